@@ -20,7 +20,7 @@ from bot.value_types import Endpoint
 from bot.variables import VARIABLES
 
 if TYPE_CHECKING:
-    from agent_core.providers.llm.openai_errors import Ability
+    from agent_core.providers.llm.endpoint_errors import Ability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def make_model(settings: Settings) -> LanguageModel:
         return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
     if settings.endpoint is None:
         return RehearsalModel("OPENAI_API_KEY or OPENAI_BASE_URL")
-    from agent_core.providers.llm.openai_errors import CHAT
+    from agent_core.providers.llm.endpoint_errors import CHAT
     from agent_core.providers.llm.openai_model import OpenAIModel
 
     return OpenAIModel(

@@ -15,8 +15,8 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import Embedding, TokenCounter
 from agent_core.providers.embeddings.unit_vectors import Rows, truncate, unit_vectors
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
+from agent_core.providers.llm.endpoint_errors import Ability, error_text
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
-from agent_core.providers.llm.openai_errors import Ability, error_text, sdk_errors
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 # OpenAI's limits: 8,192 tokens per text, 2,048 texts and 300,000 tokens per request.
@@ -87,7 +87,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
             try:
                 async with asyncio.timeout(self.seconds):
                     return await client.embeddings.create(model=self.model, input=list(batch), **options)
-            except sdk_errors() as error:
+            except self.sdk_errors as error:
                 if not (self._uses_base64 and _refuses_base64(error)):
                     raise self.model_error(error, self.model, self.ability) from None
             self._uses_base64 = False

@@ -1,48 +1,22 @@
-"""One OpenAI-compatible endpoint: the SDK's client, which is created at first use, prices and errors."""
+"""One OpenAI-compatible endpoint: the client of OpenAI's SDK, which is created at first use."""
 
-import asyncio
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agent_core.errors import ModelError
-from agent_core.ports.clock import Clock
-from agent_core.providers.clock import SystemClock
-from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.openai_errors import Ability, to_model_error
-from agent_core.providers.llm.prices import Prices, is_loopback
+from agent_core.providers.llm.model_endpoint import ModelEndpoint
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 OPENAI_URL = "https://api.openai.com/v1"
-STALL_SECONDS = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIEndpoint:
-    """Base of what uses an endpoint.
-
-    `seconds`: the timeout of a request, or of a streamed response until it begins.
-    `stall_seconds`: how long a streamed response may be silent; None is a minute, and `seconds` on this machine.
-    `max_reply_bytes`: the size limit of a response.
-    """
+class OpenAIEndpoint(ModelEndpoint):
+    """Base of what uses an OpenAI-compatible endpoint."""
 
     base_url: str = OPENAI_URL
-    api_key: str = field(default="", repr=False)
-    prices: Prices = field(default_factory=lambda: Prices({}))
-    seconds: float = 120
-    max_reply_bytes: int = MAX_CHAT_BYTES
-    stall_seconds: float | None = None
-    clock: Clock = field(default_factory=SystemClock)
-    _client: "AsyncOpenAI | None" = field(default=None, init=False, repr=False)
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
-
-    @property
-    def host(self) -> str:
-        """Host and port, as shown to people."""
-        address = urlsplit(self.base_url)
-        return f"{address.hostname}:{address.port}" if address.port else address.hostname or self.base_url
 
     @property
     def is_openai(self) -> bool:
@@ -50,37 +24,19 @@ class OpenAIEndpoint:
 
     async def client(self) -> "AsyncOpenAI":
         """The client, created in a thread at first use."""
-        async with self._lock:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._new_client)
-            return self._client
+        opened: AsyncOpenAI = await self._opened_client()
+        return opened
 
-    async def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
-        client, self._client = self._client, None
-        if client:
-            await client.close()
+    def _sdk(self) -> Any:
+        import openai
 
-    def model_error(self, error: Exception, model: str, ability: Ability) -> ModelError:
-        """The error for one of the SDK or a timeout, without the key."""
-        now = self.clock.now()
-        return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=now, ability=ability)
+        return openai
 
-    def _new_client(self) -> "AsyncOpenAI":
-        """Import the SDK, which takes most of a second."""
-        from openai import AsyncOpenAI
+    def _sdk_error(self) -> type[Exception]:
+        error: type[Exception] = self._sdk().OpenAIError
+        return error
 
-        from agent_core.providers.llm.openai_http import LimitedClient
-
-        is_proxied = not is_loopback(self.base_url)
-        # A model on this machine may read a long prompt for minutes before its first word.
-        stall_seconds = self.stall_seconds or (STALL_SECONDS if is_proxied else self.seconds)
-        client = AsyncOpenAI(
-            api_key=self.api_key or "none",
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=self.seconds,
-            http_client=LimitedClient(self.max_reply_bytes, stall_seconds, trust_env=is_proxied),
-        )
+    def _new_client(self) -> Any:
+        client = self._sdk().AsyncOpenAI(**self._client_options())
         _ = client.chat.completions, client.models, client.embeddings  # lazily imported submodules
         return client

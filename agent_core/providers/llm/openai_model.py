@@ -18,11 +18,11 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
+from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream
 from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_errors import CHAT, Ability, error_text, sdk_errors
 from agent_core.providers.llm.openai_stream import receive_stream
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
@@ -111,7 +111,7 @@ class OpenAIModel(OpenAIEndpoint):
         while True:
             try:
                 answer = await self._send(request | dialect.parameters(options), options)
-            except sdk_errors() as error:
+            except self.sdk_errors as error:
                 other = self._next_dialect(error, dialect, options)
                 if other is None or other in tried:
                     raise self.model_error(error, name, self.ability) from None
@@ -163,7 +163,7 @@ class OpenAIModel(OpenAIEndpoint):
                 page = await client.models.list()
         except AttributeError:
             return ()  # the SDK raises AttributeError for a page that is not JSON
-        except sdk_errors() as error:
+        except self.sdk_errors as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
             raise self.model_error(error, "", self.ability) from None

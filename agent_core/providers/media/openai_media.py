@@ -17,8 +17,8 @@ from agent_core.errors import CommandError
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
+from agent_core.providers.llm.endpoint_errors import Ability
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
-from agent_core.providers.llm.openai_errors import Ability, sdk_errors
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -68,7 +68,7 @@ class OpenAIMediaModel:
         try:
             async with asyncio.timeout(self.endpoint.seconds):
                 return await ask(client)
-        except sdk_errors() as error:
+        except self.endpoint.sdk_errors as error:
             raise self.endpoint.model_error(error, self.model, self.ability) from None
 
 

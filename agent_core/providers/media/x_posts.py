@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from agent_core.errors import CommandError
 from agent_core.providers.limited_replies import CHUNK_BYTES, MAX_JSON_BYTES, ReplyTooLong
-from agent_core.providers.llm.openai_errors import redact_and_shorten
+from agent_core.providers.llm.endpoint_errors import redact_and_shorten
 from agent_core.providers.llm.prices import is_loopback
 
 if TYPE_CHECKING:

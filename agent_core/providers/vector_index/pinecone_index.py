@@ -15,7 +15,7 @@ from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.llm.openai_errors import redact_and_shorten
+from agent_core.providers.llm.endpoint_errors import redact_and_shorten
 from agent_core.providers.outbound_proxy import proxy_for
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import DocumentReader
-from agent_core.providers.llm.openai_errors import Ability
+from agent_core.providers.llm.endpoint_errors import Ability
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.bootstrap import assemble
 from bot.model_wiring import make_embedder, make_model, make_search

@@ -13,8 +13,8 @@ from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.endpoint_errors import CHAT
 from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_errors import CHAT
 from agent_core.providers.llm.openai_model import DEFAULT_MODEL, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin

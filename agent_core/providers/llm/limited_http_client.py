@@ -1,15 +1,15 @@
-"""HTTP client for the OpenAI SDK with a limit on the size of responses, and on the silence within a stream."""
+"""HTTP client for the SDKs of models with a limit on the size of responses, and on the silence within a stream."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from httpx2 import AsyncByteStream
-from openai import DefaultAsyncHttpxClient
+from httpx2 import AsyncByteStream, AsyncClient, Limits
 
 from agent_core.providers.limited_replies import ReplyTooLong, join_limited
 
 MAX_STREAM_BYTES = 128_000_000  # 128,000 tokens in events of 400 bytes come to 51 MB
+CONNECTIONS = Limits(max_connections=1_000, max_keepalive_connections=100)  # as the SDKs' own clients
 ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
@@ -37,11 +37,11 @@ class LimitedStream(AsyncByteStream):
         await self._stream.aclose()
 
 
-class LimitedClient(DefaultAsyncHttpxClient):
-    """The SDK's HTTP client; reads at most `max_reply_bytes` of a response, counted after decompression."""
+class LimitedClient(AsyncClient):
+    """An HTTP client for an SDK; reads at most `max_reply_bytes` of a response, counted after decompression."""
 
     def __init__(self, max_reply_bytes: int, stall_seconds: float, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(follow_redirects=True, limits=CONNECTIONS, **options)
         self._max_reply_bytes, self._stall_seconds = max_reply_bytes, stall_seconds
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Translates errors of OpenAI-compatible endpoints (rate limits, quota, timeouts) to ModelError, without the key."""
+"""Translates errors of model endpoints (rate limits, quota, timeouts) to ModelError, without the key.
+
+The SDKs of OpenAI and Anthropic name their exceptions alike; `sdk` is the module of one of them.
+"""
 
 import math
 import re
@@ -6,71 +9,68 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong
 from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStream
 
-if TYPE_CHECKING:
-    from openai import APIStatusError
-
 MAX_MESSAGE_CHARACTERS = 300
 KEY_PATTERN = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
-NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
+NO_CREDIT_WORDS = "credit balance is too low"  # Anthropic, as an invalid request
 RETRYABLE_STATUSES = (408, 409, 429)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
-    """The kind of endpoint, and the names of the settings for its key, URL and model in error messages."""
+    """The kind of endpoint, and the names of the settings for its key, URL and model in error messages.
+
+    `address_hint` ends the sentence that asks to check the address.
+    """
 
     name: str
     key: str = "the API key"
     address: str = "the base URL"
     model: str = "the model"
+    address_hint: str = ", which usually ends in /v1"
 
 
 CHAT = Ability(name="chat completions")
+OTHER_ERRORS = BrokenOff, CompressedStream, RecursionError, ReplyTooLong, TimeoutError, ValueError
 
 
-def sdk_errors() -> tuple[type[Exception], ...]:
-    """Exceptions that a call through the SDK may raise."""
-    from openai import OpenAIError
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCall:
+    """A call that failed. `host` and `model` are shown; `secret`, the key, never is."""
 
-    return OpenAIError, BrokenOff, CompressedStream, RecursionError, ReplyTooLong, TimeoutError, ValueError
+    host: str
+    model: str
+    secret: str
+    now: datetime
+    ability: Ability
 
 
-def to_model_error(
-    error: Exception, *, host: str, model: str, secret: str, now: datetime, ability: Ability
-) -> ModelError:
+def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
     """The ModelError for an error of the SDK or a timeout."""
-    from openai import (
-        APIConnectionError,
-        APIError,
-        APIStatusError,
-        APITimeoutError,
-    )  # loaded by now: it raised the error
-
+    host, ability = call.host, call.ability
     match error:
-        case TimeoutError() | APITimeoutError():
+        case TimeoutError() | sdk.APITimeoutError():
             return ModelUnavailable(f"{host} did not answer in time.")
-        case ReplyTooLong(max_bytes=most) | APIConnectionError(__cause__=ReplyTooLong(max_bytes=most)):
+        case ReplyTooLong(max_bytes=most) | sdk.APIConnectionError(__cause__=ReplyTooLong(max_bytes=most)):
             return ModelRefused(
                 f"{host} sent more than {most:,} bytes as one reply, so it was not read. Check {ability.address} and "
                 f"{ability.model}, then resume."
             )
         case BrokenOff():
             return ModelUnavailable(f"{host} broke off in the middle of its reply.")
-        case APIConnectionError():
+        case sdk.APIConnectionError():
             return ModelUnavailable(f"{host} cannot be reached ({type(error.__cause__ or error).__name__}).")
-        case APIStatusError():
-            message = redact_and_shorten(message_in(error.body) or error.message, secret)
-            if error.status_code == 404:
-                return ModelRefused(_not_found(message, host, model, ability))
-            return _by_status(error, message, host=host, model=model, now=now, key_setting=ability.key)
-        case APIError() if message := message_in(error.body):
-            return ModelUnavailable(f"{host} broke off its reply: {redact_and_shorten(message, secret)}")
+        case sdk.APIStatusError():
+            message = redact_and_shorten(message_in(error.body) or error.message, call.secret)
+            return _by_status(error, message, call)
+        case sdk.APIError() if message := message_in(error.body):
+            return ModelUnavailable(f"{host} broke off its reply: {redact_and_shorten(message, call.secret)}")
         case _:
             return ModelUnavailable(f"{host} gave an answer that cannot be read ({type(error).__name__}).")
 
@@ -127,23 +127,27 @@ def _seconds_until(date: str, now: datetime) -> float | None:
     return max(0.0, (aware - now).total_seconds())
 
 
-def _by_status(
-    error: "APIStatusError", message: str, *, host: str, model: str, now: datetime, key_setting: str
-) -> ModelError:
-    status = error.status_code
-    if error.code in NO_CREDIT_CODES or error.type in NO_CREDIT_CODES:
+def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
+    host, status = call.host, error.status_code
+    codes = getattr(error, "code", None), error.type
+    if any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in message:
         return ModelRefused(f"{host} says that the account has no credit left: {message} Add credit, then resume.")
+    if status < 400:  # an error event in a stream
+        return ModelUnavailable(f"{host} broke off its reply: {message}")
     if status in RETRYABLE_STATUSES or status >= 500:
-        return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, now))
+        return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, call.now))
     if status in (401, 403):
         return ModelRefused(
-            f"{host} does not accept the key ({status}). Set {key_setting} to a key that may use {model or 'it'}, "
-            "then restart Signoff."
+            f"{host} does not accept the key ({status}). Set {call.ability.key} to a key that may use "
+            f"{call.model or 'it'}, then restart Signoff."
         )
+    if status == 404:
+        return ModelRefused(_not_found(message, call))
     return ModelRefused(f"{host} refused the request ({status}): {message}")
 
 
-def _not_found(message: str, host: str, model: str, ability: Ability) -> str:
+def _not_found(message: str, call: FailedCall) -> str:
+    host, model, ability = call.host, call.model, call.ability
     if "model" in message.lower():
         return f"{host} has no model {model}: {message} Set {ability.model} to one it offers, then restart Signoff."
-    return f"{host} has no {ability.name} at this address: check {ability.address}, which usually ends in /v1."
+    return f"{host} has no {ability.name} at this address: check {ability.address}{ability.address_hint}."
