@@ -14,6 +14,7 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.prompt.packing import Situation, TokenRoom, pack
+from agent_core.providers.llm.anthropic_model import ClaudeModel
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
@@ -21,9 +22,11 @@ from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.replies.reply_parser import parse, reply_schema
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Says, openai_standin
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
+CLAUDE = ("claude", "claude whole", "claude plain")
 REPLY = reply_text("write_to_file", {"filename": "a.txt", "text": "hello"})
 
 
@@ -33,6 +36,14 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
         yield ScriptedModel(REPLY)
     elif kind == "rehearsal":
         yield RehearsalModel()
+    elif kind.startswith("claude"):
+        async with anthropic_standin() as api:
+            api.answers(Says(REPLY))
+            api.refuses, api.streams = {"tools"} if kind == "claude plain" else set(), kind != "claude whole"
+            claude = ClaudeModel(base_url=api.base_url, prices=Prices.at(api.base_url, {}), streams=api.streams)
+            await claude.prepare()
+            yield claude
+            await claude.close()
     else:
         async with openai_standin() as standin:
             standin.answers(Says(REPLY))
@@ -46,7 +57,7 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
             await model.close()
 
 
-@pytest.fixture(params=["scripted", "rehearsal", "streamed", "whole", "tools", "plain"])
+@pytest.fixture(params=["scripted", "rehearsal", "streamed", "whole", "tools", "plain", *CLAUDE])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
     async with opened(request.param) as model:
         yield model

@@ -200,7 +200,7 @@ class OpenAIStandIn:
             case SaysPlain():
                 return web.Response(text=answer.text, content_type=answer.content_type)
             case CutsOff():
-                return await _cut_off(request)
+                return await cut_off(request)
             case Hangs():
                 return await self._hang(answer, request)
 
@@ -265,14 +265,14 @@ def _chunks(answer: Says, *, with_usage: bool) -> Iterator[str]:
         return json.dumps({"id": "c1", "object": "chat.completion.chunk", "model": "gpt-test", "choices": [choice]})
 
     yield chunk({"role": "assistant", "content": None})
-    for part in _pieces(answer.reasoning, answer.piece):
+    for part in pieces(answer.reasoning, answer.piece):
         yield chunk({answer.reasoning_field: part})
-    for part in _pieces(answer.text or "", answer.piece):
+    for part in pieces(answer.text or "", answer.piece):
         yield chunk({"content": part})
     for index, (name, arguments) in enumerate(answer.tools):
         call = {"index": index, "id": f"t{index}", "type": "function", "function": {"name": name, "arguments": ""}}
         yield chunk({"tool_calls": [call]})
-        for part in _pieces(arguments, answer.piece):
+        for part in pieces(arguments, answer.piece):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
     yield chunk({}, finish_reason=answer.finish_reason)
     if with_usage and answer.usage is not None:
@@ -280,7 +280,7 @@ def _chunks(answer: Says, *, with_usage: bool) -> Iterator[str]:
     yield "[DONE]"
 
 
-def _pieces(text: str, length: int) -> Iterator[str]:
+def pieces(text: str, length: int) -> Iterator[str]:
     for start in range(0, len(text), length):
         yield text[start : start + length]
 
@@ -301,7 +301,7 @@ def _completion(answer: Says) -> object:
     return completion if answer.usage is None else {**completion, "usage": answer.usage}
 
 
-async def _cut_off(request: web.Request) -> web.StreamResponse:
+async def cut_off(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
     await response.prepare(request)
     await response.write(b'{"id": "c1", "choi')

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from threading import Lock
+from typing import Generic, TypeAlias, TypeVar
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from agent_core.ports.clock import Clock
-from agent_core.providers.llm.openai_dialect import Dialect
+
+Dialect = TypeVar("Dialect")
 
 logger = logging.getLogger(__name__)
 
@@ -22,32 +24,32 @@ WRITING = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedDialect:
+class LearnedDialect(Generic[Dialect]):
     """An entry of the file: what was learned, and when."""
 
     at: AwareDatetime
     dialect: Dialect
 
 
-FILE = TypeAdapter(dict[str, LearnedDialect])
+Entries: TypeAlias = dict[str, LearnedDialect[Dialect]]
 
 
 @dataclass(slots=True)
-class LearnedDialects:
-    """Dialects of one endpoint's models; `first` is tried for a model that is not known.
+class LearnedDialects(Generic[Dialect]):
+    """Dialects of one endpoint's models. `kind` is their class, the same for all entries of a file.
 
     Without a file nothing outlasts the process. A file that cannot be read or written is logged and not used.
     """
 
     file: Path | None
     base_url: str
-    first: Dialect
+    kind: type[Dialect]
     clock: Clock
     _known: dict[str, Dialect] | None = field(default=None, init=False, repr=False)
 
-    def of(self, model: str) -> Dialect:
-        """The dialect of a model."""
-        return self._loaded().get(model, self.first)
+    def of(self, model: str) -> Dialect | None:
+        """The dialect of a model, or None if nothing was learned of it."""
+        return self._loaded().get(model)
 
     async def learn(self, model: str, dialect: Dialect) -> None:
         """Keep the dialect of a model."""
@@ -60,7 +62,7 @@ class LearnedDialects:
             now, prefix = self.clock.now(), self._key("")
             self._known = {
                 key.removeprefix(prefix): entry.dialect
-                for key, entry in (read_entries(self.file) if self.file else {}).items()
+                for key, entry in (self._entries(self.file) if self.file else {}).items()
                 if key.startswith(prefix) and now - LIFETIME < entry.at <= now
             }
         return self._known
@@ -69,10 +71,10 @@ class LearnedDialects:
         """Replace the file as a whole. Entries of other processes, saved at the same moment, may be lost."""
         try:
             with WRITING:
-                entries = read_entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
+                entries = self._entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
                 newest = sorted(entries.items(), key=lambda entry: entry[1].at)[-MAX_ENTRIES:]
                 beside = file.with_name(f"{file.name}.{os.getpid()}")
-                beside.write_bytes(FILE.dump_json(dict(newest), indent=1))
+                beside.write_bytes(self._format().dump_json(dict(newest), indent=1))
                 beside.replace(file)
         except OSError as fault:
             logger.warning("what a model understands was not saved", extra={"file": file.name, "why": fault.strerror})
@@ -81,15 +83,17 @@ class LearnedDialects:
         """The endpoint by a hash, since its URL may hold a password, and the model."""
         return f"{hashlib.sha256(self.base_url.encode()).hexdigest()[:16]} {model}"
 
+    def _format(self) -> TypeAdapter[Entries[Dialect]]:
+        return TypeAdapter(dict[str, LearnedDialect[self.kind]])  # type: ignore[name-defined]
 
-def read_entries(file: Path) -> dict[str, LearnedDialect]:
-    """The entries of a file; none if it is missing or damaged."""
-    try:
-        return FILE.validate_json(file.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValidationError) as fault:
-        logger.warning(
-            "what models understand is learned again", extra={"file": file.name, "why": type(fault).__name__}
-        )
-        return {}
+    def _entries(self, file: Path) -> Entries[Dialect]:
+        """The entries of the file; none if it is missing or damaged."""
+        try:
+            return self._format().validate_json(file.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValidationError) as fault:
+            logger.warning(
+                "what models understand is learned again", extra={"file": file.name, "why": type(fault).__name__}
+            )
+            return {}

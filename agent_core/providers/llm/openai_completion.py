@@ -94,9 +94,14 @@ class Completion:
         """Whether nothing is missing of a streamed reply: it has a finish reason, or its text is one JSON object."""
         return bool(self.finish_reason) or _is_object(self.text)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a limit or a filter ended the reply."""
+        return self.finish_reason in CUT_OFF_REASONS
+
     def ignores(self, way: Format) -> bool:
         """Whether the endpoint accepted this way to ask for JSON, and the model answered in another one."""
-        if way == "none" or self.refusal or self.finish_reason in CUT_OFF_REASONS or not self.size:
+        if way == "none" or self.refusal or self.is_cut_off or not self.size:
             return False
         return not self.tools if way == "tool" else not self.tools and not _is_object(self.text)
 

@@ -56,7 +56,7 @@ class Dialect:
         if options.schema is not None and any(word in complaint for word in FORMAT_WORDS[self.format]):
             return self.with_next_format()
         if self.limit in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
-            accepted = _accepted_limit(complaint, self._max_tokens(options))
+            accepted = accepted_limit(complaint, self._max_tokens(options))
             return replace(self, max_reply=accepted) if accepted else replace(self, limit=OTHER_LIMIT[self.limit])
         if self.cache_key and "prompt_cache_key" in complaint:
             return replace(self, cache_key=False)
@@ -107,7 +107,7 @@ def _format_parameters(way: Format, schema: Mapping[str, object]) -> dict[str, o
             return {}
 
 
-def _accepted_limit(complaint: str, given: int) -> int | None:
+def accepted_limit(complaint: str, given: int) -> int | None:
     """The largest number below the limit that was sent, if the endpoint names the one that it accepts."""
     if not any(word in complaint for word in LIMIT_WORDS):
         return None

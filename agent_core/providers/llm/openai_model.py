@@ -51,14 +51,13 @@ class OpenAIModel(OpenAIEndpoint):
     learned: Path | None = None
     streams: bool = True
     reply_limit: int | None = None
-    _dialects: LearnedDialects = field(init=False, repr=False)
+    _dialects: LearnedDialects[Dialect] = field(init=False, repr=False)
     _windows: ContextWindows = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = ContextWindows(base_url=self.base_url, configured=self.context)
-        first = replace(OPENAI if self.is_openai else Dialect(), stream=self.streams)
-        self._dialects = LearnedDialects(self.learned, self.base_url, first, self.clock)
+        self._dialects = LearnedDialects(self.learned, self.base_url, Dialect, self.clock)
 
     @property
     def label(self) -> str:
@@ -85,7 +84,7 @@ class OpenAIModel(OpenAIEndpoint):
             await self._learn_windows()
         self._has_listed_models = True
         reply = answer.reply(self.tokens.count, [message.content for message in messages])
-        is_known = self._dialects.of(name) == dialect  # another call may have learned meanwhile
+        is_known = self._dialect(name) == dialect  # another call may have learned meanwhile
         if options.schema is not None and is_known and answer.ignores(dialect.format):
             await self._dialects.learn(name, dialect.with_next_format())
         return reply
@@ -98,15 +97,19 @@ class OpenAIModel(OpenAIEndpoint):
     def max_reply(self, model: str) -> int | None:
         """The longest reply in tokens: the operator's, the endpoint's, or the list's."""
         name = model or self.model or (DEFAULT_MODEL if self.is_openai else "")
-        return self.reply_limit or self._dialects.of(name).max_reply or self._windows.max_reply(name)
+        return self.reply_limit or self._dialect(name).max_reply or self._windows.max_reply(name)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
+    def _dialect(self, name: str) -> Dialect:
+        first = OPENAI if self.is_openai else Dialect()
+        return self._dialects.of(name) or replace(first, stream=self.streams)
+
     async def _request(self, request: dict[str, object], options: CallOptions) -> tuple[Completion, Dialect]:
         name = str(request["model"])
-        known = dialect = self._dialects.of(name)
+        known = dialect = self._dialect(name)
         tried = {dialect}
         while True:
             try:

@@ -173,7 +173,7 @@ async def test_the_operators_temperature_goes_before_the_callers(endpoint: Endpo
 
 
 def test_openai_itself_is_given_the_newer_limit() -> None:
-    assert OpenAIModel()._dialects.of("any") == Dialect(limit="max_completion_tokens", cache_key=True)
+    assert OpenAIModel()._dialect("any") == Dialect(limit="max_completion_tokens", cache_key=True)
 
 
 async def test_a_prompt_that_is_too_long_is_refused_in_the_endpoints_words(endpoint: Endpoint) -> None:

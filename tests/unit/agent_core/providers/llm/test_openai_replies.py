@@ -16,7 +16,7 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, ModelProgress
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_model import OpenAIModel
+from agent_core.providers.llm.openai_model import OPENAI, OpenAIModel
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import NOON
 from tests.standins.openai import Fails, Hangs, Says, SaysPlain, openai_standin
@@ -272,10 +272,8 @@ async def test_progress_tells_reasoning_from_writing(endpoint: Endpoint) -> None
 async def test_calls_of_one_agent_are_sent_to_one_cache_where_that_is_known(endpoint: Endpoint) -> None:
     await ask(endpoint.model(), cache_key="agent-1")
     assert "prompt_cache_key" not in endpoint.standin.completions[0]
-    assert (
-        OpenAIModel()._dialects.of("any").parameters(CallOptions(max_tokens=5, cache_key="agent-1"))["prompt_cache_key"]
-        == "agent-1"
-    )
+    sent = OPENAI.parameters(CallOptions(max_tokens=5, cache_key="agent-1"))
+    assert sent["prompt_cache_key"] == "agent-1"
 
 
 @both
@@ -324,10 +322,10 @@ async def test_calls_side_by_side_learn_one_step(endpoint: Endpoint) -> None:
 
 async def test_models_learned_side_by_side_are_all_kept(tmp_path: Path) -> None:
     file, clock = tmp_path / "learned.json", FakeClock(NOON)
-    known = LearnedDialects(file, "http://x", Dialect(), clock)
+    known = LearnedDialects(file, "http://x", Dialect, clock)
     await asyncio.gather(*(known.learn(f"m{number}", Dialect(format="tool")) for number in range(40)))
-    again = LearnedDialects(file, "http://x", Dialect(), clock)
-    assert {again.of(f"m{number}").format for number in range(40)} == {"tool"}
+    again = LearnedDialects(file, "http://x", Dialect, clock)
+    assert [again.of(f"m{number}") for number in range(40)] == [Dialect(format="tool")] * 40
 
 
 async def test_a_reply_of_which_no_token_was_counted_is_counted_here(endpoint: Endpoint) -> None:

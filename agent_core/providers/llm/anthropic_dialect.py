@@ -1,0 +1,128 @@
+"""What Anthropic's API accepts for one Claude model: thinking, effort, tool choice, and the longest reply.
+
+Known from the list of models, and corrected from refusals, one step at a time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import Field
+
+from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.openai_completion import Completion
+from agent_core.providers.llm.openai_dialect import (
+    MIN_REPLY_LIMIT,
+    TOO_LONG_WORDS,
+    TOOL_DESCRIPTION,
+    TOOL_NAME,
+    accepted_limit,
+)
+
+Thinking: TypeAlias = Literal["adaptive", "budget", "none"]
+Choice: TypeAlias = Literal["tool", "auto", "none"]
+
+NEXT_CHOICE: Mapping[Choice, Choice] = {"tool": "auto", "auto": "none", "none": "none"}
+NEXT_THINKING: Mapping[Thinking, Thinking] = {"adaptive": "budget", "budget": "none", "none": "none"}
+MIN_BUDGET_TOKENS = 1_024  # the API's own
+BUDGET_TOKENS = {"minimal": MIN_BUDGET_TOKENS, "low": 2_048, "medium": 8_192, "high": 16_000, "xhigh": 32_000}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaudeDialect:
+    """Which parameters the API accepts for a model.
+
+    `choice`: how the reply is asked for: by a forced tool call, by a tool that the model may call, or as plain text.
+    `thinking`: how thinking is switched on; `can_disable`: whether it can be switched off.
+    `max_reply`: the most tokens that the API accepts as a limit.
+    """
+
+    choice: Choice = "tool"
+    thinking: Thinking = "adaptive"
+    can_disable: bool = True
+    summary: bool = True
+    effort: bool = True
+    cache: bool = True
+    stream: bool = True
+    max_reply: Annotated[int, Field(ge=MIN_REPLY_LIMIT)] | None = None
+
+    @classmethod
+    def of(cls, capabilities: Any) -> Self:
+        """The dialect by the list of models; what the list leaves out counts as supported."""
+        types = getattr(getattr(capabilities, "thinking", None), "types", None)
+        adaptive, budget = _is_supported(types, "adaptive"), _is_supported(types, "enabled")
+        return cls(
+            thinking="adaptive" if adaptive else "budget" if budget else "none",
+            can_disable=_is_supported(types, "disabled"),
+            effort=getattr(getattr(capabilities, "effort", None), "supported", True) is not False,
+        )
+
+    def adapt(self, complaint: str, options: CallOptions) -> Self | None:
+        """The dialect to try next after an error (in lower case), or None if the error is not about a parameter."""
+        if "tool_choice" in complaint or (options.schema is not None and "tool" in complaint):
+            return self.with_next_choice()
+        if "thinking" in complaint:
+            return self._with_less_thinking(complaint, options)
+        if "max_tokens" in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
+            accepted = accepted_limit(complaint, self._max_tokens(options))
+            return replace(self, max_reply=accepted) if accepted else None
+        if self.effort and ("effort" in complaint or "output_config" in complaint):
+            return replace(self, effort=False)
+        if self.cache and "cache_control" in complaint:
+            return replace(self, cache=False)
+        return replace(self, stream=False) if self.stream and "stream" in complaint.split() else None
+
+    def with_next_choice(self) -> Self:
+        """The dialect with the next way to ask for JSON; the last one asks in words only."""
+        return replace(self, choice=NEXT_CHOICE[self.choice])
+
+    def is_ignored_by(self, answer: Completion) -> bool:
+        """Whether a tool call was forced, and the model answered in words."""
+        return self.choice == "tool" and bool(answer.text) and not (answer.tools or answer.refusal or answer.is_cut_off)
+
+    def parameters(self, options: CallOptions) -> dict[str, object]:
+        """The request parameters besides model, system prompt and messages."""
+        limit, thinking = self._max_tokens(options), self._thinking(options)
+        given: dict[str, object] = {"max_tokens": limit, "stream": self.stream}
+        if thinking:
+            given["thinking"] = thinking
+        is_thinking = thinking.get("type") in ("adaptive", "enabled")
+        if self.effort and options.effort not in ("", "none"):
+            given["output_config"] = {"effort": "low" if options.effort == "minimal" else options.effort}
+        return given | (self._tool(options.schema, is_thinking=is_thinking) if options.schema is not None else {})
+
+    def _tool(self, schema: Mapping[str, object], *, is_thinking: bool) -> dict[str, object]:
+        """The tool whose arguments are the reply. The API forbids to force one while the model thinks."""
+        if self.choice == "none":
+            return {}
+        tool = {"name": TOOL_NAME, "description": TOOL_DESCRIPTION, "input_schema": schema}
+        if self.choice == "auto" or is_thinking:
+            return {"tools": [tool], "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}
+        forced = {"type": "tool", "name": TOOL_NAME, "disable_parallel_tool_use": True}
+        return {"tools": [tool], "tool_choice": forced}
+
+    def _thinking(self, options: CallOptions) -> dict[str, object]:
+        """How much to think; nothing without an effort: the model then does as it does by default."""
+        if options.effort == "none":
+            return {"type": "disabled"} if self.can_disable else {}
+        if not options.effort or self.thinking == "none":
+            return {}
+        shown = {"display": "summarized"} if self.summary else {}
+        if self.thinking == "adaptive":
+            return {"type": "adaptive", **shown}
+        tokens = min(BUDGET_TOKENS[options.effort], self._max_tokens(options) // 2)
+        return {"type": "enabled", "budget_tokens": tokens} if tokens >= MIN_BUDGET_TOKENS else {}
+
+    def _with_less_thinking(self, complaint: str, options: CallOptions) -> Self | None:
+        if self.summary and "display" in complaint:
+            return replace(self, summary=False)
+        if options.effort == "none":
+            return replace(self, can_disable=False) if self.can_disable else None
+        return replace(self, thinking=NEXT_THINKING[self.thinking]) if options.effort else self.with_next_choice()
+
+    def _max_tokens(self, options: CallOptions) -> int:
+        return min(options.max_tokens, self.max_reply or options.max_tokens)
+
+
+def _is_supported(types: object, name: str) -> bool:
+    return getattr(getattr(types, name, None), "supported", True) is not False

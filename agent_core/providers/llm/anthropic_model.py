@@ -1,0 +1,218 @@
+"""Claude by Anthropic's own Messages API: cache breakpoints, thinking, a tool for the reply.
+
+Signoff sends a prompt that begins like the one before. Two breakpoints tell the API how much of it to keep: the
+standing prompt, and the history without the closing message. Reading from the cache costs a tenth of the price.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from agent_core.errors import ModelError, ModelRefused
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
+from agent_core.ports.models import CallOptions, TokenCounter
+from agent_core.providers.limited_replies import MAX_CHAT_BYTES
+from agent_core.providers.llm.anthropic_completion import read_events, read_message
+from agent_core.providers.llm.anthropic_dialect import ClaudeDialect
+from agent_core.providers.llm.endpoint_errors import Ability, error_text
+from agent_core.providers.llm.learned_dialects import LearnedDialects
+from agent_core.providers.llm.model_endpoint import ModelEndpoint
+from agent_core.providers.llm.openai_completion import BrokenOff, Completion
+from agent_core.providers.llm.openai_model import DIALECT_STATUSES, LISTING_TIMEOUT_SECONDS, MAX_STREAM_SECONDS
+from agent_core.providers.llm.reply_limits import listed_max_reply
+from agent_core.providers.llm.token_estimates import EstimatedTokens
+
+ANTHROPIC_URL = "https://api.anthropic.com"
+DEFAULT_CLAUDE_MODEL = "claude-sonnet-5-5"  # in the SDK's list of models, November 2026
+CLAUDE_WINDOW_TOKENS = 200_000  # the smallest window of a current Claude model
+CLAUDE = Ability(name="messages", address_hint="; Anthropic's own is https://api.anthropic.com")
+EPHEMERAL: Mapping[str, str] = {"type": "ephemeral"}
+MIN_SHARED_MESSAGES = 3  # fewer have no history
+
+
+@dataclass(slots=True, kw_only=True)
+class ClaudeModel(ModelEndpoint):
+    """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency.
+
+    `model`, `context`, `reply_limit`, `learned`, `ability`, `tokens`, `streams`: as in `OpenAIModel`. The API has no
+    temperature.
+    """
+
+    base_url: str = ANTHROPIC_URL
+    model: str = DEFAULT_CLAUDE_MODEL
+    context: int | None = None
+    reply_limit: int | None = None
+    ability: Ability = CLAUDE
+    tokens: TokenCounter = field(default_factory=EstimatedTokens)
+    learned: Path | None = None
+    streams: bool = True
+    _dialects: LearnedDialects[ClaudeDialect] = field(init=False, repr=False)
+    _listed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _has_listed_models: bool = field(default=False, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._dialects = LearnedDialects(self.learned, self.base_url, ClaudeDialect, self.clock)
+
+    @staticmethod
+    def is_installed() -> bool:
+        """Whether the SDK is there."""
+        from importlib.util import find_spec
+
+        return find_spec("anthropic") is not None
+
+    @property
+    def label(self) -> str:
+        return f"{self.model} · {self.host}"
+
+    @property
+    def default_model(self) -> str:
+        return self.model
+
+    async def prepare(self) -> None:
+        """Load the SDK, and learn what the models can do; errors are raised by the first call."""
+        await self._opened_client()
+        with suppress(ModelError):
+            await self._list_models()
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        name = options.model or self.model
+        if not self._has_listed_models:
+            with suppress(ModelError):
+                await self._list_models()
+        answer, dialect = await self._request(name, messages, options)
+        if options.schema is not None and dialect.is_ignored_by(answer) and self._dialect(name) == dialect:
+            await self._dialects.learn(name, dialect.with_next_choice())
+        return answer.reply(self.tokens.count, [message.content for message in messages])
+
+    def window(self, model: str) -> int:
+        """Context window: the operator's, the endpoint's, or that of the smallest current model."""
+        reported = getattr(self._listed.get(model or self.model), "max_input_tokens", None)
+        return self.context or reported or CLAUDE_WINDOW_TOKENS
+
+    def max_reply(self, model: str) -> int | None:
+        """The longest reply in tokens: the operator's, the endpoint's, or the list's."""
+        name = model or self.model
+        reported = getattr(self._listed.get(name), "max_tokens", None)
+        return self.reply_limit or self._dialect(name).max_reply or reported or listed_max_reply(name)
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        """US dollars, or None if no price is known."""
+        return self.prices.of(usage, model or self.model)
+
+    def _dialect(self, name: str) -> ClaudeDialect:
+        first = ClaudeDialect.of(getattr(self._listed.get(name), "capabilities", None))
+        return self._dialects.of(name) or replace(first, stream=self.streams)
+
+    async def _request(
+        self, name: str, messages: Sequence[Message], options: CallOptions
+    ) -> tuple[Completion, ClaudeDialect]:
+        known = dialect = self._dialect(name)
+        tried = {dialect}
+        while True:
+            try:
+                prompt = prompt_parameters(messages, is_cached=dialect.cache)
+                answer = await self._send({"model": name, **prompt, **dialect.parameters(options)}, options)
+            except self.sdk_errors as error:
+                is_about_parameters = getattr(error, "status_code", 0) in DIALECT_STATUSES
+                other = dialect.adapt(error_text(error), options) if is_about_parameters else None
+                if other is None or other in tried:
+                    raise self.model_error(error, name, self.ability) from None
+            else:
+                if dialect != known:
+                    await self._dialects.learn(name, dialect)
+                return answer, dialect
+            dialect = other
+            tried.add(dialect)
+
+    async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
+        """Send one request; raise what the SDK raises, BrokenOff, or ModelRefused for what is no message."""
+        client = await self._opened_client()
+        async with asyncio.timeout(self.seconds):
+            answer = await client.messages.create(**parameters)
+        if not parameters["stream"] or not hasattr(answer, "__aiter__"):
+            read = read_message(answer)
+            if read is None:
+                hint = f"check {self.ability.address}{self.ability.address_hint}."
+                raise ModelRefused(f"{self.host} did not answer as Claude does: {hint}")
+            return read
+        async with asyncio.timeout(MAX_STREAM_SECONDS):
+            return await self._read_stream(answer, options)
+
+    async def _read_stream(self, stream: Any, options: CallOptions) -> Completion:
+        try:
+            answer = await read_events(stream, options.report, MAX_CHAT_BYTES)
+        except self._sdk().APIConnectionError as error:
+            if isinstance(error.__cause__, httpx2.TransportError):
+                raise BrokenOff from None
+            raise
+        except httpx2.TransportError:
+            raise BrokenOff from None
+        finally:
+            await stream.close()
+        if not (answer.is_whole or answer.is_endless or answer.size > MAX_CHAT_BYTES):
+            raise BrokenOff
+        return answer
+
+    async def _list_models(self) -> None:
+        """Learn windows, longest replies and capabilities; an endpoint without a list is asked again."""
+        client = await self._opened_client()
+        try:
+            async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
+                page = await client.models.list(limit=1_000)
+        except self.sdk_errors as error:
+            raise self.model_error(error, "", self.ability) from None
+        self._has_listed_models = True
+        listed = getattr(page, "data", None)
+        self._listed = {model.id: model for model in listed or () if isinstance(getattr(model, "id", None), str)}
+
+    def _sdk(self) -> Any:
+        import anthropic
+
+        return anthropic
+
+    def _sdk_error(self) -> type[Exception]:
+        error: type[Exception] = self._sdk().AnthropicError
+        return error
+
+    def _new_client(self) -> Any:
+        client = self._sdk().AsyncAnthropic(**self._client_options())
+        _ = client.messages, client.models  # lazily imported submodules
+        return client
+
+
+def prompt_parameters(messages: Sequence[Message], *, is_cached: bool) -> dict[str, object]:
+    """System prompt and messages of a request, with breakpoints for the cache where calls share a history."""
+    is_shared = is_cached and len(messages) >= MIN_SHARED_MESSAGES
+    last_shared = len(messages) - 2 if is_shared else None
+    blocks = [
+        (message.role, _block(message.content, is_breakpoint=index == last_shared))
+        for index, message in enumerate(messages)
+        if message.content.strip()
+    ]
+    system = [block for role, block in blocks if role == "system"]
+    if system and is_shared:
+        system[-1]["cache_control"] = EPHEMERAL
+    return {"system": system, "messages": _turns((role, block) for role, block in blocks if role != "system")}
+
+
+def _block(text: str, *, is_breakpoint: bool) -> dict[str, object]:
+    block: dict[str, object] = {"type": "text", "text": text}
+    return block | {"cache_control": EPHEMERAL} if is_breakpoint else block
+
+
+def _turns(blocks: Iterable[tuple[str, dict[str, object]]]) -> list[dict[str, Any]]:
+    """Messages of alternating roles; the first is the user's."""
+    turns: list[dict[str, Any]] = []
+    for role, block in blocks:
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"].append(block)
+        else:
+            turns.append({"role": role, "content": [block]})
+    return turns
