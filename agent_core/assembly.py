@@ -1,8 +1,8 @@
 """The composition of the core: one typed function that `bot`, the tests, the benchmarks and embedding programs call.
 
 A host gives a database, a model, surfaces and workspaces, and gets services, a loop and an engine that belong together.
-What a host leaves out has a default that works on one machine without accounts: the system's clock, estimated token
-counts, hashed words as embeddings, and no programs.
+Parts that a host leaves out have defaults that work on one machine without accounts: the system's clock, estimated
+token counts, and hashed words as embeddings. Without a sandbox, no program runs.
 """
 
 from collections.abc import Callable, Sequence

@@ -24,7 +24,7 @@ class SlackPlatform(ChatPlatform):
         return bool(settings.slack_bot_token or settings.slack_client_id)
 
     def status(self, settings: Settings) -> PlatformStatus:
-        """One workspace or many, by Socket Mode or HTTP. The tokens of many workspaces are not tested."""
+        """The status for reports: one workspace or many, by Socket Mode or HTTP. Only the token of one is tested."""
         way = "by Socket Mode" if settings.slack_app_token else f"by HTTP at {settings.address}{EVENTS}"
         is_many = bool(settings.slack_client_id)
         many = f"many workspaces {way}, install at {settings.public_url}/slack/install"
