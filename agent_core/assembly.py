@@ -100,7 +100,7 @@ class CoreOptions:
     `effort`, `fast_effort`: reasoning efforts of the agent's model and of `fast_model`; if empty, the model's own.
     `history_tokens`: older turns are summarised when the history takes more.
     `price_setting`, `commands_setting`: names of settings, for error messages.
-    `hooks`: the first is the outermost.
+    `hooks`: functions around the run of every command; the first is the outermost.
     """
 
     default_budget: Decimal | None = None

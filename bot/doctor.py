@@ -31,7 +31,7 @@ class Tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Checks that only the composition root can supply. No check raises. Those that wait for a server have 3 seconds.
+    """Checks that only the composition root can supply. No check raises. Waits for servers end after 3 to 4 seconds.
 
     `endpoint`: what is wrong with the language model's endpoint, or None.
     `local_servers`: model servers that were found on this machine.

@@ -1,4 +1,4 @@
-"""The form of a finding of `signoff doctor`, and its findings on the services and programs that agents can use."""
+"""The findings of `signoff doctor`: their class, and those on services and programs that agents can use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

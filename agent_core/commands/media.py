@@ -49,7 +49,7 @@ class Speech(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaCommands:
-    """Each command uses one service. If the service is None, its command is off, and the text `no_…` says why."""
+    """A service that is None switches its command off; `no_images`, `no_transcriber` or `no_voice` says why."""
 
     images: Images | None = None
     transcriber: Transcriber | None = None

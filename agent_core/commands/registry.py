@@ -96,7 +96,7 @@ class Command:
     off: str = ""
 
     def switched(self, off: str) -> "Command":
-        """The command with this reason for being off; "" switches it on."""
+        """A copy of the command that is off for this reason; "" switches it on."""
         return replace(self, off=off)
 
 

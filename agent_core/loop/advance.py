@@ -179,7 +179,7 @@ class AgentLoop:
         return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
 
     async def _save_interruption(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
-        """Ask people about a command that was running when the process died; assume the worst of what it had read."""
+        """Ask people about a command that was running at a crash; expose the agent if its result may be untrusted."""
         turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         cut = turn.interrupt()
         exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)

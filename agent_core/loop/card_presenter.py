@@ -55,7 +55,7 @@ class CardPresenter:
         self.posted.extend(notices)
 
     def record(self, work: UnitOfWork) -> None:
-        """Queue what was presented; call `forget_recorded` once the unit of work is committed."""
+        """Queue the writes that record what was presented. After their commit, call `forget_recorded`."""
         for turn, address, at in self.shown:
             work.turns.mark_shown(turn, address, at)
         for notice in self.posted:

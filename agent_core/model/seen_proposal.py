@@ -11,7 +11,7 @@ from agent_core.model.turn import Turn
 class SeenProposal:
     """What is known of the proposals that the writer of a reply had seen.
 
-    `hashes`: of all proposals on the page or card where the reply was written; None if unknown, as in a chat thread.
+    `hashes`: those of all proposals on the page or card of the reply; None if unknown, as in a chat thread.
     `written_at`: the time of the reply. If `hashes` is None, it is compared with the time of the proposal or card.
     """
 

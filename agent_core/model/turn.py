@@ -82,7 +82,7 @@ class Turn:
     def control_hash(self) -> str:
         """The hash that every button of the card carries. Each decision is checked against it.
 
-        It covers the turn's id, the call with its preview's target and basis, and whether the card says "exposed".
+        It covers the turn's id, the call, its preview's target and basis, and whether the card marks the agent exposed.
         """
         runs = self.run_hash if self.state == "interrupted" else self.shown_hash
         return text_digest("\0".join((self.id, runs, "exposed" if self.exposed else "")))

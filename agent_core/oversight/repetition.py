@@ -28,7 +28,8 @@ def find_repetition(turns: Sequence[Turn]) -> str:
 
     Within the last nine turns, these are repetitions:
     - the same call was rejected three times, the last time by the newest decision
-    - the same call had the same result three times, or the same command the same failure with any arguments
+    - the same call had the same result three times
+    - the same command failed three times in the same way, whatever its arguments
     - two calls alternated twice with the same results
     - the same command ran three times in a row with similar words and a similar outcome
     """

@@ -55,7 +55,7 @@ def taints_folder(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
 
 
 def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
-    """The agent after an interrupted command: exposed if the result, which is lost, may be untrusted content."""
+    """The agent after an interrupted command: exposed if the lost result may have been untrusted content."""
     if not may_return_untrusted(spec, agent):
         return agent
     exposed = agent.expose()

@@ -57,7 +57,7 @@ def quote(text: str) -> str:
 
 
 def indent(text: str) -> str:
-    """The text with all lines but the first indented, so that they cannot imitate our own lines."""
+    """The text with all lines but the first indented, so that they cannot imitate lines of the prompt."""
     return "\n  ".join(text.splitlines())
 
 

@@ -60,7 +60,7 @@ def missing_files(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def files_text(situation: Situation, most: int) -> str:
-    """The known files with their content as JSON strings, which show line ends; at most `most` characters."""
+    """A list of the known files. Their contents are JSON strings, which show line ends, of `most` characters in all."""
     files = known_files(situation.turns)
     if not (files and most):
         return ""

@@ -65,7 +65,7 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
 
 
 def resume_thinking(agent: Agent, now: datetime) -> Agent:
-    """The agent: if it waited for helpers, it thinks again; otherwise it is unchanged."""
+    """The agent without its wait for helpers, so that it thinks again; unchanged if it did not wait for any."""
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
     return agent.become(Thinking(), now) if waits else agent
 
