@@ -1,8 +1,8 @@
 """The composition of the core: one typed function that `bot`, the tests, the benchmarks and embedding programs call.
 
 A host gives a database, a model, surfaces and workspaces, and gets services, a loop and an engine that belong together.
-What a host leaves out has a default that works on one machine without accounts: the system's clock, estimated token
-counts, hashed words as embeddings, and no programs.
+Parts that a host leaves out have defaults that work on one machine without accounts: the system's clock, estimated
+token counts, and hashed words as embeddings. Without a sandbox, no program runs.
 """
 
 from collections.abc import Callable, Sequence
@@ -100,7 +100,7 @@ class CoreOptions:
     `effort`, `fast_effort`: reasoning efforts of the agent's model and of `fast_model`; if empty, the model's own.
     `history_tokens`: older turns are summarised when the history takes more.
     `price_setting`, `commands_setting`: names of settings, for error messages.
-    `hooks`: the first is the outermost.
+    `hooks`: functions around the run of every command; the first is the outermost.
     """
 
     default_budget: Decimal | None = None

@@ -20,9 +20,9 @@ SignoffError
 │   ├── SurfaceBusy            retry, after `retry_after` seconds if given
 │   └── ThreadGone             the thread, the channel or the right to write is gone
 ├── Conflict                   the unit of work is repeated
-├── NewerTables                the operator uses that release, or another database
+├── NewerTables                the operator installs the newer release, or uses another database
 ├── DatabaseAway               the work is retried; nothing unsaved took effect
-├── Superseded                 another worker took the agent: this one stops
+├── Superseded                 another worker took the agent, so this worker stops
 └── SettingsError              the operator reads one line and the process exits
 """
 
@@ -70,7 +70,7 @@ class AlreadyDecided(PersonError):
 
 
 class ChangedSinceShown(PersonError):
-    """The pressed control shows an older state of the turn, so nothing was decided. `remark` says what changed."""
+    """The control that was used shows an older state of the turn; nothing was decided. `remark` says what changed."""
 
     def __init__(self, number: int, remark: str = "") -> None:
         self.number, self.remark = number, remark
@@ -95,7 +95,7 @@ class ModelUnavailable(ModelError):
 
 
 class ModelRefused(ModelError):
-    """The endpoint will not answer, also on a retry: a wrong key, an unknown model."""
+    """The endpoint will not answer, even on a retry, because of a wrong key or an unknown model, for example."""
 
 
 class OverBudget(ModelError):

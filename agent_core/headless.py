@@ -60,7 +60,7 @@ class HeadlessSurface:
         """Do nothing: the file is in the agent's workspace."""
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person, as the host names them."""
+        """Return the person unchanged: the host says who they are."""
         return person
 
 
@@ -136,10 +136,10 @@ async def run_agent(
 
 @dataclass(slots=True, kw_only=True)
 class _Outage:
-    """Since when the model cannot be reached.
+    """The current outage of the model; `since` is None while the model can be reached.
 
-    `announced`: agent and time of the next try, for each announced try.
-    `usage`: what the agents had used when the model was away before; if it grew, the model has answered since.
+    `announced`: the agent and the time of the next try, for each try that was announced.
+    `usage`: the agents' usage when they last waited for the model. If it has grown since, a new outage has begun.
     """
 
     clock: Clock
@@ -209,7 +209,7 @@ async def _run_engine(core: Core) -> AsyncIterator[Callable[[_Outage], Awaitable
 
 
 async def _list_family(core: Core, agent: Agent) -> tuple[Agent, ...]:
-    """The agent as it is now, and its helpers."""
+    """Load the agent as it is now, and its helpers."""
     present = await core.views.agent(agent.channel, agent.id)
     return present, *await core.views.family(agent.channel, agent.id)
 

@@ -1,4 +1,4 @@
-"""The command line: run · web · worker · solo · migrate · doctor."""
+"""The command line: loads the settings and runs one command (run, web, worker, solo, migrate or doctor)."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return the exit code of the process."""
+    """Run the command that `arguments` name and return the exit code of the process; 2 for an invalid setting."""
     close_new_files()
     given = list(sys.argv[1:] if arguments is None else arguments)
     name = "solo" if given[:1] == ["solo"] else _parser().parse_args(given).command

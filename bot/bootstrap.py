@@ -43,7 +43,7 @@ class Signoff:
 
     @property
     def actions(self) -> ActionDispatcher:
-        """Carries out what people press and type."""
+        """A dispatcher that carries out the actions that people choose or type on a surface."""
         core = self.core
         return ActionDispatcher(
             service=core.service,

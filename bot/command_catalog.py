@@ -42,7 +42,8 @@ class CommandCatalog:
     def commands(self, parts: CommandParts) -> Commands:
         """The enabled commands, and the disabled ones with the reason.
 
-        Commands that the operator removed are in neither. Raise SettingsError for an unknown command name.
+        Commands that DISABLED_COMMANDS or DISABLED_CATEGORIES names are left out altogether. Raise SettingsError if
+        one of these variables has an unknown name.
         """
         every, settings = self.every(parts), self.settings
         _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})

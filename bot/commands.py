@@ -153,7 +153,7 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
 
 
 async def _prepare_chats(signoff: Signoff) -> Chats:
-    """The listeners, after their tokens were tested; raise SettingsError if a platform rejects its token."""
+    """Build the connections to the platforms and test the tokens; raise SettingsError if a platform rejects one."""
     chats = Chats(signoff.connections())
     for chat in chats.connections.values():
         await chat.prepare()
@@ -161,7 +161,7 @@ async def _prepare_chats(signoff: Signoff) -> Chats:
 
 
 async def _tell(signoff: Signoff, workspace: WebContext) -> None:
-    """Print the page's address and the findings; show the findings on the page too. Ends when cancelled."""
+    """Print the page's address and the doctor's findings; show hints on the page. Then wait until cancelled."""
     _say(f"Signoff is at {signoff.settings.address}")
     await signoff.models.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))

@@ -1,4 +1,4 @@
-"""Rules between settings: each checks one setting against the earlier ones and returns a complaint or None."""
+"""Rules between settings. Each checks one setting against the settings before it and returns what is wrong, or None."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

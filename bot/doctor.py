@@ -23,7 +23,7 @@ PATIENCE = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """The result of a database check: the schema `version`, empty before the first migration, or a `fault`."""
+    """The result of a database check: the `version` of the schema ("" before the first migration), or a `fault`."""
 
     version: str = ""
     fault: str = ""
@@ -31,9 +31,10 @@ class Tables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Checks that only the composition root can supply. No check raises, and each is limited to three seconds.
+    """Checks that only the composition root can supply. No check raises. Waits for servers end after 3 to 4 seconds.
 
     `endpoint`: what is wrong with the language model's endpoint, or None.
+    `local_servers`: model servers that were found on this machine.
     `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
     `database`: the result of the database check; for SQLite called only if the file exists.
     `tokenizers`: the encodings whose files are missing.
@@ -53,7 +54,7 @@ class Probes:
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    """The findings for every surface, then for every provider."""
+    """The findings for the surfaces, then for models, database, files, memory, search and tools."""
     platforms, models, tokens, database, tools = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
@@ -224,7 +225,7 @@ def _data_folder(folder: Path) -> Finding:
 
 
 def _open_files(settings: Settings) -> tuple[Finding, ...]:
-    """Signoff's files that other accounts of the machine can open, if there are any."""
+    """A finding on Signoff's files that other accounts of the machine can open; none if there are no such files."""
     every = open_to_others(settings)
     if not every:
         return ()

@@ -1,4 +1,4 @@
-"""What `signoff doctor` reports of each feature, and its findings on services and programs that agents can use."""
+"""The findings of `signoff doctor`: their class, and those on services and programs that agents can use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,11 +22,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProbes:
-    """Checks that only the composition root can supply; no check raises. Each returns what is wrong, or "".
+    """Checks that only the composition root can supply; no check raises. All but `media` return what is wrong, or "".
 
     `sandbox`: tests the isolation by trying to escape; called only if programs are allowed.
     `sandbox_tools`: names the program that the sandbox needs and the machine lacks.
-    `media`: returns the labels of the image, transcription and speech services instead, each "" if there is none.
+    `media`: returns the labels of the image, the transcription and the speech service, "" for one that is missing.
     """
 
     sandbox: Callable[[], Awaitable[str]]

@@ -139,7 +139,7 @@ class HttpConnection(web.RequestHandler):
             self.is_busy = False
 
     def log_exception(self, *args: Any, **options: Any) -> None:
-        """Log errors of Signoff. Malformed requests are answered with 400 and not logged."""
+        """Log errors of Signoff's handlers. A malformed request is answered with 400 and not logged."""
         if not isinstance(options.get("exc_info"), HttpProcessingError | web.RequestPayloadError):
             super().log_exception(*args, **options)
 
@@ -170,7 +170,7 @@ class HttpConnection(web.RequestHandler):
 
 
 class LimitedSite(web.BaseSite):
-    """Listens at a host and port like aiohttp's `TCPSite`, within the limits."""
+    """Listens at a host and port like aiohttp's `TCPSite`, and enforces the limits."""
 
     __slots__ = ("_host", "_limits", "_port")
 
@@ -207,7 +207,7 @@ class LimitedSite(web.BaseSite):
 
 
 def source_of(address: str) -> str:
-    """What counts as one source: an IPv4 address or an IPv6 /64 network; "" for this machine (a proxy)."""
+    """The key that counts connections per client: IPv4 address or IPv6 /64 network; "" for this machine (a proxy)."""
     try:
         read = ip_address(address.partition("%")[0])
     except ValueError:

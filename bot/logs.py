@@ -16,7 +16,7 @@ TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def configure(level: str, format: Format, secrets: Iterable[str] = ()) -> None:  # noqa: A002
-    """Log to standard error and remove all other handlers."""
+    """Log to standard error, with `secrets` masked, and remove all other handlers."""
     logging.basicConfig(level=level, handlers=[Redacting(format, secrets)], force=True)
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""The variables of language models, memory and web search."""
+"""The documentation of the environment variables for language models, memory and web search."""
 
 from functools import partial
 

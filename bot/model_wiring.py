@@ -35,7 +35,7 @@ class Models:
 
     @classmethod
     def of(cls, settings: Settings, database: Database) -> "Models":
-        """Build the parts that the settings choose; detected services are not used unless a setting names them."""
+        """Build the parts that the settings choose. A service that was only detected on this machine is not used."""
         return cls(
             model=make_model(settings),
             tokens=make_counters(settings),
@@ -89,7 +89,7 @@ def make_model(settings: Settings) -> LanguageModel:
 
 
 def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Ability":
-    """The ability with the variables of key, URL and model, for error messages."""
+    """The ability, with the names of the variables for key, URL and model, which error messages mention."""
     return replace(ability, key=endpoint.key_variable, address=endpoint.url_variable, model=model)
 
 
@@ -143,7 +143,7 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 
 def make_search(settings: Settings) -> Search:
-    """Google if a key or an address is set, else several search engines in parallel."""
+    """Google if its key and engine id or its address are set, else several search engines in parallel."""
     from agent_core.providers.web.web_search import GOOGLE_URL, GoogleSearch, MetaSearch
 
     if not (settings.has_google or settings.google_search_url):

@@ -28,7 +28,7 @@ def close_new_files() -> None:
 
 
 def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:
-    """Remove other accounts' permissions from existing files; log each file that belongs to another account."""
+    """Remove other accounts' permissions from existing files; log each file whose mode could not be changed."""
     for path in open_to_others(settings, env_file):
         with suppress(OSError):
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OF_OTHERS)
@@ -55,7 +55,7 @@ def _own_paths(settings: Settings) -> Iterator[Path]:
 
 
 def _mode(path: Path) -> int:
-    """The mode of a file or folder; 0 for a link, which has no permissions of its own, and for a missing file."""
+    """The permission bits of a file or folder; 0 for a missing file and for a symlink, which has no own permissions."""
     with suppress(OSError):
         mode = path.lstat().st_mode
         return 0 if stat.S_ISLNK(mode) else stat.S_IMODE(mode)

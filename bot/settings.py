@@ -121,7 +121,7 @@ class CoreSettings(BaseSettings):
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """The language model's endpoint, if one is configured."""
+        """The language model's endpoint; None if LOCAL_MODEL is set or no endpoint is configured."""
         return None if self.local_model else self._remote
 
     @property
@@ -134,7 +134,7 @@ class CoreSettings(BaseSettings):
 
     @property
     def embedding_name(self) -> str:
-        """The name of the embedding model: `local`, or one of `embedding_endpoint`."""
+        """The name of the embedding model: `local`, or the name of a model that `embedding_endpoint` serves."""
         return self.embedding_model or (USUAL_EMBEDDINGS if self.is_openai else LOCAL)
 
     @property
@@ -157,12 +157,12 @@ class CoreSettings(BaseSettings):
 
     @property
     def tokenizers(self) -> Path:
-        """The folder that is searched for tokenizer files before the package that contains them."""
+        """The folder that is searched for tokenizer files first, before the installed package that contains some."""
         return self.tiktoken_cache_dir or self.home / "tiktoken"
 
     @property
     def has_google(self) -> bool:
-        """Whether web searches use Google's API."""
+        """Whether the key and the search engine id of Google's API are set."""
         return bool(self.google_api_key and self.google_cse_id)
 
     @property
@@ -188,7 +188,7 @@ class CoreSettings(BaseSettings):
 
     @property
     def secrets(self) -> Names:
-        """Every value that must never be shown, in all encodings in which it may occur."""
+        """Every value that must never be shown; the database's password both percent-encoded and decoded."""
         kept = (value for value in dict(self).values() if isinstance(value, SecretStr))
         found = (*(secret.get_secret_value() for secret in kept), *passwords(self.database_url))
         return tuple(dict.fromkeys(secret for secret in found if secret))
@@ -263,7 +263,7 @@ class Settings(PlatformSettings, CoreSettings):
 
 
 def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> Settings:
-    """Load the settings of this process; raise SettingsError at the first invalid one."""
+    """Load the settings of this process; raise SettingsError for the first invalid value or misspelt name in `.env`."""
     surroundings = os.environ if environ is None else environ
     written = {name.upper(): text or "" for name, text in DotEnvSettingsSource(Settings, env_file).env_vars.items()}
     _refuse_misspelt(written, env_file)

@@ -40,7 +40,7 @@ class SoloOptions:
 
     `is_unlimited`: the budget option is 0, so the default limit does not apply either.
     `continuous`: the number of commands that run without approval, 0 for none.
-    `export`: the file to write the settings of an agent to; then no conversation starts.
+    `export`: the file to which an agent's settings are written instead of starting a conversation.
     """
 
     draft: AgentDraft
@@ -96,7 +96,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
 
 
 async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
-    """Create or resume the agent and talk until it is idle; raise PersonError if both are impossible."""
+    """Create the agent, or resume an existing one, and talk until it is at rest; raise PersonError if neither works."""
     origin = Origin(by=person(), channel=CHANNEL)
     terminal.core.service.require_may_grant(options.continuous)
     agent = await _start(terminal, options.draft, streams, origin)
@@ -117,7 +117,7 @@ async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> in
 
 
 async def export(views: AgentViews, name: str, path: Path) -> int:
-    """Write an agent's ai_settings.yaml; raise InvalidInput if the agent is ambiguous or the file cannot be written."""
+    """Write an agent's settings as YAML; raise InvalidInput if `name` selects none or the file cannot be written."""
     agents, wanted = await views.agents(CHANNEL), " ".join(name.split())
     named = await views.find_by_name(CHANNEL, wanted) if wanted else agents[0] if len(agents) == 1 else None
     if named is None:
@@ -129,7 +129,7 @@ async def export(views: AgentViews, name: str, path: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """The loop, which also notifies the console after each advance of the agent."""
+    """Wraps the loop: after each advance of the agent, it also notifies the console."""
 
     loop: Advancing
     console: Console

@@ -1,4 +1,4 @@
-"""The variables of the tools that commands use: programs, the web, images, audio and posts."""
+"""The documentation of the environment variables for tools: programs, the web, images, audio and posts."""
 
 from functools import partial
 

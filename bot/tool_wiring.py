@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The tools of commands. `no_programs` and `no_clones` are the reasons why programs or git clones are off."""
+    """The tools of commands. `no_programs`, `no_clones`: why programs or git clones are off, or "" if they are on."""
 
     documents: Documents
     web: Web
@@ -97,7 +97,7 @@ async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: 
 
 
 def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "ProcessSandbox":
-    """The sandbox of the settings, not yet tested."""
+    """The sandbox that SANDBOX names (Docker or Bubblewrap). The caller must test it before use."""
     from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
 
     if settings.sandbox == "docker":

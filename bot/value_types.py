@@ -17,9 +17,9 @@ DATABASES = ("sqlite", "postgresql", "postgres")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The base address of an OpenAI-compatible API, and the key that is sent to it; empty for none.
+    """The base address of an OpenAI-compatible API, and the key that is sent to it, "" for no key.
 
-    `url_variable` and `key_variable` set them.
+    `url_variable`, `key_variable`: the names of the variables that set the address and the key.
     """
 
     url: str
@@ -54,12 +54,12 @@ def _none(url: str) -> str:
 
 
 def azure_address(url: str) -> str:
-    """The address of the Azure resource, with or without the path of its API."""
+    """The base address of an Azure resource; an API path (`/openai/v1`) at its end is removed."""
     return web_address(url).removesuffix("/v1").removesuffix("/openai")
 
 
 def sendable(secret: SecretStr) -> SecretStr:
-    """One word that a header can contain."""
+    """A secret that an HTTP header can contain: printable ASCII without blanks."""
     text = secret.get_secret_value().strip()
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError
@@ -67,7 +67,7 @@ def sendable(secret: SecretStr) -> SecretStr:
 
 
 def folder(path: Path) -> Path:
-    """An existing folder, or a path where one can be created."""
+    """The absolute path of an existing folder, or of one to be created; without `?`."""
     absolute = path.expanduser().absolute()
     if "?" in str(absolute) or (absolute.exists() and not absolute.is_dir()):
         raise ValueError
@@ -75,7 +75,7 @@ def folder(path: Path) -> Path:
 
 
 def model_file(path: Path) -> Path:
-    """The path of an existing model file."""
+    """The absolute path of an existing model file in GGUF format."""
     absolute = path.expanduser().absolute()
     if absolute.suffix.lower() != ".gguf" or not absolute.is_file():
         raise ValueError

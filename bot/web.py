@@ -26,7 +26,7 @@ NOBODY: Heard = MappingProxyType({})
 def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), heard: Heard = NOBODY) -> web.Application:
     """Build the application; `routes` are those of surfaces that authenticate requests themselves.
 
-    `heard` returns when each gateway of this process last sent an event.
+    `heard`: for each chat platform, a function that returns the time of its last event, None before the first.
     """
     app = web.Application(
         client_max_size=MOST_BODY,
@@ -52,13 +52,13 @@ class Operations:
         return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
 
     async def health(self, _request: web.Request) -> web.Response:
-        """Answer ok if the database answers, and the time of each gateway's last event: a silent one may be dead."""
+        """Answer ok if the database answers, with the time of each platform's last event: a silent one may be dead."""
         await self.views.census()
         heard = {name: at.isoformat() if (at := last()) else None for name, last in self.heard.items()}
         return web.json_response({"status": "ok", **({"heard": heard} if heard else {})})
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """The number of agents by status, and process statistics, in Prometheus' text format.
+        """Agents by status, the time of each platform's last event, and process statistics, as Prometheus text.
 
         If WEB_TOKEN is set, it is required as `Authorization: Bearer …`.
         """

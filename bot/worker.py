@@ -35,7 +35,7 @@ async def work(engine: WakingEngine, loop: Advancing) -> None:
 
 
 async def until_told(*jobs: Awaitable[None]) -> None:
-    """Run the jobs until one ends or the process receives SIGINT or SIGTERM."""
+    """Run the jobs until one ends (raise its error) or the process receives SIGINT or SIGTERM; cancel the rest."""
     _spare_what_is_loaded()
     told = asyncio.Event()
     running = asyncio.get_running_loop()

@@ -40,7 +40,7 @@ class AgentArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AgentCommands:
-    """A helper's report comes back as a note, marked as written by an agent."""
+    """Commands on an agent's helpers. A helper's report is a note to the agent, marked as written by an agent."""
 
     helpers: Helpers
 
@@ -121,7 +121,7 @@ class AgentCommands:
         return find_helper(await self.helpers.of(context.agent), key)
 
     async def _require_approved(self, key: str, context: CommandContext) -> Agent:
-        """The helper of that name or number; raise CommandError unless people approved the call for this helper."""
+        """Find the helper by id, name or number; raise CommandError if people approved the call for another helper."""
         helper = await self._find(key, context)
         if context.approved_basis not in (None, helper.id):
             raise CommandError(f"{key} is another helper than the one that was approved, so nothing was done.")

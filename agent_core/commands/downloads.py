@@ -39,7 +39,7 @@ class UrlAndFolder(UrlArguments):
 
 @dataclass(frozen=True, slots=True)
 class DownloadCommands:
-    """The files are untrusted; no download runs any of them."""
+    """Commands that save files from the web. The files are untrusted content, and none of them is run."""
 
     web: Web
     database: Database

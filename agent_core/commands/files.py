@@ -60,7 +60,7 @@ PLAIN_TEXTS = PlainTexts()
 
 @dataclass(frozen=True, slots=True)
 class FileCommands:
-    """`documents` extracts text from other formats, such as PDF."""
+    """Commands on workspace files. `documents` extracts text from formats such as PDF."""
 
     documents: Documents = PLAIN_TEXTS
 

@@ -54,7 +54,7 @@ class CodeAndFocus(Code):
 
 @dataclass(frozen=True, slots=True)
 class FunctionCommands:
-    """The model sees the code and nothing else of the agent's work."""
+    """Commands that send code to a model. The model sees nothing else of the agent's work."""
 
     metered_model: MeteredModel
 

@@ -25,7 +25,7 @@ class TurnArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class HistoryCommands:
-    """Agents read only their own turns."""
+    """The command read_turn. An agent can read only its own turns."""
 
     database: Database
 

@@ -49,7 +49,7 @@ class Speech(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaCommands:
-    """A service that is None switches its command off; `no_images` and the like say why."""
+    """A service that is None switches its command off; `no_images`, `no_transcriber` or `no_voice` says why."""
 
     images: Images | None = None
     transcriber: Transcriber | None = None

@@ -46,7 +46,7 @@ class MemoryArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class MemoryCommands:
-    """Results name the source of each memory."""
+    """Commands that add, find, list and forget memories. Results name the source of each memory."""
 
     memory: LongTermMemory
     clock: Clock

@@ -53,7 +53,7 @@ class UrlAndQuestion(UrlArguments):
 
 @dataclass(slots=True)
 class PageNotes:
-    """The notes on each part of a page, and the reason why not all parts were read."""
+    """A model's notes on the parts of a page. `whole`: the number of parts; `remark`: why some were not read, or ""."""
 
     whole: int
     texts: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class PageNotes:
 
 @dataclass(frozen=True, slots=True)
 class PageCommands:
-    """The text of pages is untrusted content."""
+    """Commands that read web pages. Their results are untrusted content."""
 
     web: Web
     metered_model: MeteredModel
@@ -105,7 +105,7 @@ class PageCommands:
         return await self.web.page(given.url, await load_sites(self.database, context))
 
     async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
-        """The page's text if it is short, else the model's answer to the question from the page."""
+        """The page's text if it is short, else what the model read in the page's parts on the question."""
         if len(page.text) <= MAX_UNSUMMARISED_CHARACTERS:
             return page.text or "The page holds no text."
         limit, count = self._part_limit(question, context)
@@ -159,7 +159,7 @@ class PageCommands:
 
 
 async def load_sites(database: Database, context: CommandContext) -> Sites:
-    """Which sites the agent's channel may reach."""
+    """Load which sites the agents of this channel may reach."""
     async with database.begin() as work:
         return parse_sites(await work.preferences.get(context.agent.channel, SITES_KEY))
 

@@ -63,7 +63,7 @@ class Process(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramCommands:
-    """`seconds` is the timeout of a program in the foreground, `left` the timeout of one in the background."""
+    """Commands that run programs. Timeouts in seconds: `seconds` in the foreground, `left` in the background."""
 
     sandbox: Sandbox
     seconds: float = RUN_TIMEOUT_SECONDS

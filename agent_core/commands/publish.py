@@ -41,7 +41,7 @@ class Post(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PublishCommands:
-    """Without a publisher the command is off; the sentence `off` says why."""
+    """The command send_tweet. Without a publisher it is off, and the sentence `off` says why."""
 
     publisher: PostPublisher | None = None
     off: str = NO_ACCOUNT
@@ -80,9 +80,9 @@ class PublishCommands:
 
 
 def weighted_length(text: str) -> int:
-    """The length of a post as X counts it: a link 23, an emoji 2, most East Asian characters 2.
+    """The length of a post as X counts it: a link counts 23, an emoji and most East Asian characters count 2.
 
-    Links without https:// are recognised by common top-level domains only; X knows more and decides.
+    A link without https:// is recognised only by common top-level domains. X knows more of them and decides.
     """
     plain = unicodedata.normalize("NFC", text)
     rest, links = LINK.subn("", plain)

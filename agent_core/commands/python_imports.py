@@ -74,13 +74,13 @@ class PythonSource:
 
 
 def module_files(parts: ModuleParts) -> tuple[str, str]:
-    """The two possible files of a module, in Python's order: the package's, then the module's."""
+    """The two possible files of module `a.b`, in the order in which Python tries them: a/b/__init__.py, a/b.py."""
     place = "/".join(parts)
     return f"{place}/{PACKAGE}.py", f"{place}.py"
 
 
 def package_of(parts: ModuleParts, path: str) -> ModuleParts:
-    """The package from which relative imports start in this module's file."""
+    """The package to which relative imports in the module's file at `path` refer: the module itself, or its parent."""
     return parts if path.endswith(f"/{PACKAGE}.py") else parts[:-1]
 
 

@@ -31,7 +31,7 @@ class NoArguments(BaseModel):
 
 
 def ignore_report(_text: str) -> None:
-    """Discard the output so far of a command."""
+    """Discard a running command's output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class CommandContext:
 class CommandOutput:
     """A command's output. The workspace files `files` are posted in the thread, and images among them displayed.
 
-    `outside`: the output is untrusted content, although the command's spec does not say so for all its results.
+    `outside`: this output is untrusted content. Set by commands whose spec does not say so for all their results.
     """
 
     text: str
@@ -77,7 +77,7 @@ PreviewFunction: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Pre
 
 
 async def no_preview(_arguments: Arguments, _context: CommandContext) -> None:
-    """The preview of a command whose arguments show everything."""
+    """Return no preview, for a command whose arguments show everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class Command:
     off: str = ""
 
     def switched(self, off: str) -> "Command":
-        """The command with this reason for being off; "" switches it on."""
+        """A copy of the command that is off for this reason; "" switches it on."""
         return replace(self, off=off)
 
 
@@ -106,7 +106,7 @@ def declare(
     preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
     **facts: Any,
 ) -> Command:
-    """A command from typed functions: name and description come from `run`, parameters from `given`."""
+    """A command from typed functions. Models read the docstrings of `run` and `given`, and the fields of `given`."""
 
     async def carry_out(arguments: Arguments, context: CommandContext) -> CommandOutput:
         produced = await run(_validate(given, arguments), context)
@@ -185,10 +185,7 @@ class Commands:
         return command is None or may_return_untrusted(command.spec, agent)
 
     def expose_after_interruption(self, name: str, agent: Agent) -> Agent:
-        """The agent after this command was interrupted: exposed if the command may have read untrusted content.
-
-        An unknown command may have.
-        """
+        """The agent after the interrupted command: exposed if the command is unknown or may read untrusted content."""
         command = self.by_name.get(name)
         return assume_exposed(agent, command.spec) if command else agent.expose()
 
@@ -198,7 +195,7 @@ class Commands:
         return tuple(command.spec for command in self.by_name.values() if not command.off)
 
     def checked(self, call: CommandCall) -> CommandCall:
-        """The call with its proper names; raise UnusableReply if it is unknown or off, or violates its schema."""
+        """The call under the command's own names; raise UnusableReply if it is unknown, off, or violates its schema."""
         spec = self.get(call.name).spec
         arguments = fit_arguments(spec, call.arguments)
         if faults := argument_faults(spec, arguments):
@@ -222,13 +219,13 @@ def _names(command: Command) -> list[str]:
 
 
 def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
-    """One sentence for each violation of the command's schema."""
+    """A sentence for each fault by which the arguments violate the command's schema."""
     errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
     return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_shorten(error.message)}." for error in errors]
 
 
 def _shorten(message: str) -> str:
-    """The fault with the middle of a long value left out."""
+    """The message, with its middle left out if it is too long."""
     half = MAX_FAULT_CHARACTERS // 2
     return message if len(message) <= MAX_FAULT_CHARACTERS else f"{message[:half]} … {message[-half:]}"
 

@@ -1,6 +1,6 @@
 """The Python code that starts the sealed copy of an approved program in the sandbox.
 
-This code is constant, so approvals need not show it.
+This code is always the same, so cards need not show it.
 
 The script and its modules are read from `/sealed`, which is read-only. The program sees itself as a file of the
 workspace, but modules are not imported from the workspace.

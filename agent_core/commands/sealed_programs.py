@@ -1,10 +1,10 @@
 """Sealed Python programs: a script with every workspace module that it imports, as people approved it.
 
-The preview shows all of the source. A digest of the source is the basis of the approval. A sealed copy of the shown
-text runs: it is made from the text and not from the file's bytes, so that Python reads what people read.
+The preview shows all of the source, and people approve a digest of it. The program runs from a sealed copy, which is
+made from the shown text and not from the files' bytes, so that Python reads what people read.
 
     workspace ─► read once ─► text ─► shown (preview) ─► approved digest
-                               └────► in UTF-8, compared with it, then run from /sealed
+                               └────► UTF-8 copy, compared with the approved digest, then run from /sealed
 """
 
 import hashlib
@@ -84,7 +84,7 @@ async def read_program(script: str, files: Files) -> SealedProgram:
 
 @dataclass(slots=True, kw_only=True)
 class _ImportFollower:
-    """Follows imports. `folder` is the script's folder, where Python looks for modules first."""
+    """Reads the files that a script imports. `folder` is the script's folder, where Python looks for modules first."""
 
     script: str
     folder: str

@@ -20,7 +20,7 @@ class SearchArguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WebSearchCommands:
-    """Search results are untrusted content."""
+    """The command google. Its results are untrusted content."""
 
     search: Search
 

@@ -173,13 +173,13 @@ class AgentLoop:
         return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now),))
 
     async def _save_restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
-        """Approve a read-only command again that was running when the process died."""
+        """Approve again a read-only command that was running when the process died, so that it runs again."""
         turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         restarted = move(agent, turn.restart(), Acting(), now)
         return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
 
     async def _save_interruption(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
-        """Ask people about a command that ran when the process died; assume that it read its untrusted input."""
+        """Ask people about a command that was running at a crash; expose the agent if its result may be untrusted."""
         turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
         cut = turn.interrupt()
         exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)
@@ -212,7 +212,7 @@ class AgentLoop:
     async def _track(
         self, claim: AgentClaim, agent: Agent, own: Budget, channel: Budget
     ) -> AsyncIterator[SpendingTracker]:
-        """Track the spending of one step; a step that Stop ends is charged for what it used until then."""
+        """Track the spending of one step. If Stop cancels the step, charge what it had spent until then."""
         with self.ledger.track(agent, own, channel) as tracker:
             claim.tracker = tracker
             try:

@@ -1,7 +1,7 @@
 """Answers a person's question about an agent: asks the model and posts the answer in the thread. Decides nothing.
 
-A question is saved as a notice. The same save stores the answer and marks the question as posted, so a question
-survives a crash and is answered once.
+A question is saved as a notice. One save stores the answer and marks the question as posted, so a question survives a
+crash and is answered once.
 """
 
 import asyncio

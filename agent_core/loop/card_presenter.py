@@ -18,9 +18,9 @@ from agent_core.ports.surface import ChatSurface
 class CardPresenter:
     """Presents one agent on its surface.
 
-    `addresses`: the surface's address of each card.
+    `addresses`: the surface's address of the card of each turn.
     `stages`: the stage of the turn that each card shows.
-    `shown`, `posted`: presented, but not yet recorded in the database.
+    `shown`, `posted`: turns and notices that were presented, but are not yet recorded so in the database.
     """
 
     surface: ChatSurface
@@ -50,12 +50,12 @@ class CardPresenter:
             return
 
     def count_as_shown(self, turns: tuple[Turn, ...], notices: tuple[Notice, ...]) -> None:
-        """Let the next save record these as shown, although nothing is shown now."""
+        """Let the next save record these turns and notices as shown, without showing them."""
         self.shown.extend((turn, turn.shown_as, self.clock.now()) for turn in turns)
         self.posted.extend(notices)
 
     def record(self, work: UnitOfWork) -> None:
-        """Queue what was presented; call `forget_recorded` once the unit of work is committed."""
+        """Queue the writes that record what was presented. After their commit, call `forget_recorded`."""
         for turn, address, at in self.shown:
             work.turns.mark_shown(turn, address, at)
         for notice in self.posted:

@@ -1,7 +1,7 @@
 """One worker's claim on one agent: fenced saves, each followed by showing cards and notices.
 
 The fence is a counter on the agent. Every save compares it, so a worker that was suspended while another worker took
-over cannot save. To save transactions, what was shown is recorded with the next save.
+over cannot save. Which cards and notices were shown is recorded by the next save, which needs fewer transactions.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ class AgentClaim:
             await in_one_unit(self.database, act)
 
     async def charge(self, spent: Mapping[CallKind, Usage]) -> bool:
-        """Charge the agent for model calls that were ended; return False if it is deleted or another worker's."""
+        """Charge the agent for cancelled model calls; return False if it was deleted or another worker has taken it."""
 
         async def act(work: UnitOfWork) -> bool:
             present = await work.agents.locate(self.agent.id)
@@ -165,7 +165,7 @@ class AgentClaim:
 
 
 async def _without_activity(_work: UnitOfWork, agent: Agent) -> Outcome:
-    """The agent without what a process that crashed had told of its thinking."""
+    """The agent without the `activity` text that a crashed process left in its status."""
     status = agent.status
     if isinstance(status, Thinking) and status.activity:
         return Outcome(agent=replace(agent, status=replace(status, activity="")))

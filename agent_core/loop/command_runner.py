@@ -34,7 +34,7 @@ class CommandRunner:
     hooks: tuple[Hook, ...] = ()
 
     async def preview_call(self, agent: Agent, call: CommandCall) -> Preview | None:
-        """Compute the preview again; raise CommandError when the command cannot run any more."""
+        """Compute the preview again before the run; raise CommandError if the command cannot run any more."""
         try:
             return await self.commands.get(call.name).preview(call.arguments, self._context(agent, SpendingTracker()))
         except UnusableReply as gone:

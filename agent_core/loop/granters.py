@@ -11,9 +11,10 @@ from agent_core.ports.surface import ChatSurface
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Granters:
-    """The people whose permission an agent uses; None if the platform cannot say whether they still may approve.
+    """The people whose permission an agent uses, with their current rights.
 
-    `owner` chose the classes that need no approval, `granter` granted the lease.
+    `owner` chose the classes that need no approval, `granter` granted the lease. Each is None if the agent does not use
+    the permission, or if the platform gave no answer.
     """
 
     owner: Actor | None = None
@@ -21,7 +22,7 @@ class Granters:
     lease: Lease | None = None
 
     def granter_of(self, lease: Lease) -> Actor | None:
-        """The granter as looked up; for a lease granted after the look-up, as they were at the grant."""
+        """The granter with the rights that were looked up; for a lease granted since, with the rights at the grant."""
         is_known = self.lease is not None and self.lease.granted_at == lease.granted_at
         return self.granter if is_known else lease.granted_by
 

@@ -1,4 +1,4 @@
-"""Tells people what a model is doing while they wait for its reply: for how long, how much, and what it writes."""
+"""Shows people the progress of a model call: how long it has taken, how much was written, and which command."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ FILENAME = re.compile(r'"(?:filename|path|directory)"\s*:\s*"([\w./ -]{1,200})"'
 
 @dataclass(slots=True, kw_only=True)
 class LiveThinking:
-    """Accompanies one model call, and saves a line on it in the agent's status every few seconds."""
+    """Saves the progress of one model call as a line in the agent's status every 5 seconds."""
 
     claim: AgentClaim
     clock: Clock
@@ -37,11 +37,11 @@ class LiveThinking:
     progress: ModelProgress | None = None
 
     def report(self, progress: ModelProgress) -> None:
-        """Take note of the reply so far."""
+        """Keep the progress of the reply for the next line."""
         self.progress = progress
 
     async def run(self, thinking: Awaitable[T]) -> T:
-        """Await the thinking; a save in progress ends first, so that no line comes after the proposal."""
+        """Await the model call, then a save in progress, so that no line is saved after the proposal."""
         updates = asyncio.create_task(self._update_periodically())
         try:
             return await thinking
@@ -80,7 +80,7 @@ class LiveThinking:
 
 
 def activity(seconds: float, progress: ModelProgress | None) -> str:
-    """What a model does, in a few words: for how long, how much, and what it writes."""
+    """The line on a model call: how long it has taken, the estimated tokens, and what the model writes."""
     parts = [f"for {_duration(seconds)}"]
     if progress and progress.characters:
         parts.append(f"about {progress.characters // CHARACTERS_PER_TOKEN + 1:,} tokens")
@@ -90,7 +90,7 @@ def activity(seconds: float, progress: ModelProgress | None) -> str:
 
 
 def _written(text: str) -> str:
-    """The command that a reply writes, and its file; the model's words, on one line."""
+    """Which command the unfinished reply proposes, and its file, on one line; "" for reasoning or an empty text."""
     text = text.rpartition("</think>")[2]
     if "<think" in text:
         return ""

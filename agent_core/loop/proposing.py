@@ -1,4 +1,4 @@
-"""Asks the model for the agent's next command: a prompt in, a proposal or the reason for none out."""
+"""Asks the model for the agent's next command. The result is a proposal, or the reason why there is none."""
 
 import random
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The call was not made, or a retry cannot help. People read `why`."""
+    """The call was not made, or the model refused it and a retry cannot help. People read `why`."""
 
     why: str
 
@@ -83,7 +83,7 @@ class Proposer:
         tracker: SpendingTracker,
         report: Callable[[ModelProgress], None] | None = None,
     ) -> Thought:
-        """Ask for the next command; `report` is told about the reply as it comes."""
+        """Ask for the next command; `report` is called with the progress of the reply as it is streamed."""
         agent, profile = situation.agent, self.profile(situation.agent)
         try:
             question = ModelRequest(
@@ -118,7 +118,7 @@ class Proposer:
         return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
-        """The call with its proper names; raise UnusableReply if it cannot run or the prompt profile objects to it."""
+        """The call under the command's own names; raise UnusableReply if it cannot run or the profile objects to it."""
         profile, given = self.profile(situation.agent), self.commands.checked(given)
         call = profile.adjust(situation, given)
         if why := profile.objection(situation, given) or profile.objection(situation, call):
@@ -143,7 +143,7 @@ class Proposer:
 
 
 def _delay(agent: Agent, unavailable: ModelUnavailable) -> float:
-    """Seconds until the retry: Retry-After, else exponential backoff from 2 s to 5 minutes, plus up to 25 % jitter."""
+    """Seconds until the retry: Retry-After, or else 2 s, doubled each time up to 5 minutes; plus up to 25 % jitter."""
     tries = agent.status.tries if isinstance(agent.status, Thinking) else 0
     retry_after = unavailable.retry_after
     seconds = retry_after if retry_after is not None else min(2.0 ** (tries + 1), MAX_DELAY_SECONDS)

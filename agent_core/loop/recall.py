@@ -1,4 +1,4 @@
-"""Long-term memory of one thought: embeds new events, and recalls similar ones that the prompt no longer shows."""
+"""Long-term memory in one thought: embeds new turns and notes, and recalls similar ones that left the prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ class Recall:
 
     `upto`: the last turn that is now in long-term memory.
     `fresh`, `placed`: new memories and their vectors, to be saved with the outcome.
-    `hidden`: memories similar to the newest event, without those of turns that the prompt shows; most similar first.
-    `offered`: the hidden memories that go into the prompt, being more similar than the turns it shows.
+    `hidden`: memories similar to the newest turn, most similar first. Turns that the prompt shows are left out.
+    `offered`: the hidden memories that go into the prompt: those that are more similar than the turns shown there.
     `away`: why long-term memory could not be reached, or "".
     """
 
@@ -42,9 +42,9 @@ class Recall:
 async def recall_memories(
     memory: LongTermMemory, agent: Agent, turns: Sequence[Turn], notes: Sequence[Note], tracker: SpendingTracker
 ) -> Recall:
-    """Embed the events since the last call, every third turn, and search for memories similar to the newest event.
+    """Every third turn, embed the new turns and notes, and search for memories similar to the newest turn.
 
-    If the embedder cannot be reached, the new memories are returned without vectors and embedded later.
+    If the embedder or the index cannot be reached, the new memories are returned without vectors and embedded later.
     """
     upto = turns[-1].number if turns else 0
     if upto - agent.remembered < TURNS_PER_EMBEDDING_CALL:
@@ -71,7 +71,7 @@ def _is_search_useful(memory: LongTermMemory, agent: Agent) -> bool:
 
 
 def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:
-    """Memories of turns and notes that are not saved yet, oldest first."""
+    """Memories of the notes that are not saved yet, then of the turns, each oldest first."""
     new = [turn for turn in turns if turn.number > agent.remembered]
     read = {turn.id for turn in new}
     of_notes = [each for note in notes if note.taken_into in read for each in chunk_note(note)]
@@ -85,7 +85,7 @@ def _newest(fresh: Sequence[Memory]) -> Memory:
 
 
 def _hidden_and_offered(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[Recalled, ...], tuple[Recalled, ...]]:
-    """`Recall.hidden` and `Recall.offered`; each memory is offered once between two summaries."""
+    """The values of `Recall.hidden` and `Recall.offered`. A memory is offered once between two summaries."""
     in_sight = [one.likeness for one in found if one.memory.turn > agent.digest.upto]
     hidden = tuple(one for one in found if one.memory.turn <= agent.digest.upto)
     least = max(MIN_SIMILARITY, max(in_sight, default=0.0) + MIN_SIMILARITY_MARGIN)

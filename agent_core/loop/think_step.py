@@ -35,7 +35,7 @@ class ThinkStep:
     tracker: SpendingTracker
 
     async def think(self, agent: Agent) -> Agent:
-        """Return the agent as saved."""
+        """Take the thought and save its outcome; return the agent as saved."""
         seen = await recall_memories(
             self.proposer.memory, agent, self.turn_context.turns, self.turn_context.notes, self.tracker
         )

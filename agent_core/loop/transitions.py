@@ -38,8 +38,8 @@ def propose(
 ) -> Outcome:
     """Make the agent's next turn. It runs without asking if the policy or a lease covers it; else people are asked.
 
-    If the agent was told that it repeats itself and proposes the same again, it pauses instead, unless a new note waits
-    for it.
+    If the agent was told that it repeats itself and proposes the same again, it pauses instead, unless it has an unread
+    note.
     """
     if (
         turn_context.circling
@@ -70,7 +70,7 @@ def propose(
 def expose_to_recalled(
     agent: Agent, seen: Recall, digest: Digest | None, now: datetime
 ) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent, exposed if its tainted long-term memory offered something, with notices to post."""
+    """The agent, exposed if a tainted long-term memory offered memories to the prompt, with notices to post."""
     is_offered = bool(seen.offered or (digest and digest.recalled))
     return expose(agent, "what its memory offered", now) if is_offered and has_tainted_memory(agent) else (agent, ())
 
@@ -168,7 +168,7 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:
-    """For each file that the command produced, a notice with which the file is posted in the thread."""
+    """One notice for each file that the command produced; the file is posted with it."""
     files = turn.result.files if isinstance(turn.result, Succeeded) else ()
     caption = f"{agent.name} · turn {turn.number}"
     return tuple(Notice.to(agent, "file", f"{caption}: {file}", now, file=file) for file in files)
@@ -183,7 +183,7 @@ def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> 
 
 
 def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after a result: untrusted output exposes it, and a command that writes may taint its folder."""
+    """The agent after a result: untrusted output exposes it; then a command that writes taints its folder."""
     notices: tuple[Notice, ...] = ()
     if is_from_outside(turn.result):
         agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)

@@ -21,7 +21,8 @@ class TurnContext:
 
     `notes`: notes that these turns read.
     `waiting`: notes that the next turn will read.
-    `own`, `budget`: the budgets of the agent and of its channel.
+    `own`: the budget of the agent or, for a helper, of its root agent.
+    `budget`: the budget of the channel.
     `circling`: a sentence on what the agent repeats, or "".
     """
 
@@ -52,7 +53,7 @@ async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
 def _notes_since(turns: tuple[Turn, ...], upto: int) -> datetime | None:
     """The time from which notes are loaded; None for all notes.
 
-    It is when the newest summarised turn was proposed, or the first loaded turn if none of them is summarised.
+    It is the time when the newest summarised turn was proposed or, if no loaded turn is summarised, the first one.
     """
     if not turns or turns[0].number == 1:
         return None

@@ -81,9 +81,9 @@ AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """The model and reasoning effort that an agent uses, each "" for the operator's.
+    """The model and reasoning effort that an agent uses; "" stands for the operator's choice.
 
-    All its calls have the same `cache_key`.
+    `cache_key`: the same in all calls of one agent, so that the provider finds its cached prompt.
     """
 
     model: str = ""
@@ -99,7 +99,7 @@ class Agent:
     `unusable`, `complaint`: how many replies in a row were unusable, and what was wrong with the last.
     `usage`, `calls`: usage of all calls, in total and by kind. `budget` sums their cost.
     `unbilled`: the part of the usage that belongs to no turn yet.
-    `wake_at`: when it has work to do without an event.
+    `wake_at`: the time at which it has work even if no event arrives.
     `fence`: a number that is raised whenever a worker takes the agent.
 
     `remembered`: the number of the last turn in long-term memory.
@@ -152,12 +152,12 @@ class Agent:
 
     @property
     def title(self) -> str:
-        """The name; for a helper, after the name of the agent that it helps."""
+        """The name to show. A helper's name follows the name of the agent that started it: "Ada › Bob"."""
         return f"{self.under} › {self.name}" if self.under else self.name
 
     @property
     def choice(self) -> ModelChoice:
-        """The model that it uses."""
+        """The agent's model, effort and cache key for a call."""
         return ModelChoice(model=self.model, effort=self.effort, cache_key=str(self.id))
 
     @property
@@ -188,12 +188,12 @@ class Agent:
         return replace(self, exposed=False, tainted=self.is_tainted) if known == self.exposures else self
 
     def become(self, status: AgentStatus, at: datetime) -> Self:
-        """The agent in another status, with no timer; at rest it holds no lease."""
+        """The agent in `status` since `at`, without `wake_at`; an agent at rest loses its lease."""
         changed = replace(self, status=status, since=at, wake_at=None)
         return replace(changed, lease=None) if changed.is_at_rest else changed
 
     def pay(self, spent: Mapping[CallKind, Usage]) -> Self:
-        """The agent after model calls. Embedding tokens count in `calls` only, and their cost in `usage` too."""
+        """The agent, charged for model calls. `usage` includes the cost of embeddings, but not their tokens."""
         said = (usage for kind, usage in spent.items() if kind != "embedding")
         usage = sum(said, Usage(cost=spent["embedding"].cost) if "embedding" in spent else Usage())
         calls = {kind: self.calls.get(kind, Usage()) + spent.get(kind, Usage()) for kind in {**self.calls, **spent}}

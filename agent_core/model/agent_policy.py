@@ -11,7 +11,7 @@ Verbosity = Literal["full", "brief"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Commands whose classes are all in `free` run without asking; `anyone` means any full member of the channel."""
+    """`approvers`: who may approve; `anyone` is any full member. `free`: classes that run without asking."""
 
     approvers: Approvers = "anyone"
     free: tuple[RiskClass, ...] = ()

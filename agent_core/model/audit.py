@@ -29,8 +29,8 @@ class AuditEntry:
     """One act of a person, the start of a command (`ran`), or its end (`ended`).
 
     `shown_hash`, `run_hash`: what the card showed, and what ran.
-    `grant`, `granted_at`, `by`: the permission under which a command ran, when it was given, and by whom.
-    `outcome`: how a command ended; empty in all entries but `ended`.
+    `grant`, `granted_at`, `by`: the permission under which a command ran, when it was given, and who gave it.
+    `outcome`: "running" in the entry `ran`, how the command ended in the entry `ended`, "" in all others.
     `agent_id`: empty in an entry about the channel.
     """
 
@@ -83,7 +83,7 @@ class AuditEntry:
 
     @classmethod
     def of_run(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The entry for the start of a command, saved in the same transaction."""
+        """The entry for the start of a command, to be saved in the same transaction as the started turn."""
         approval = turn.approvals[-1]
         entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn)
         return replace(
@@ -96,7 +96,7 @@ class AuditEntry:
 
     @classmethod
     def of_crash(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The end of a read-only command that was running when the process died. It runs again without asking."""
+        """The entry that a read-only command ended when the process died. It runs again without asking."""
         return replace(cls.on(agent, ENDED, by=turn.approvals[-1].by, at=at, turn=turn), outcome="interrupted")
 
     @classmethod

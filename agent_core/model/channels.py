@@ -48,6 +48,6 @@ class ThreadRef:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse what `str` gives for a thread."""
+        """Parse a text that `str` made from a thread."""
         channel, _, thread = text.rpartition("/")
         return cls(ChannelScope.parse(channel), unquote(thread))

@@ -58,7 +58,7 @@ class Preview:
     """What a command would do, computed before people are asked.
 
     `target` names what the command touches. `basis` identifies the state that the preview was computed from: the hash
-    of one file, or one hash over all source files of a program.
+    of one file, one hash over all source files of a program, or a helper's id.
     """
 
     title: str
@@ -95,8 +95,8 @@ class Proposal:
     def still_holds(self, call: CommandCall, now: Preview | None) -> bool:
         """Whether an approval of this proposal covers `call`, whose preview is `now`.
 
-        An unchanged call is covered if target and basis are unchanged. A call edited by a person is covered unless it
-        has the same target and that target's basis changed.
+        An unchanged call is covered if target and basis are unchanged. A call that a person edited is not covered if
+        it has the same target and the basis changed; otherwise it is.
         """
         if call == self.call:
             return call_digest(call, now) == self.shown_hash

@@ -56,7 +56,7 @@ class AgentDraft:
         )
 
     def made(self, origin: Origin, at: datetime) -> Agent:
-        """The agent of a tidied draft, owned by the person who asks."""
+        """A new agent with the values of this tidied draft; the person who asks is its owner."""
         return Agent(
             id=AgentId(new_id(at)),
             channel=origin.channel,

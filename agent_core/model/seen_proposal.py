@@ -11,8 +11,8 @@ from agent_core.model.turn import Turn
 class SeenProposal:
     """What is known of the proposals that the writer of a reply had seen.
 
-    `hashes`: all proposals on the page or card where the reply was written; None if unknown, as in a chat thread.
-    `written_at`: compared with the time the card was shown if `hashes` is None.
+    `hashes`: those of all proposals on the page or card of the reply; None if unknown, as in a chat thread.
+    `written_at`: the time of the reply. If `hashes` is None, it is compared with the time of the proposal or card.
     """
 
     hashes: Collection[str] | None = None
@@ -25,7 +25,7 @@ class SeenProposal:
         return self.written_at >= (turn.asked_at or turn.proposed_at)
 
     def covers(self, turn: Turn) -> bool:
-        """Whether the writer saw the turn as it is now, on a card shown before the reply."""
+        """Whether the writer surely saw the turn as it is now, on a card shown before the reply."""
         if self.hashes is not None:
             return turn.control_hash in self.hashes
         if self.written_at is None or turn.shown_at is None:

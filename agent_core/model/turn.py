@@ -32,7 +32,7 @@ class Turn:
     `review`: the model's criticism of its own proposal, if a person asked for it.
     `live`: the output so far of its running command.
     `run_preview`: the preview of an edited command, computed when it started.
-    `asked_at`: when people were asked again because the preview had changed.
+    `asked_at`: when people were asked again because the preview or the permission had changed.
     `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
 
     `shown_as`: the surface's address of the card.
@@ -82,7 +82,7 @@ class Turn:
     def control_hash(self) -> str:
         """The hash that every button of the card carries. Each decision is checked against it.
 
-        It covers the turn's id, the call that would run, and whether the card says that the agent is exposed.
+        It covers the turn's id, the call, its preview's target and basis, and whether the card marks the agent exposed.
         """
         runs = self.run_hash if self.state == "interrupted" else self.shown_hash
         return text_digest("\0".join((self.id, runs, "exposed" if self.exposed else "")))
@@ -104,12 +104,12 @@ class Turn:
 
     @property
     def only_reads(self) -> bool:
-        """Whether running the command twice does no harm."""
+        """Whether the command only reads, so that running it twice does no harm."""
         return set(self.risks) == {"read"}
 
     @property
     def is_open(self) -> bool:
-        """Whether people are asked: for a decision, or whether an interrupted command had run."""
+        """Whether people must decide on the proposal, or say whether an interrupted command ran."""
         return self.state in ("proposed", "interrupted")
 
     @property
@@ -157,7 +157,7 @@ class Turn:
         return replace(self, state="withdrawn", ended_at=at, ended_by=by)
 
     def restart(self) -> Self:
-        """Approve a read-only command again that was running when the process died."""
+        """Approve again a read-only command that was running when the process died."""
         return replace(self, state="approved", started_at=None, run_preview=None, live="")
 
     def interrupt(self) -> Self:
@@ -187,12 +187,12 @@ class Turn:
         return replace(self, review=review)
 
     def show_again(self, preview: Preview | None, remark: str, at: datetime) -> Self:
-        """Ask people again because the preview changed; an edited call becomes the proposed one."""
+        """Ask people again because preview or permission changed; an edited call becomes the proposed one."""
         proposal = replace(self.proposal, call=self.call, preview=preview)
         return replace(self, state="proposed", approvals=(), proposal=proposal, remark=remark, asked_at=at)
 
     def keep_output(self, output: str, *, outside: bool) -> Self:
-        """If a person stopped the command, the turn with its whole output; otherwise the turn unchanged."""
+        """The turn with its whole output if a person stopped the command; otherwise the turn unchanged."""
         if self.state != "done" or not isinstance(self.result, Interrupted) or self.result.by is None:
             return self
         return replace(self, result=replace(self.result, output=output, outside=outside))

@@ -39,7 +39,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The limit in US dollars, None for none, and what was spent."""
+    """The limit and the spending in US dollars; a `limit` of None is no limit."""
 
     limit: Decimal | None = None
     spent: Decimal = FREE

@@ -18,7 +18,7 @@ def may_decide(agent: Agent, actor: Actor) -> bool:
 
 
 def require_may_speak(actor: Actor, what: str) -> None:
-    """Raise NotAllowed for bots: agents neither answer bots nor obey them."""
+    """Raise NotAllowed for bots, because agents neither answer nor obey bots."""
     if actor.kind == "bot":
         raise NotAllowed(f"{what}: bots are not listened to.")
 

@@ -28,8 +28,9 @@ def find_repetition(turns: Sequence[Turn]) -> str:
 
     Within the last nine turns, these are repetitions:
     - the same call was rejected three times, the last time by the newest decision
-    - the same call had the same result, or the same failure, three times
-    - two calls alternated twice
+    - the same call had the same result three times
+    - the same command failed three times in the same way, whatever its arguments
+    - two calls alternated twice with the same results
     - the same command ran three times in a row with similar words and a similar outcome
     """
     if rejected := _same_rejected(turns):
@@ -41,7 +42,7 @@ def find_repetition(turns: Sequence[Turn]) -> str:
 
 
 def continues_repetition(call: CommandCall, turns: Sequence[Turn]) -> bool:
-    """Whether a proposed call continues the repetition: the rejected call, or one of the newest in similar words."""
+    """Whether a call continues the repetition: it is the rejected call, or resembles one of the last three that ran."""
     if _same_rejected(turns):
         return call == turns[-1].call  # people may have asked for a similar one
     newest = [turn for turn in turns if turn.state == "done"][-REPETITIONS:]
@@ -105,7 +106,7 @@ def _paraphrase(ended: Sequence[Turn]) -> str:
 
 
 def _makes_progress(turns: Sequence[Turn]) -> bool:
-    """Whether outcomes differ, so that something new was found or written."""
+    """Whether two of the outcomes differ, which means that something new was found or written."""
     outcomes = [_words(_outcome(turn)) for turn in turns]
     return any(_overlap(one, two) < MIN_OUTCOME_OVERLAP for one, two in combinations(outcomes, 2))
 
@@ -137,10 +138,10 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _likeness(one: frozenset[str], two: frozenset[str]) -> float:
-    """Overlap coefficient: shared words by the size of the smaller set; 1.0 for two empty sets."""
+    """Overlap coefficient: shared words divided by the size of the smaller set; 1.0 for two empty sets."""
     return len(one & two) / min(len(one), len(two)) if one and two else float(one == two)
 
 
 def _overlap(one: frozenset[str], two: frozenset[str]) -> float:
-    """Jaccard index: shared words by the size of the union."""
+    """Jaccard index: shared words divided by the size of the union; 1.0 for two empty sets."""
     return len(one & two) / len(one | two) if one or two else 1.0

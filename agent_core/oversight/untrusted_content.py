@@ -39,12 +39,12 @@ def may_return_untrusted(spec: CommandSpec, agent: Agent) -> bool:
 
 
 def requires_approval(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether these classes need approval although a lease or the policy covers them."""
+    """Whether these classes need approval even if a lease or the policy covers them."""
     return agent.exposed and bool(GUARDED_CLASSES.intersection(risks))
 
 
 def runs_without_approval(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
-    """Whether the policy lets these classes run. `owner`, who chose the policy, must still be an approver."""
+    """Whether the policy lets these classes run. The `owner`, who chose the policy, must still be an approver."""
     is_allowed = is_preapproved(agent.policy, risks) and not requires_approval(agent, risks)
     return is_allowed and owner is not None and may_decide(agent, owner)
 
@@ -55,7 +55,7 @@ def taints_folder(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
 
 
 def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
-    """The agent after an interrupted command, whose result is unknown: assume it read untrusted content."""
+    """The agent after an interrupted command: exposed if the lost result may have been untrusted content."""
     if not may_return_untrusted(spec, agent):
         return agent
     exposed = agent.expose()
@@ -81,9 +81,9 @@ def has_tainted_memory(agent: Agent) -> bool:
 
 
 def expose(agent: Agent, how: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after it read untrusted content, and the notices to its thread if its lease loses a class.
+    """The agent after it read untrusted content, and notices for its thread if its lease loses a class.
 
-    `how` completes "has been given untrusted content by …".
+    `how` completes the sentence "… was given untrusted content by …".
     """
     exposed = agent.expose()
     if agent.lease is None or exposed.lease is None or agent.lease.classes == exposed.lease.classes:

@@ -61,7 +61,7 @@ def summary_messages(situation: Situation, fold: Fold) -> tuple[Message, ...]:
 
 
 def parse_summary(reply: Reply, before: Digest, fold: Fold) -> Digest:
-    """The digest in a model's reply; if the reply is empty or not prose, a summary made without a model."""
+    """The digest with a model's summary; if the reply is too short or not prose, a summary made without a model."""
     text = reply.answer
     if len(text) < MAX_LINE_CHARACTERS // 4 or text.startswith(("{", "[", "```")):
         return summarise_without_model(before, fold.folded)
@@ -70,7 +70,7 @@ def parse_summary(reply: Reply, before: Digest, fold: Fold) -> Digest:
 
 
 def summarise_without_model(before: Digest, folded: Sequence[Turn]) -> Digest:
-    """One line for each turn; the oldest lines are dropped first."""
+    """A digest with one line for each turn after the earlier summary; if too long, the oldest lines are dropped."""
     lines = [line for line in before.summary.splitlines() if line.strip()]
     lines += [_line(turn) for turn in folded]
     while sum(map(len, lines)) > MAX_SUMMARY_CHARACTERS:
@@ -94,5 +94,5 @@ def _line(turn: Turn) -> str:
 
 
 def _marked_output(result: Succeeded) -> str:
-    """The output, marked if it is untrusted content, because the summary outlives the turn."""
+    """The output; untrusted content is marked, because the summary is read longer than the turn."""
     return f"others wrote: {result.output}" if result.outside else result.output

@@ -19,7 +19,7 @@ READ_TURN = "read_turn"
 
 
 def past_reply(turn: Turn, thought_limit: int = MAX_THOUGHT_CHARACTERS) -> str:
-    """The model's past reply as JSON, with long texts shortened and without parts that the result repeats."""
+    """The model's past reply as JSON: of the thoughts only `text`, and long texts shortened."""
     thoughts = {"text": _ellipsis(turn.proposal.thoughts.text, thought_limit)}
     call, limit = turn.proposal.call, min(thought_limit, MAX_ARGUMENT_CHARACTERS)
     command = {"name": call.name, "args": shorten_arguments(call.arguments, limit)}
@@ -32,7 +32,7 @@ def shorten_arguments(arguments: Arguments, limit: int = MAX_ARGUMENT_CHARACTERS
 
 
 def outcome(turn: Turn) -> str:
-    """The whole outcome of a turn: its result, or how people decided, and its self-review."""
+    """The whole outcome of a turn: the result, or who rejected or stopped it, then the self-review if any."""
     review = f"\nYour own review of it had said: {indent(turn.review)}" if turn.review else ""
     return f"{_outcome_without_review(turn)}{review}"
 
@@ -57,7 +57,7 @@ def quote(text: str) -> str:
 
 
 def indent(text: str) -> str:
-    """The text with all lines but the first indented, so that they cannot imitate our own lines."""
+    """The text with all lines but the first indented, so that they cannot imitate lines of the prompt."""
     return "\n  ".join(text.splitlines())
 
 
@@ -70,7 +70,7 @@ def _result(name: str, result: Result) -> str:
 def truncate(text: str, limit: int, turn: int, part: str = "", start: int = 0) -> str:
     """The text, or its first `limit` characters with a hint how to read on; no hint if `turn` is 0.
 
-    `start`: the offset of the text in that part of the turn.
+    `part`, `start`: the part of the turn that the text comes from, and the text's offset there.
     """
     if len(text) <= limit:
         return text
@@ -99,7 +99,7 @@ def writer_of(actor: Actor) -> str:
 
 
 def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int, limit: int = MAX_NOTES_CHARACTERS) -> str:
-    """The notes read for this turn's proposal, or "". `readable` is the turn where they can be read in full."""
+    """The notes that this turn's prompt included, or "". `readable`: the turn that read_turn can show, 0 for none."""
     own = [note for note in notes if note.taken_into == turn.id]
     return truncate(notes_text(own), limit, readable, "notes") if own else ""
 

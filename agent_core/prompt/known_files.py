@@ -1,4 +1,4 @@
-"""What files hold now, as far as an agent's past turns tell, and which files its goals name.
+"""The present content of files as far as an agent's past turns tell it, and the files that its goals name.
 
 Small models do not see from "1. write_to_file: done" that a goal is reached, and write the same file again.
 """
@@ -30,11 +30,10 @@ CUT_RESULT = re.compile(r"\n\([\d,]+ more characters; read on")
 
 
 def known_files(turns: Sequence[Turn]) -> Mapping[str, str]:
-    """The content of each file that these turns wrote or read as a whole, the last changed one last.
+    """The content of each file that these turns wrote or read as a whole; the most recently used file is last.
 
-    Untrusted content is left out: the steps quote it.
-
-    Programs may change any file, so nothing is known after one has run.
+    Untrusted content is left out, because the list of steps quotes it. A program may change any file, so nothing is
+    known after one has run.
     """
     files: dict[str, str] = {}
     for turn in turns:
@@ -54,14 +53,14 @@ def named_files(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def missing_files(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files that the goals name: those that are not known to exist, and those that are."""
+    """The files that the goals name, in two groups: not known to exist, and known to exist."""
     files = known_files(situation.turns)
     named = named_files(situation.agent.goals)
     return tuple(name for name in named if name not in files), tuple(name for name in named if name in files)
 
 
 def files_text(situation: Situation, most: int) -> str:
-    """What the files that the agent changed or read hold now, as JSON strings, which show line ends."""
+    """A list of the known files. Their contents are JSON strings, which show line ends, of `most` characters in all."""
     files = known_files(situation.turns)
     if not (files and most):
         return ""
@@ -75,7 +74,7 @@ def files_text(situation: Situation, most: int) -> str:
 
 
 def question(situation: Situation) -> str:
-    """The last line: what is missing of the files that the goals name, and the request for a command."""
+    """The prompt's last line: which of the files that the goals name are missing, and the request for a command."""
     asked = "What is the next single command? Reply with one JSON object."
     missing, present = missing_files(situation)
     if missing:
@@ -87,7 +86,7 @@ def question(situation: Situation) -> str:
 
 
 def adjust(situation: Situation, call: CommandCall) -> CommandCall:
-    """Begin appended text on a line of its own if the file's last line is not ended."""
+    """The call; text to append gets a line end in front if the file's last line has none."""
     text, before = (
         call.arguments.get("text"),
         known_files(situation.turns).get(normpath(str(call.arguments.get("filename"))), ""),

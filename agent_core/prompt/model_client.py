@@ -1,4 +1,4 @@
-"""Calls language models for agents: bounds the reply, checks the budget before, records cost after."""
+"""Calls language models for agents: limits the reply's length, checks the budgets before and records the cost after."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -28,8 +28,8 @@ CHARACTERS_PER_TOKEN = 3
 class ModelRequest:
     """A request to a model.
 
-    `max_tokens`: the limit of the answer without reasoning; None allows as many as the model can write.
-    `report`: is called as a streamed reply comes in.
+    `max_tokens`: the limit of the answer without its reasoning; None stands for the model's usual limit.
+    `report`: called with the progress of a streamed reply.
     """
 
     kind: CallKind
@@ -44,7 +44,7 @@ class ModelRequest:
 class MeteredModel:
     """Calls the agent's own model for its turns, and `fast_model`, if set, for everything else.
 
-    `effort`, `fast_effort`: their reasoning efforts, unless the agent has one of its own.
+    `effort`, `fast_effort`: the reasoning efforts for turns and for everything else, unless the agent has its own.
     `reasoning_models`: the models that were seen to reason.
     """
 
@@ -72,10 +72,10 @@ class MeteredModel:
         return TokenRoom(left if counter.is_exact else left * ESTIMATED_ROOM_PERCENT // 100, counter.count)
 
     async def ask(self, question: ModelRequest, choice: ModelChoice, tracker: SpendingTracker) -> Reply:
-        """Return the reply and charge it; raise OverBudget before the call, ModelUnavailable, ModelRefused after it.
+        """Return the reply and record its cost; raise OverBudget (no call was made), ModelUnavailable or ModelRefused.
 
-        A reply that its reasoning left no room for is asked for again with more room, up to the model's maximum. The
-        operator's secrets are redacted from the prompt and from the reply.
+        If reasoning took the room of the reply, ask again with more room, up to the model's maximum. The operator's
+        secrets are redacted from the prompt and from the reply.
         """
         prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
         name = self.name_for(choice.model, question.kind)
@@ -101,7 +101,7 @@ class MeteredModel:
         return min(wanted, self.max_reply_tokens(name))
 
     def _longest_reply(self, prompt: Sequence[Message], name: str) -> int:
-        """The most tokens of a reply to this prompt: the model's maximum, or what the prompt leaves of the window."""
+        """The most tokens of a reply to this prompt: the model's maximum or, if less, the window without the prompt."""
         left = self.model.window(name) - self._prompt_tokens(prompt, name)
         return min(self.model.max_reply(name) or left, left)
 
@@ -147,7 +147,7 @@ class MeteredModel:
         return usage
 
     def _affordable(self, prompt: Sequence[Message], name: str, limit: int, tracker: SpendingTracker) -> int:
-        """The limit, reduced so that the call costs at most a share of what is left of the budgets."""
+        """The limit in tokens, reduced so that the call costs at most a fixed share of the remaining budget."""
         left, most = tracker.left, self._estimate(prompt, name, limit)
         if left is None or most is None or most * BUDGET_SHARE <= left or limit <= MIN_AFFORDABLE_TOKENS:
             return limit
@@ -164,7 +164,7 @@ class MeteredModel:
 
 @dataclass(slots=True)
 class _Received:
-    """Counts what was received of a reply, for a call that does not end."""
+    """Counts the received characters of a reply, so that a call that is cancelled or fails can be charged."""
 
     report: Callable[[ModelProgress], None] | None
     characters: int = 0

@@ -21,7 +21,7 @@ FENCED_TEXT = re.compile(r"(`{3,})[^\n`]*\n(.*)\n\1", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """The first line of a function, and a sentence on what it returns."""
+    """A function that a model imitates: its signature line, and a sentence on what it returns."""
 
     signature: str
     gives: str

@@ -73,7 +73,7 @@ class TokenRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackingLimits:
-    """The most characters of each part. Packing tries several limits, and uses the first that fit."""
+    """The most characters of each part of a prompt. `pack` tries several such limits and uses the first that fit."""
 
     newest: int
     notes: int
@@ -193,7 +193,7 @@ def _closing_message(situation: Situation, measure: PackingLimits) -> Message:
 
 
 def _rest_of_newest(situation: Situation, measure: PackingLimits) -> list[str]:
-    """The rest of the newest result, which the history cuts off. Only the next prompt shows it."""
+    """The part of the newest result that the history cuts off. Only the next prompt shows this part."""
     if not situation.turns:
         return []
     newest = situation.turns[-1]

@@ -21,11 +21,11 @@ SIZE_IN_NAME = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?e?(?:(\d+(?:\.\d+)?)b|(\d{3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A form of the prompt. `folds` says whether older turns are replaced by a summary from a model.
+    """A form of the prompt. `folds`: whether a model's summary replaces older turns.
 
-    `max_reply_tokens`: a lower limit for replies than the window's.
-    `objection`: why a runnable call is not shown to people, or "".
-    `adjust`: corrects what the model cannot see; people are shown the corrected call.
+    `max_reply_tokens`: the limit of a reply, if it is lower than the usual one.
+    `objection`: why a runnable call is refused before people see it, as a sentence for the model, or "".
+    `adjust`: corrects a call before people are shown it, such as a missing line end.
     """
 
     name: Literal["full", "compact"]

@@ -51,7 +51,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallModelLimits:
-    """The most characters of each part. Packing tries several limits, and uses the first that fit."""
+    """The most characters of each part of a prompt. `pack` tries several such limits and uses the first that fit."""
 
     newest: int
     notes: int
@@ -233,7 +233,7 @@ def _warnings(situation: Situation, limit: int) -> str:
 
 
 def _now(situation: Situation) -> str:
-    """The time, if goals or notes speak of time: a small model writes it into files that have no use for it."""
+    """The time, only if goals or notes speak of time (small models copy it into files), and what was spent."""
     budget, now = situation.agent.budget, f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC."
     spent = f"You have spent ${budget.spent:.2f} of ${budget.limit:.2f}." if budget.limit is not None else ""
     return f"{now if mentions_time(situation) else ''} {spent}".strip()

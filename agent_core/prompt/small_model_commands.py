@@ -66,7 +66,7 @@ def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
 
 
 def may_finish(situation: Situation) -> bool:
-    """Whether the agent may finish: a command has succeeded, or there is no other command."""
+    """Whether the agent may finish: a command succeeded, older turns exist, or there is no other command."""
     agent, turns = situation.agent, situation.turns
     has_older = agent.digest.upto > 0 or agent.turns > len(turns)
     is_all = all(spec.finishes for spec in situation.commands)
@@ -74,7 +74,7 @@ def may_finish(situation: Situation) -> bool:
 
 
 def repeated_call(situation: Situation) -> CommandCall | None:
-    """The newest call if it succeeded and no note arrived since: the same call again would be pointless."""
+    """The newest call, if repeating it would be pointless: it succeeded and no note has arrived since; else None."""
     if not situation.turns or any(note.taken_into is None for note in situation.notes):
         return None
     newest = situation.turns[-1]
@@ -87,7 +87,7 @@ def mentions_time(situation: Situation) -> bool:
 
 
 def objection(situation: Situation, call: CommandCall) -> str:
-    """Why a runnable call is not shown to people, as a sentence for the model, or ""."""
+    """Why a call that could run is refused before people see it, as a sentence for the model, or ""."""
     spec = next((spec for spec in situation.commands if spec.name == call.name), None)
     if spec is None:
         return ""
@@ -100,7 +100,7 @@ def objection(situation: Situation, call: CommandCall) -> str:
 
 
 def is_repeating(situation: Situation) -> bool:
-    """Whether the last reply was refused because it repeated what had succeeded."""
+    """Whether the last reply was refused because it repeated a call that had succeeded or would change nothing."""
     complaint = situation.agent.complaint
     return complaint.endswith(REPEATED) or NO_CHANGE in complaint
 
@@ -141,7 +141,7 @@ def add_bounds(schema: object) -> object:
 
 
 def _bound_keyword(name: str, value: object) -> object:
-    """The value of a keyword, with bounds added. Under `properties` and `$defs`, keys are names and not keywords."""
+    """The keyword's value with bounds added. The keys inside `properties` and `$defs` are names and not keywords."""
     if name in ("properties", "$defs") and isinstance(value, dict):
         return {own: add_bounds(part) for own, part in value.items()}
     return value if name in ("const", "default", "enum", "examples") else add_bounds(value)
@@ -161,7 +161,7 @@ def _bounds(schema: Mapping[str, object]) -> dict[str, object]:
 
 
 def _bound(schema: Mapping[str, object], part: str, limit: int) -> dict[str, object]:
-    """The keywords `min…` and `max…` of a size (`part` is Length or Items), none above `limit`."""
+    """The keywords min and max of `part` ("Length" or "Items"), such as maxLength, with no value above `limit`."""
     bounds: dict[str, object] = {f"max{part}": limit}
     for name in (f"min{part}", f"max{part}"):
         given = schema.get(name)
@@ -180,7 +180,7 @@ def _object(properties: Mapping[str, object]) -> dict[str, object]:
 
 
 def _available(situation: Situation) -> list[CommandSpec]:
-    """The commands without those that would finish too early, repeat the newest call or miss a file again."""
+    """The commands that make sense now: no finish too early, no repetition, no reading after "no such file"."""
     finishes, done = may_finish(situation), repeated_call(situation)
     if is_repeating(situation) and not missing_files(situation)[0]:
         return [spec for spec in situation.commands if spec.finishes] or list(situation.commands)
@@ -223,7 +223,7 @@ def _text(situation: Situation) -> str:
 
 
 def _score(spec: CommandSpec, words: frozenset[str]) -> int:
-    """The score of one command: 2 if `words` has a word of the command, plus 1 if it has a word of its category."""
+    """The score of a command: 2 if one of its own words is in `words`; plus 1 if a word of its category is."""
     own = {
         word for word in re.findall(r"[a-z]{4,}", f"{spec.name} {spec.label}".casefold()) if word not in COMMON_WORDS
     }

@@ -28,7 +28,7 @@ def part_messages(question: str, text: str, number: int = 1, whole: int = 1) -> 
 
 
 def merge_messages(question: str, notes: Sequence[str]) -> tuple[Message, ...]:
-    """The prompt that merges notes on several parts. Notes on untrusted text are marked too."""
+    """The prompt that merges notes on several parts of a text; the notes stand between marks like the text itself."""
     return _question_messages(question, MERGE.format(words=2 * MAX_NOTE_WORDS), "\n\n".join(notes))
 
 

@@ -41,7 +41,7 @@ def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
 
 
 def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
-    """The command inside an answer's thoughts, if a misplaced brace put it there and the answer holds nothing else."""
+    """The command inside `thoughts`, if a misplaced brace put it there and no thought refuses it; else None."""
     match given:
         case {"thoughts": {"command": {"name": str(), "args": dict()} as command, **thoughts}}:
             is_refused = any(isinstance(thought, str) and refuses(thought) for thought in thoughts.values())
@@ -51,7 +51,7 @@ def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
 
 
 def _build_call(name: str, arguments: Mapping[str, object]) -> CommandCall:
-    """The call; raise UnusableReply for NaN and similar values."""
+    """The call; raise UnusableReply if its arguments contain NaN or Infinity."""
     require_numbers(dict(arguments))
     return CommandCall(strip_zero_width(name), arguments)
 
@@ -78,7 +78,7 @@ def _call(command: object) -> CommandCall:
 
 
 def require_same_call(calls: Sequence[CommandCall]) -> CommandCall:
-    """The one call that all these are equal to; raise UnusableReply if they differ or there is none."""
+    """The call, if all of these calls are equal; raise UnusableReply if two differ or there is none."""
     if len({call.canonical for call in calls}) != 1:
         raise UnusableReply(TWO_COMMANDS if calls else NO_COMMAND)
     return calls[0]

@@ -43,7 +43,7 @@ class ExtractedObject:
 
     `is_strict`: it is valid JSON.
     `is_closed`: it has its last brace.
-    `is_mention`: the prose around it quotes it as an example or refuses it.
+    `is_mention`: the prose around it says that it is an example or will not be run.
     """
 
     value: dict[str, object]
@@ -165,7 +165,7 @@ def _unescape_html(text: str) -> str:
 
 
 def _unwrap_string(text: str) -> str:
-    """The content, if the whole text is one JSON string, with or without its quotes."""
+    """The content, if the whole text is one JSON string, with or without its quotes; else the text unchanged."""
     bare = text.strip(BLANK + "`")
     if bare.startswith('"'):
         quoted = bare

@@ -10,7 +10,7 @@ ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class InvalidNumber:
-    """A word in place of a number that JSON does not have: NaN, Infinity."""
+    """A word that stands for a number and that JSON does not allow: NaN, Infinity."""
 
     word: str
 

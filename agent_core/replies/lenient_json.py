@@ -1,9 +1,9 @@
 """A lenient JSON parser: accepts misspelt JSON that can be read in exactly one way, and rejects everything else.
 
-It neither completes nor drops anything: every string is a piece of the text, and a text that ends inside the object was
-cut off. It accepts other quotes, bare names, quotes and line ends inside strings, trailing or missing commas, comments,
-Python's literals, full-width punctuation, doubled braces, zero-width characters between tokens, and thoughts that occur
-twice.
+It completes nothing: every string is a piece of the text, and a text that ends inside the object counts as cut off,
+unless only the last brace is missing. It accepts other quotes, bare names, quotes and line ends inside strings,
+trailing or missing commas, comments, Python's literals, full-width punctuation, doubled braces, zero-width characters
+between tokens, and thoughts that occur twice.
 """
 
 import math
@@ -45,7 +45,7 @@ class LenientJsonReader:
     """Reads the object that begins at offset `at` of a text. Afterwards `at` is the offset after the object.
 
     `is_closed`: False if only the last brace of the outermost object is missing.
-    `is_mended`: the end of a string was not clear from its quote alone.
+    `is_mended`: the end of at least one string had to be inferred, because a quote in it is not escaped, for example.
     """
 
     def __init__(self, text: str, start: int) -> None:
@@ -86,7 +86,10 @@ class LenientJsonReader:
         return key, value
 
     def _skip_repeats(self, raw: str) -> bool:
-        """Skip verbatim repetitions of the last value. A string before a colon is a name and no repetition."""
+        """Skip repetitions of the last value, whose text is `raw`; return whether there were any.
+
+        A string before a colon is a name and not a repetition.
+        """
         is_repeated = False
         while True:
             at = self._after_space(self.at)
@@ -145,7 +148,7 @@ class LenientJsonReader:
         return self._fail("quotes inside a string are not escaped")
 
     def _repeated(self) -> str:
-        """The raw content of a string of the thoughts that occurs more than once in a row, or ""."""
+        """The raw content of the string here, if the model wrote it several times in a row; else ""."""
         found, start = STRICT_STRING.match(self.text, self.at, self.end), self.at
         self.at = found.end() if found else start
         if found and self._skip_repeats(found.group()):
@@ -166,7 +169,7 @@ class LenientJsonReader:
         return self.text[at] in "'’" and all(letter.isalnum() for letter in around)
 
     def _closes(self, at: int, within: Within) -> bool:
-        """Whether a string can end before `at`, judged by the text after it."""
+        """Whether a string can end before offset `at`, judged by the text that begins there."""
         at = self._after_space(at)
         following = self.text[at : min(at + 1, self.end)]
         match within:

@@ -40,7 +40,7 @@ GOES_ON = re.compile(r"[ \t`'\"”’)]*[,;–—-]?[ \t]*([^\W\d_])")
 
 
 def is_mention(before: str, after: str, command: str = "") -> bool:
-    """Whether the object between these two pieces of prose is only quoted and not the answer.
+    """Whether the prose `before` and `after` an object only mentions it, so that it is not the model's answer.
 
     `command`: the name of the command in the object. "I cannot delete files" refuses `delete_file`, not `list_files`.
     """
@@ -74,7 +74,7 @@ def _is_refused(lead: str, command: str) -> bool:
 
 
 def _is_in_a_sentence(before: str, after: str) -> bool:
-    """Whether the object is part of a sentence that continues after it, or is followed by a question."""
+    """Whether the object stands inside a sentence that goes on after it, or at the end of one before a question."""
     line = before.rstrip(" \t`\"'“‘(").rpartition("\n")[2]
     if not IN_SENTENCE.search(line):
         return False

@@ -51,7 +51,7 @@ def parse_repaired(repaired: Reply, original: Reply) -> tuple[Thoughts, CommandC
 
 
 def _is_only_misspelt(reply: Reply) -> bool:
-    """Whether the text closes as many brackets as it opens, so that it is misspelt and not cut off."""
+    """Whether the reply is misspelt JSON and not cut off: no bracket is left open."""
     if sum(map(reply.text.count, "{[\uff5b")) > sum(map(reply.text.count, "}]\uff5d")):
         return False
     try:

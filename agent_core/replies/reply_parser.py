@@ -30,8 +30,8 @@ CUT_OFF_REASONS = ("length", "content_filter")
 def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments.
 
-    Some servers reject bounds above MAX_SCHEMA_BOUND, so these are left out here. The call is checked against them
-    later.
+    Some servers reject bounds above MAX_SCHEMA_BOUND, so such bounds are left out here; the call is checked against
+    them later.
     """
     choices = [
         {
@@ -75,7 +75,7 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
 
 
 def require_whole(reply: Reply) -> None:
-    """Raise UnusableReply if the endpoint says that the reply was cut off."""
+    """Raise UnusableReply if the endpoint says that the reply was cut off, or if reasoning left no room for it."""
     if reply.is_cut_by_reasoning:
         raise UnusableReply(NO_ROOM.format(tokens=reply.usage.completion), "The model's reasoning took all the room.")
     if reply.finish_reason in CUT_OFF_REASONS:

@@ -28,7 +28,7 @@ def is_verbatim(call: CommandCall, text: str) -> bool:
 
 
 def accounts_for(call: CommandCall, text: str) -> bool:
-    """Whether the call says exactly what the text says from the command's name to its end or to the thoughts.
+    """Whether the call has the same words as the text from the command's name to the text's end or its thoughts.
 
     Quotes, white space, backslashes and JSON punctuation are ignored: `is_verbatim` checks where strings end.
     """

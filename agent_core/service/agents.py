@@ -125,7 +125,7 @@ class AgentService(AgentLifecycle):
         return outcome
 
     async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> QuestionAsked:
-        """Let the model answer a question about the agent in its thread; raise NotAllowed, InvalidInput."""
+        """Save a question about the agent, which the model answers in the thread; raise NotAllowed, InvalidInput."""
         message = _usable_text(text)
 
         async def act(work: UnitOfWork) -> QuestionAsked:
@@ -164,9 +164,10 @@ class AgentService(AgentLifecycle):
         return agent, turn
 
     async def grant_lease(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
-        """Grant a lease over every class for the next `times` commands; if exposed, without execute and publish.
+        """Grant a lease for the next `times` commands of every class.
 
-        Raise NotAllowed, or InvalidInput for a number below 1 or above the operator's limit.
+        The lease of an exposed agent excludes execute and publish. Raise NotAllowed, or InvalidInput for a number below
+        1 or above the operator's limit.
         """
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:

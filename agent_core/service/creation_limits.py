@@ -9,7 +9,7 @@ from agent_core.ports.database import UnitOfWork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreationLimits:
-    """Set by the operator. Helpers count towards their channel's limit and towards no person's."""
+    """The operator's limits. Helpers count towards the channel's limit, but not towards a person's."""
 
     guests_may_create: bool = False
     agents_per_channel: int = 200

@@ -22,7 +22,7 @@ Ends: TypeAlias = dict[TurnId | None, AuditEntry]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFilter:
-    """Selects rows; an empty field matches all. `agent` is a name, `agent_id` selects by the index.
+    """Selects rows; an empty field matches all rows. `agent` is a name; `agent_id` is faster, by an index.
 
     A person matches by display name or platform id, ignoring case; agents and other bots never match.
     """
@@ -59,7 +59,7 @@ class LogRow:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Rows, newest first; `earlier` is the entry to continue before, "" at the end of the log.
+    """Rows, newest first; `earlier` is the id to pass as `before` for the next page, "" at the end of the log.
 
     With a filter that matches rarely, a page may have few rows or none although the log continues.
     """
@@ -103,8 +103,8 @@ class DecisionLog:
 class _LogReader:
     """Reads the log backwards, from its newest entry or from a given one. `earlier` is the last entry that was read.
 
-    A command's end is merged into the row of its start. The end can be newer than the entry where reading began; then
-    it is looked up among the agent's next entries. That is rare, because an agent runs one command at a time.
+    A command's end is merged into the row of its start. If the end is newer than the entry where reading began, it is
+    looked up among the agent's next entries. That is rare, because an agent runs one command at a time.
     """
 
     database: Database

@@ -33,9 +33,9 @@ def validate_decision(decision: Decision, turn: Turn, commands: Commands, limit:
 def record_decision(
     work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
 ) -> tuple[Agent, Turn]:
-    """Save a decision and its effects on turn, agent and decision log; raise NotAllowed, AlreadyDecided.
+    """Save a decision and its effects on turn, agent and decision log; raise NotAllowed, AlreadyDecided, InvalidInput.
 
-    An approval clears the exposures that the card showed, and no later ones; a rejection clears none.
+    An approval clears the exposures that the card showed, but no later ones. A rejection clears none and ends a lease.
     """
     require_may_decide(agent, by)
     answered = turn.decide(decision, by=by, at=at)

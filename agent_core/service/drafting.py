@@ -23,7 +23,7 @@ NO_MODEL_DRAFT = "No model drafted this: your sentence is the goal."
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A draft to review. If the model failed, `said` tells people so."""
+    """A draft for a person to review. If the model failed, `said` tells people so."""
 
     draft: AgentDraft
     said: str = ""
@@ -38,7 +38,7 @@ class AgentDrafting:
     limits: CreationLimits = DEFAULT_LIMITS
 
     async def draft(self, sentence: str, origin: Origin) -> Drafted:
-        """Draft name, role and goals within 25 seconds; raise NotAllowed, as a draft costs money."""
+        """Draft name, role and goals within 25 seconds; raise NotAllowed if the person may not create agents."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         request = " ".join(sentence.split())[:MAX_GOAL_CHARACTERS]
         question = ModelRequest(

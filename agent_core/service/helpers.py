@@ -25,9 +25,10 @@ MAX_QUOTE_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentHelpers(TransactionalService):
-    """See `Helpers` in the ports. At most two generations below the root agent, and five helpers in all.
+    """Implements the port `Helpers`. Below a root agent are at most five helpers, in at most two generations.
 
-    Taint passes to a new helper, with each message, and back with its report. A helper has no free class.
+    Taint passes to a new helper, to a helper with each message, and to its parent with a report. A helper has no free
+    class.
     """
 
     memory: LongTermMemory
@@ -49,7 +50,7 @@ class AgentHelpers(TransactionalService):
         return self._wake_both(await self.save(act), agent)
 
     async def message(self, agent: Agent, key: str, text: str) -> Agent:
-        """Write to a helper; a finished one continues."""
+        """Write to a helper; a finished helper starts to work again."""
 
         async def act(work: UnitOfWork) -> Agent:
             before = helper = find_helper(await _list_started(work, agent), key)
@@ -138,7 +139,7 @@ async def _list_started(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
 
 
 async def _free_name(work: UnitOfWork, agent: Agent, wanted: str) -> str:
-    """The name, numbered if another agent of the channel has it."""
+    """The wanted name, with a number if another agent of the channel has it."""
     name = " ".join(wanted.split())[: MAX_NAME_CHARACTERS - 4] or DEFAULT_NAME
     taken = {each.name.casefold() for each in await work.agents.of(agent.channel)}
     numbered = (name, *(f"{name} {number}" for number in range(2, len(taken) + 3)))

@@ -13,7 +13,7 @@ RECEIVED_UNTIL_KEY = "heard until"
 
 @dataclass(frozen=True, slots=True)
 class InboundLog:
-    """Saved in the database, so that a restarted process knows which events it may have missed."""
+    """A record in the database, from which a restarted process knows which events it may have missed."""
 
     database: Database
     clock: Clock
@@ -21,7 +21,7 @@ class InboundLog:
     async def first_time(self, delivery: str) -> bool:
         """Record an event as received; return False if it was recorded before.
 
-        For events whose handling saves nothing else in which the delivery could be recorded.
+        Call it for events that save nothing else; other events record the delivery with what they save.
         """
         now = self.clock.now()
         return await in_one_unit(self.database, lambda work: work.deliveries.first_time(delivery, now))

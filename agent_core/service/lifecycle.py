@@ -39,7 +39,7 @@ class AgentLifecycle(TransactionalService):
     limits: CreationLimits = DEFAULT_LIMITS
 
     async def load_agent_defaults(self, origin: Origin) -> AgentDraft | None:
-        """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may create none."""
+        """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may not create one."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
             return await load_agent_defaults(work, origin.channel)
@@ -76,7 +76,10 @@ class AgentLifecycle(TransactionalService):
         return agent
 
     async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Withdraw an open proposal, end a running command, and end the lease; the agent rests until `resume`."""
+        """Stop the agent and its helpers: withdraw proposals, end running commands and leases.
+
+        Raise NotAllowed for bots, NotPossible if the agent is stopped already.
+        """
         require_may_speak(origin.by, "stop agents here")
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
@@ -97,7 +100,7 @@ class AgentLifecycle(TransactionalService):
         return agent
 
     async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Let an agent at rest think again; raise NotPossible if it is at work."""
+        """Let an agent at rest continue where it was; raise NotAllowed, or NotPossible if it is at work."""
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "resume agents here")

@@ -29,7 +29,7 @@ KEYWORD_SEARCH_NOTE = "Search by meaning is not available now. These memories co
 class MemoryPage:
     """Memories, newest first; `total` counts all memories of the agent.
 
-    `earlier`: the id before which the next page ends; None at the end.
+    `earlier`: the id to pass as `before` for the next page; None if there are no older memories.
     `is_behind`: some memories are not in the vector index yet.
     """
 
@@ -49,7 +49,7 @@ class MemorySearchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMemories(TransactionalService):
-    """Every call stays within the agent and its channel. Raises NotAllowed, NotFound, NotPossible, InvalidInput."""
+    """Each call reads or changes one agent's memories. Raises NotAllowed, NotFound, NotPossible, InvalidInput."""
 
     memory: LongTermMemory
     ledger: BudgetLedger

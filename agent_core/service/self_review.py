@@ -22,7 +22,7 @@ REVIEW_TIMEOUT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfReview(TransactionalService):
-    """One more model call, paid by the agent. The proposal stays open."""
+    """Asks the model for a self-review. The agent pays for the call, and the proposal stays open."""
 
     metered_model: MeteredModel
     ledger: BudgetLedger

@@ -47,7 +47,7 @@ class TransactionalService:
         return agent
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Run a unit of work ahead of those of agents, because a person waits for it."""
+        """Run a unit of work before units of work of agents, because a person waits for it."""
         with self.write_priority.foreground():
             return await in_one_unit(self.database, act)
 
@@ -58,7 +58,7 @@ class TransactionalService:
         work.audit.append(AuditEntry.on(agent, act, by=origin.by, at=self.clock.now(), detail=detail))
 
     async def is_repeated(self, work: UnitOfWork, origin: Origin) -> bool:
-        """Record the platform's delivery; True if it has taken effect before."""
+        """Record the platform's delivery; return whether it was recorded before. False without a delivery."""
         if origin.delivery is None:
             return False
         return not await work.deliveries.first_time(origin.delivery, self.clock.now())

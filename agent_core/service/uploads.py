@@ -89,7 +89,7 @@ def safe_name(filename: str) -> str:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """The name, or with the first number in brackets that is free."""
+    """The name; if it is taken, with the first free number in brackets: "plan (2).txt"."""
     used = {path.casefold() for path in taken}
     path = PurePosixPath(name)
     names = (name if number == 1 else f"{path.stem} ({number}){path.suffix}" for number in count(1))

@@ -36,7 +36,7 @@ Entry: TypeAlias = Turn | Note | Notice
 class ThreadPage:
     """A page of an agent's thread, with the entries of its helpers, oldest first.
 
-    `earlier` is the turn number to continue before, None at the beginning of the thread.
+    `earlier` is the turn number to pass as `before` for the page before this one, None at the thread's beginning.
     """
 
     agent: Agent
@@ -87,13 +87,13 @@ class AgentViews:
         return await self._read(lambda work: work.agents.list_by_owner(surface, workspace, person))
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """Agents with a thread in which a reply matters: at work, or at rest since then or later."""
+        """The agents in whose threads missed replies matter: at work, or at rest since `since` or later."""
         return await self._read(lambda work: work.agents.list_with_thread(surface, since))
 
     async def open_to(
         self, by: Actor, channel: ChannelScope, turn_id: TurnId, shown: str | None = None
     ) -> tuple[Agent, Turn]:
-        """The turn, for the form in which this person decides, and its agent.
+        """The agent and the turn, for the form in which this person decides.
 
         Raise NotAllowed or AlreadyDecided if the person cannot decide it, ChangedSinceShown if `shown` is not its hash.
         """
@@ -176,7 +176,7 @@ class AgentViews:
         return known.spec if known else _unknown_command(command)
 
     async def family(self, channel: ChannelScope, agent_id: AgentId) -> tuple[Agent, ...]:
-        """All helpers of an agent, oldest first."""
+        """An agent's helpers and their helpers, oldest first."""
         async with self.database.begin() as work:
             return await list_helpers_below(work, await work.agents.get(channel, agent_id))
 

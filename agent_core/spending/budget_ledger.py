@@ -22,7 +22,7 @@ class BudgetLedger:
 
     @contextmanager
     def track(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
-        """A tracker for one step of an agent with the budget `own`. The caller saves what was spent."""
+        """A tracker for one step of an agent. `own`, `channel`: budgets as read. The caller saves what was spent."""
         with self._track(agent.channel, own, channel, agent.home) as tracker:
             yield tracker
 
@@ -61,7 +61,7 @@ class BudgetLedger:
                 self.open_trackers.pop(channel, None)
 
     async def save_spending(self, channel: ChannelScope, agent: Agent | None, spent: Mapping[CallKind, Usage]) -> None:
-        """Charge the calls to the channel and, if given, to the agent and those above it."""
+        """Charge the calls to the channel and, if an agent is given, to the agent and its root agent."""
 
         async def act(work: UnitOfWork) -> None:
             if agent:

@@ -25,7 +25,7 @@ async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...
 
 
 async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
-    """The agent's budget; for a helper, the budget of its root agent."""
+    """The agent's budget; for a helper, the budget of its root agent, and 0 US dollars if that was deleted."""
     if agent.head is None:
         return agent.budget
     try:
@@ -35,7 +35,7 @@ async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
 
 
 async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
-    """Charge the root agent for a helper's spending. The caller saves both agents in one unit of work."""
+    """Charge a helper's spending to its root agent too. The caller saves the helper in the same unit of work."""
     cost = sum(spent.values(), Usage()).cost
     if agent.head is None or cost <= FREE:
         return
@@ -44,7 +44,7 @@ async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKi
 
 
 async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:
-    """Report to the parent that its helper came to rest; resume a parent that waits. Return the parent's id."""
+    """Write to the parent that its helper came to rest, pass taint on, and resume a waiting parent; return its id."""
     if helper.parent is None:
         return None
     parent = await work.agents.get(helper.channel, helper.parent)
@@ -65,7 +65,7 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
 
 
 def resume_thinking(agent: Agent, now: datetime) -> Agent:
-    """The agent thinking again if it waited for helpers; otherwise unchanged."""
+    """The agent without its wait for helpers, so that it thinks again; unchanged if it did not wait for any."""
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
     return agent.become(Thinking(), now) if waits else agent
 

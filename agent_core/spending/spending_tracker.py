@@ -16,11 +16,11 @@ PRICE_SETTING = "its price"
 class SpendingTracker:
     """What one step of an agent may spend and has spent, in US dollars.
 
-    `agent`: the budget that all agents with the same `head` share, as read from the database.
+    `agent`: the budget that an agent and its helpers share, as read from the database; `head`: the id of that agent.
     `channel`: the channel's budget, as read from the database.
-    `held`: reserved for calls in progress.
-    `others`: the open trackers of the channel.
-    `price_setting`: the setting for prices, for error messages.
+    `spent`: the usage that was not settled yet; `held`: the estimated cost of calls in progress.
+    `others`: the open trackers of the channel, this one included.
+    `price_setting`: the name of the setting for prices, for error messages.
     """
 
     agent: Budget = NO_BUDGET
@@ -58,7 +58,7 @@ class SpendingTracker:
 
     @property
     def left(self) -> Decimal | None:
-        """US dollars that remain of the smaller budget, without what is reserved; None without a budget."""
+        """US dollars that remain of the budget with less left, after reservations; None without a budget."""
         remainders = [
             budget.limit - budget.spent - self.total.cost - self.held - committed
             for budget, _, committed in self._budgets()
@@ -67,7 +67,7 @@ class SpendingTracker:
         return min(remainders, default=None)
 
     def _budgets(self) -> tuple[tuple[Budget, str, Decimal], ...]:
-        """Each budget with its name in a sentence, and what the other open trackers spend and reserve of it."""
+        """Each budget, its name in a sentence, and how much of it the other open trackers have spent and reserved."""
         others = [tracker for tracker in self.others if tracker is not self]
         helpers = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
         return (self.agent, "The", helpers), (self.channel, "The channel's", _committed(others))

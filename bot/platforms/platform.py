@@ -74,7 +74,7 @@ class WiredPlatform(Protocol):
 class ChatPlatform(ABC):
     """One entry of `PLATFORMS`. Its module imports no SDK; `fault` and `wire` import the SDK when they are called.
 
-    `name`: used in channel keys, in findings and as first part of the platform's HTTP paths.
+    `name`: occurs in channel keys, in findings and as the first part of the platform's HTTP paths.
     `title`: the name as the platform spells it.
     `switch`: the variables that enable the platform, as text.
     `signed_paths`: requests to these paths carry a signature, so they may have any Host header.

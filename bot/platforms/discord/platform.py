@@ -19,7 +19,7 @@ class DiscordPlatform(ChatPlatform):
         return bool(settings.discord_token)
 
     def status(self, _settings: Settings) -> PlatformStatus:
-        """The variable of the token; Discord has no other modes."""
+        """How Discord is reached, for reports. DISCORD_TOKEN alone enables it, for every server."""
         reached = "every server that the bot is invited to"
         return PlatformStatus(reached=reached, variables="DISCORD_TOKEN", tested="DISCORD_TOKEN")
 

@@ -24,7 +24,7 @@ class SlackPlatform(ChatPlatform):
         return bool(settings.slack_bot_token or settings.slack_client_id)
 
     def status(self, settings: Settings) -> PlatformStatus:
-        """One workspace or many, by Socket Mode or HTTP. The tokens of many workspaces are not tested."""
+        """How Slack is reached, for reports. The token of one workspace can be tested, the tokens of many cannot."""
         way = "by Socket Mode" if settings.slack_app_token else f"by HTTP at {settings.address}{EVENTS}"
         is_many = bool(settings.slack_client_id)
         many = f"many workspaces {way}, install at {settings.public_url}/slack/install"
