@@ -57,7 +57,7 @@ reference: .venv/.run ## write .env.example and the generated pages of docs/refe
 .venv/.run: pyproject.toml constraints.txt
 	$(environment)
 	@echo "Installing Signoff (once, about a minute)…"
-	@$(INSTALL) '.[embeddings]' 2>/dev/null || { $(INSTALL) . && echo "$(NO_MEANING)"; }
+	@$(INSTALL) '.[embeddings,claude]' 2>/dev/null || { $(INSTALL) . && echo "$(NO_MEANING)"; }
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt

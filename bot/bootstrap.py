@@ -30,6 +30,7 @@ from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings
 from bot.tool_wiring import Tools, tool_probes
+from bot.value_types import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +127,8 @@ def probes(settings: Settings) -> Probes:
     from agent_core.providers.llm.local_model import model_file_fault
     from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
 
-    address = settings.endpoint
-    endpoint = partial(endpoint_fault, address.url if address else "", address.key if address else "")
     return Probes(
-        endpoint=endpoint,
+        endpoint=partial(endpoint_fault, settings.endpoint or Endpoint(url="", key="")),
         local_servers=find_local_servers,
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},

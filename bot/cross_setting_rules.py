@@ -13,8 +13,10 @@ TOO_SHORT = "must have at least 16 characters, because HOST opens the page to ot
 UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
 NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
-TWO_MODELS = "is one model and the endpoint of OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT another: set one of the two."
+TWO_MODELS = "is one model and the endpoint of {} another: set one of the two."
 NO_EMBEDDINGS = "names a model, so OPENAI_API_KEY, OPENAI_BASE_URL or EMBEDDING_BASE_URL must say where it is."
+
+MODEL_ADDRESSES = ("openai_base_url", "azure_openai_endpoint", "anthropic_base_url")
 
 # `value` is the value of the setting, of any type; `given` has the earlier settings that are valid.
 Given: TypeAlias = Mapping[str, Any]
@@ -39,7 +41,8 @@ def _azure_openai_endpoint(value: Any, given: Given) -> str | None:
 
 
 def _local_model(value: Any, given: Given) -> str | None:
-    return TWO_MODELS if value and (given.get("openai_base_url") or given.get("azure_openai_endpoint")) else None
+    others = [name for name in MODEL_ADDRESSES if given.get(name)]
+    return TWO_MODELS.format(others[0].upper()) if value and others else None
 
 
 def _embedding_model(value: Any, given: Given) -> str | None:

@@ -14,7 +14,7 @@ from bot.platforms.catalog import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import open_to_others
 from bot.settings import Settings
-from bot.value_types import OPENAI_URL, Endpoint
+from bot.value_types import ANTHROPIC_URL, OPENAI_URL, Endpoint
 
 T = TypeVar("T")
 L = TypeVar("L")
@@ -84,15 +84,17 @@ def report(found: Sequence[Finding]) -> str:
     return "\n".join(_line(finding, width) for finding in found)
 
 
-async def endpoint_fault(base_url: str, api_key: str) -> str | None:
-    """Test an OpenAI-compatible endpoint by listing its models; return what is wrong, or None."""
+async def endpoint_fault(endpoint: Endpoint) -> str | None:
+    """Test an endpoint by listing its models; return what is wrong, or None."""
     from aiohttp import ClientError, ClientSession, ClientTimeout  # imported on first use
 
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    is_claude, key = endpoint.api == "anthropic", endpoint.key
+    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"} if is_claude else {"Authorization": f"Bearer {key}"}
+    address = f"{endpoint.url.rstrip('/')}{'/v1' if is_claude else ''}/models"
     try:
         async with (
             ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=True) as session,
-            session.get(f"{base_url.rstrip('/')}/models", headers=headers, allow_redirects=False) as answer,
+            session.get(address, headers=headers if key else {}, allow_redirects=False) as answer,
         ):
             return _answered(answer.status, answer.content_type)
     except TimeoutError:
@@ -135,7 +137,7 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     if settings.local_model:
         return (_own_model(settings.local_model, probes.local_model()),)
     why = "Demo · scripted, no AI"
-    demo = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY or OPENAI_BASE_URL")
+    demo = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY")
     return (demo, *map(_offer, await _answer_or((), probes.local_servers)))
 
 
@@ -155,7 +157,7 @@ def _own_model(path: Path, fault: str) -> Finding:
 
 
 def _host(endpoint: Endpoint) -> str:
-    return "OpenAI" if endpoint.url == OPENAI_URL else urlsplit(endpoint.url).netloc
+    return {OPENAI_URL: "OpenAI", ANTHROPIC_URL: "Anthropic"}.get(endpoint.url) or urlsplit(endpoint.url).netloc
 
 
 async def _tokens(settings: Settings, probes: Probes) -> Finding:

@@ -23,10 +23,24 @@ MINDS = (
         example="http://127.0.0.1:11434/v1",
     ),
     model(
+        name="ANTHROPIC_API_KEY",
+        meaning="The key for Claude by Anthropic's own API. Wants the extra: pip install 'signoff[claude]'.",
+        rule=KEY,
+        default="none",
+        example="sk-ant-your-key",
+    ),
+    model(
+        name="ANTHROPIC_BASE_URL",
+        meaning="Another endpoint that speaks Anthropic's Messages API.",
+        rule=WEB_ADDRESS,
+        default="Anthropic's own, when there is a key",
+        example="https://llm.example.com",
+    ),
+    model(
         name="SMART_MODEL",
-        meaning="The model that decides what an agent does next.",
+        meaning="The model that decides what an agent does next. With ANTHROPIC_API_KEY, Anthropic serves `claude-…`.",
         rule="the name of a model of the endpoint",
-        default="the endpoint's only model, else a current one of OpenAI's",
+        default="the endpoint's only model, else a current one of OpenAI's or of Anthropic's",
         example="gpt-5.4-mini",
     ),
     model(
@@ -94,7 +108,7 @@ MINDS = (
     ),
     model(
         name="TEMPERATURE",
-        meaning="How freely the model answers.",
+        meaning="How freely the model answers. Anthropic's own API takes none.",
         rule="a number from 0 to 2",
         default="the endpoint's own",
         example="0.2",

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from agent_core.providers.llm.endpoint_errors import Ability
 
 
+MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
     """The language model and the parts for memory and search."""
@@ -71,7 +74,9 @@ def make_model(settings: Settings) -> LanguageModel:
         context, temperature = settings.context_window, settings.temperature
         return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
     if settings.endpoint is None:
-        return RehearsalModel("OPENAI_API_KEY or OPENAI_BASE_URL")
+        return RehearsalModel(MODEL_VARIABLES)
+    if settings.endpoint.api == "anthropic":
+        return _make_claude(settings, settings.endpoint)
     from agent_core.providers.llm.endpoint_errors import CHAT
     from agent_core.providers.llm.openai_model import OpenAIModel
 
@@ -85,6 +90,24 @@ def make_model(settings: Settings) -> LanguageModel:
         learned=settings.home / "learned-models.json",
         prices=Prices.at(settings.endpoint.url, settings.model_prices),
         ability=with_variables(CHAT, settings.endpoint, "SMART_MODEL"),
+    )
+
+
+def _make_claude(settings: Settings, endpoint: Endpoint) -> LanguageModel:
+    from agent_core.providers.llm.anthropic_model import CLAUDE, DEFAULT_CLAUDE_MODEL, ClaudeModel
+
+    if not ClaudeModel.is_installed():
+        fault = "needs the package anthropic: run pip install 'signoff[claude]', then start again."
+        raise SettingsError(endpoint.key_variable, fault, "sk-ant-your-key")
+    return ClaudeModel(
+        base_url=endpoint.url,
+        api_key=endpoint.key,
+        model=settings.smart_model or DEFAULT_CLAUDE_MODEL,
+        context=settings.context_window,
+        reply_limit=settings.max_reply_tokens,
+        learned=settings.home / "learned-claude-models.json",
+        prices=Prices.at(endpoint.url, settings.model_prices),
+        ability=with_variables(CLAUDE, endpoint, "SMART_MODEL"),
     )
 
 

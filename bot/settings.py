@@ -4,29 +4,24 @@ The environment overrides the file. An empty value counts as not set.
 """
 
 import difflib
-import json
 import os
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import DotEnvSettingsSource
 
 from agent_core.errors import SettingsError
-from bot.cross_setting_rules import CORE_RULES, LOCAL, Rule
+from bot.cross_setting_rules import CORE_RULES, Rule
+from bot.model_settings import ModelSettings
 from bot.platforms.settings import PLATFORM_RULES, PlatformSettings
 from bot.value_types import (
     NO_SECRET,
-    OPENAI_URL,
-    AzureAddress,
-    Endpoint,
     Folder,
     HostAddress,
-    ModelFile,
     Secret,
     WebAddress,
     database_address,
@@ -37,27 +32,14 @@ from bot.value_types import (
 from bot.variables import VARIABLES
 
 OWN_WORDS = "own words"
-USUAL_EMBEDDINGS = "text-embedding-3-small"
 LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
 
-Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Names = tuple[str, ...]
-Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
 RULES: Mapping[str, Rule] = {**CORE_RULES, **PLATFORM_RULES}
 
 
-class CoreSettings(BaseSettings):
+class CoreSettings(ModelSettings):
     """The operator's settings, except those of the chat platforms."""
-
-    model_config = SettingsConfigDict(
-        frozen=True,
-        populate_by_name=True,
-        extra="ignore",
-        validate_default=True,
-        str_strip_whitespace=True,
-        env_ignore_empty=True,
-        env_file_encoding="utf-8-sig",
-    )
 
     home: Folder = Field(default=Path(".signoff"), validation_alias="signoff_home")
     host: str = Field(default="127.0.0.1", pattern=r"^[A-Za-z0-9._:%-]+$")
@@ -65,24 +47,7 @@ class CoreSettings(BaseSettings):
     web_token: Secret = NO_SECRET
     public_url: WebAddress = ""
     database_url: str = Field(default="", repr=False)
-    openai_api_key: Secret = NO_SECRET
-    openai_base_url: WebAddress = ""
-    smart_model: str = ""
-    fast_model: str = ""
-    azure_openai_api_key: Secret = NO_SECRET
-    azure_openai_endpoint: AzureAddress = ""
-    local_model: ModelFile | None = None
-    context_window: int | None = Field(default=None, ge=1024, le=20_000_000)
-    max_reply_tokens: int | None = Field(default=None, ge=256, le=1_000_000)
-    reasoning_effort: Effort = ""
-    fast_reasoning_effort: Effort = ""
-    prompt_profile: Literal["auto", "full", "compact"] = "auto"
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    model_prices: Mapping[str, tuple[Price, Price]] = {}
     tiktoken_cache_dir: Folder | None = None
-    embedding_api_key: Secret = NO_SECRET
-    embedding_base_url: WebAddress = ""
-    embedding_model: str = ""
     pinecone_api_key: Secret = NO_SECRET
     pinecone_index: str = Field(default="signoff", pattern=r"^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$")
     pinecone_host: HostAddress = ""
@@ -118,42 +83,6 @@ class CoreSettings(BaseSettings):
     disabled_categories: Names = ()
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
     log_format: Literal["text", "json"] = "text"
-
-    @property
-    def endpoint(self) -> Endpoint | None:
-        """The language model's endpoint; None if LOCAL_MODEL is set or no endpoint is configured."""
-        return None if self.local_model else self._remote
-
-    @property
-    def has_endpoint(self) -> bool:
-        """Whether a model endpoint is configured.
-
-        Without one and without LOCAL_MODEL, the scripted demo model is used.
-        """
-        return self.endpoint is not None
-
-    @property
-    def embedding_name(self) -> str:
-        """The name of the embedding model: `local`, or the name of a model that `embedding_endpoint` serves."""
-        return self.embedding_model or (USUAL_EMBEDDINGS if self.is_openai else LOCAL)
-
-    @property
-    def is_openai(self) -> bool:
-        return self.endpoint is not None and urlsplit(self.endpoint.url).hostname == urlsplit(OPENAI_URL).hostname
-
-    @property
-    def embedding_endpoint(self) -> Endpoint | None:
-        """The endpoint of the embedding model, or None if it runs on this machine."""
-        if self.embedding_name == LOCAL:
-            return None
-        if not self.embedding_base_url:
-            return self._remote
-        return Endpoint(
-            url=self.embedding_base_url,
-            key=self.embedding_api_key.get_secret_value(),  # send no key to a host that it was not set for
-            url_variable="EMBEDDING_BASE_URL",
-            key_variable="EMBEDDING_API_KEY",
-        )
 
     @property
     def tokenizers(self) -> Path:
@@ -193,45 +122,10 @@ class CoreSettings(BaseSettings):
         found = (*(secret.get_secret_value() for secret in kept), *passwords(self.database_url))
         return tuple(dict.fromkeys(secret for secret in found if secret))
 
-    @property
-    def _remote(self) -> Endpoint | None:
-        if self.azure_openai_endpoint:
-            return Endpoint(
-                url=f"{self.azure_openai_endpoint}/openai/v1",
-                key=self.azure_openai_api_key.get_secret_value(),
-                url_variable="AZURE_OPENAI_ENDPOINT",
-                key_variable="AZURE_OPENAI_API_KEY",
-            )
-        if self.openai_api_key or self.openai_base_url:
-            return Endpoint(url=self.openai_base_url or OPENAI_URL, key=self.openai_api_key.get_secret_value())
-        return None
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Disable pydantic's own sources (environment, .env): `load` reads them, so that tests can pass their own."""
-        return (init_settings,)
-
     @field_validator("database_url")
     @classmethod
     def _database_address(cls, url: str, info: ValidationInfo) -> str:
         return database_address(url) if url else f"sqlite:///{info.data.get('home')}/signoff.db"
-
-    @field_validator("embedding_model", mode="before")
-    @classmethod
-    def _local_in_any_case(cls, given: object) -> object:
-        return LOCAL if isinstance(given, str) and given.strip().lower() == LOCAL else given
-
-    @field_validator("model_prices", mode="before")
-    @classmethod
-    def _decoded(cls, given: object) -> object:
-        return json.loads(given) if isinstance(given, str) else given
 
     @field_validator("disabled_commands", "disabled_categories", "allow_internal_hosts", mode="before")
     @classmethod

@@ -133,12 +133,12 @@ def make_images(settings: Settings) -> Images | None:
         from agent_core.providers.media.huggingface import HuggingFaceImages
 
         return HuggingFaceImages(_hugging_face(settings, "HUGGINGFACE_IMAGE_MODEL"))
-    if settings.endpoint is None or not (settings.image_model or settings.is_openai):
+    if settings.openai_endpoint is None or not (settings.image_model or settings.is_openai):
         return None
     from agent_core.providers.media.openai_media import IMAGE_MODEL, IMAGES, OpenAIImages
 
-    ability = with_variables(IMAGES, settings.endpoint, "IMAGE_MODEL")
-    return OpenAIImages(_openai(settings, settings.endpoint), settings.image_model or IMAGE_MODEL, ability)
+    ability = with_variables(IMAGES, settings.openai_endpoint, "IMAGE_MODEL")
+    return OpenAIImages(_openai(settings, settings.openai_endpoint), settings.image_model or IMAGE_MODEL, ability)
 
 
 def make_transcriber(settings: Settings) -> Transcriber | None:
@@ -147,22 +147,22 @@ def make_transcriber(settings: Settings) -> Transcriber | None:
         from agent_core.providers.media.huggingface import HuggingFaceTranscriber
 
         return HuggingFaceTranscriber(_hugging_face(settings, "HUGGINGFACE_AUDIO_MODEL"))
-    if settings.endpoint is None or not (settings.audio_model or settings.is_openai):
+    if settings.openai_endpoint is None or not (settings.audio_model or settings.is_openai):
         return None
     from agent_core.providers.media.openai_media import AUDIO, AUDIO_MODEL, OpenAITranscriber
 
-    ability = with_variables(AUDIO, settings.endpoint, "AUDIO_MODEL")
-    return OpenAITranscriber(_openai(settings, settings.endpoint), settings.audio_model or AUDIO_MODEL, ability)
+    ability = with_variables(AUDIO, settings.openai_endpoint, "AUDIO_MODEL")
+    return OpenAITranscriber(_openai(settings, settings.openai_endpoint), settings.audio_model or AUDIO_MODEL, ability)
 
 
 def make_voice(settings: Settings) -> Voice | None:
     """The speech model of the endpoint, if one is named."""
-    if settings.endpoint is None or not settings.speech_model:
+    if settings.openai_endpoint is None or not settings.speech_model:
         return None
     from agent_core.providers.media.openai_media import SPEECH, OpenAIVoice
 
-    ability = with_variables(SPEECH, settings.endpoint, "SPEECH_MODEL")
-    return OpenAIVoice(_openai(settings, settings.endpoint), settings.speech_model, ability)
+    ability = with_variables(SPEECH, settings.openai_endpoint, "SPEECH_MODEL")
+    return OpenAIVoice(_openai(settings, settings.openai_endpoint), settings.speech_model, ability)
 
 
 def make_publisher(settings: Settings) -> PostPublisher | None:

@@ -5,12 +5,13 @@ A ValueError means that the value breaks the variable's rule.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
 OPENAI_URL = "https://api.openai.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 DATABASES = ("sqlite", "postgresql", "postgres")
 
@@ -26,6 +27,7 @@ class Endpoint:
     key: str = field(repr=False)
     url_variable: str = field(default="OPENAI_BASE_URL", compare=False)
     key_variable: str = field(default="OPENAI_API_KEY", compare=False)
+    api: Literal["openai", "anthropic"] = "openai"
 
 
 def web_address(url: str) -> str:

@@ -77,7 +77,7 @@ class ClaudeModel(ModelEndpoint):
 
     async def prepare(self) -> None:
         """Load the SDK, and learn what the models can do; errors are raised by the first call."""
-        await self._opened_client()
+        await self._open_client()
         with suppress(ModelError):
             await self._list_models()
 
@@ -133,7 +133,7 @@ class ClaudeModel(ModelEndpoint):
 
     async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
         """Send one request; raise what the SDK raises, BrokenOff, or ModelRefused for what is no message."""
-        client = await self._opened_client()
+        client = await self._open_client()
         async with asyncio.timeout(self.seconds):
             answer = await client.messages.create(**parameters)
         if not parameters["stream"] or not hasattr(answer, "__aiter__"):
@@ -162,7 +162,7 @@ class ClaudeModel(ModelEndpoint):
 
     async def _list_models(self) -> None:
         """Learn windows, longest replies and capabilities; an endpoint without a list is asked again."""
-        client = await self._opened_client()
+        client = await self._open_client()
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
                 page = await client.models.list(limit=1_000)

@@ -57,7 +57,7 @@ class ModelEndpoint(ABC):
         call = FailedCall(host=self.host, model=model, secret=self.api_key, now=self.clock.now(), ability=ability)
         return to_model_error(error, self._sdk(), call)
 
-    async def _opened_client(self) -> Any:
+    async def _open_client(self) -> Any:
         """The client, created in a thread at first use."""
         async with self._lock:
             if self._client is None:

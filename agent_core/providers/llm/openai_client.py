@@ -24,7 +24,7 @@ class OpenAIEndpoint(ModelEndpoint):
 
     async def client(self) -> "AsyncOpenAI":
         """The client, created in a thread at first use."""
-        opened: AsyncOpenAI = await self._opened_client()
+        opened: AsyncOpenAI = await self._open_client()
         return opened
 
     def _sdk(self) -> Any:

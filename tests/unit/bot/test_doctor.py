@@ -17,6 +17,8 @@ from bot.doctor import Probes, Tables, endpoint_fault, findings, report
 from bot.findings import Finding, ToolProbes
 from bot.platforms.catalog import PLATFORMS
 from bot.settings import Settings, load
+from bot.value_types import Endpoint
+from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin
 
@@ -138,7 +140,7 @@ async def test_without_an_endpoint_the_rehearsal_model_is_named_and_local_server
     ollama = LocalServer(name="Ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen3",))
     seen = await found(settings_with(tmp_path), World(servers=(ollama,)))
     assert seen["model"].why == "Demo · scripted, no AI"
-    assert seen["model"].variable == "OPENAI_API_KEY or OPENAI_BASE_URL"
+    assert seen["model"].variable == "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"
     offer = "Ollama offers qwen3; to use it, put OPENAI_BASE_URL=http://127.0.0.1:11434/v1 into .env"
     assert (seen["local model"].state, seen["local model"].why) == ("off", offer)
 
@@ -334,7 +336,7 @@ async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pyte
     async with openai_standin() as standin:
         standin.listing = Hangs()
         monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-        looks = replace(World().probes, endpoint=lambda: endpoint_fault(standin.base_url, ""))
+        looks = replace(World().probes, endpoint=lambda: endpoint_fault(Endpoint(url=standin.base_url, key="")))
         settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
@@ -376,11 +378,22 @@ async def test_a_data_folder_that_cannot_be_made_is_a_fault(tmp_path: Path) -> N
 async def test_an_endpoint_answers_in_its_own_way(listing: Fails | SaysPlain | None, fault: str | None) -> None:
     async with openai_standin() as standin:
         standin.listing = listing
-        assert await endpoint_fault(standin.base_url, "sk-1234") == fault
+        assert await endpoint_fault(Endpoint(url=standin.base_url, key="sk-1234")) == fault
+
+
+@pytest.mark.parametrize(("key", "fault"), [("sk-ant-1", None), ("sk-ant-2", "does not accept the key (401)")])
+async def test_anthropics_api_is_asked_in_its_own_way(tmp_path: Path, key: str, fault: str | None) -> None:
+    async with anthropic_standin() as standin:
+        standin.key = "sk-ant-1"
+        settings = settings_with(tmp_path, ANTHROPIC_API_KEY=key, ANTHROPIC_BASE_URL=standin.base_url)
+        assert settings.endpoint
+        assert await endpoint_fault(settings.endpoint) == fault
+    model = (await found(settings))["model"]
+    assert model.variable == "ANTHROPIC_BASE_URL, SMART_MODEL"
 
 
 async def test_an_endpoint_that_is_not_there_cannot_be_reached() -> None:
-    fault = await endpoint_fault("http://127.0.0.1:9/v1", "")
+    fault = await endpoint_fault(Endpoint(url="http://127.0.0.1:9/v1", key=""))
     assert fault is not None
     assert fault.startswith("cannot be reached")
 

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.errors import CommandError
+from agent_core.errors import CommandError, SettingsError
 from agent_core.model.sites import Sites
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import DocumentReader
+from agent_core.providers.llm.anthropic_model import ClaudeModel
 from agent_core.providers.llm.endpoint_errors import Ability
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.bootstrap import assemble
@@ -45,6 +46,7 @@ def test_services_know_what_the_operator_set(settings: Settings) -> None:
 
 ELSEWHERE = {"OPENAI_API_KEY": "sk-1", "SPEECH_MODEL": "tts-1"}
 AZURE = {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com", "AZURE_OPENAI_API_KEY": "a", "SMART_MODEL": "mine"}
+CLAUDE = {"ANTHROPIC_API_KEY": "sk-ant-1"}
 OWN_EMBEDDINGS = {"EMBEDDING_BASE_URL": "http://127.0.0.1:8080/v1", "EMBEDDING_MODEL": "nomic"}
 
 
@@ -55,17 +57,44 @@ def variables_of(service: object) -> tuple[str, str, str]:
 
 
 def test_endpoints_know_the_variables_of_their_key_address_and_model() -> None:
-    usual, azure, own = (load(given, None) for given in (ELSEWHERE, AZURE, OWN_EMBEDDINGS))
+    usual, azure, own, claude = (load(given, None) for given in (ELSEWHERE, AZURE, OWN_EMBEDDINGS, CLAUDE))
     assert variables_of(make_model(usual)) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SMART_MODEL")
     assert variables_of(make_model(azure)) == ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "SMART_MODEL")
+    assert variables_of(make_model(claude)) == ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "SMART_MODEL")
     assert variables_of(make_embedder(usual)) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EMBEDDING_MODEL")
     assert variables_of(make_embedder(own)) == ("EMBEDDING_API_KEY", "EMBEDDING_BASE_URL", "EMBEDDING_MODEL")
     media = [make(usual) for make in (make_images, make_transcriber, make_voice)]
     assert [variables_of(each)[2] for each in media] == ["IMAGE_MODEL", "AUDIO_MODEL", "SPEECH_MODEL"]
 
 
+@pytest.mark.parametrize(
+    ("beside", "host"),
+    [
+        ({}, "api.anthropic.com"),
+        ({"OPENAI_API_KEY": "sk-1"}, "api.openai.com"),
+        ({"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "claude-opus-5-5"}, "api.anthropic.com"),
+        ({"OPENAI_BASE_URL": "https://llm.test/v1", "SMART_MODEL": "claude-opus-5-5"}, "llm.test"),
+        ({"ANTHROPIC_BASE_URL": "https://llm.test"}, "llm.test"),
+    ],
+)
+def test_the_model_decides_which_of_two_endpoints_is_asked(beside: dict[str, str], host: str) -> None:
+    settings = load({**CLAUDE, **beside}, None)
+    assert make_model(settings).label.endswith(host)
+    has_openai = "OPENAI_API_KEY" in beside
+    assert make_embedder(settings).name == (
+        "text-embedding-3-small" if has_openai else make_embedder(load({}, None)).name
+    )
+    assert (make_images(settings) is not None) == has_openai
+
+
+def test_claude_without_its_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
+    with pytest.raises(SettingsError, match=r"pip install 'signoff\[claude\]'"):
+        make_model(load(CLAUDE, None))
+
+
 def test_the_demo_model_knows_what_connects_another() -> None:
-    assert make_model(load({}, None)).settings == "OPENAI_API_KEY or OPENAI_BASE_URL"  # type: ignore[attr-defined]
+    assert make_model(load({}, None)).settings == "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # type: ignore[attr-defined]
 
 
 def test_a_refused_host_is_told_with_the_list_that_allows_it() -> None:

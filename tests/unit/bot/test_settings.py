@@ -292,6 +292,7 @@ def test_no_secret_is_shown_by_the_settings() -> None:
         {
             "WEB_TOKEN": TOKEN,
             "OPENAI_API_KEY": "sk-hidden",
+            "ANTHROPIC_API_KEY": "sk-ant-hidden",
             "AZURE_OPENAI_API_KEY": "azure-hidden",
             "PINECONE_API_KEY": "pcsk-hidden",
             "GOOGLE_API_KEY": "google-hidden",
@@ -299,8 +300,8 @@ def test_no_secret_is_shown_by_the_settings() -> None:
         },
         None,
     )
-    hidden = ("sk-hidden", "azure-hidden", "pcsk-hidden", "google-hidden")
-    assert settings.secrets == (TOKEN, *hidden, "p%40ss", "p@ss")
+    hidden = {TOKEN, "sk-hidden", "sk-ant-hidden", "azure-hidden", "pcsk-hidden", "google-hidden", "p%40ss", "p@ss"}
+    assert set(settings.secrets) == hidden
     assert settings.shown_database == "postgresql://db.example.com/signoff"
     shown = f"{settings!r} {settings} {settings.shown_database}"
     assert not any(secret in shown for secret in settings.secrets)
@@ -309,7 +310,15 @@ def test_no_secret_is_shown_by_the_settings() -> None:
 @pytest.mark.proves("settings:secrets")
 @pytest.mark.parametrize(
     "name",
-    ["WEB_TOKEN", "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "PINECONE_API_KEY", "GOOGLE_API_KEY", "DATABASE_URL"],
+    [
+        "WEB_TOKEN",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "AZURE_OPENAI_API_KEY",
+        "PINECONE_API_KEY",
+        "GOOGLE_API_KEY",
+        "DATABASE_URL",
+    ],
 )
 def test_no_secret_is_shown_by_a_fault(name: str) -> None:
     fault = fault_of({name: "mysql://ana:hush hush@localhost"})

@@ -1,0 +1,144 @@
+"""The settings of language models and embeddings, and the endpoints that they configure."""
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from bot.cross_setting_rules import LOCAL
+from bot.value_types import ANTHROPIC_URL, NO_SECRET, OPENAI_URL, AzureAddress, Endpoint, ModelFile, Secret, WebAddress
+
+USUAL_EMBEDDINGS = "text-embedding-3-small"
+
+Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
+
+
+class ModelSettings(BaseSettings):
+    """The operator's settings of models. The base of all settings, with their configuration."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        populate_by_name=True,
+        extra="ignore",
+        validate_default=True,
+        str_strip_whitespace=True,
+        env_ignore_empty=True,
+        env_file_encoding="utf-8-sig",
+    )
+
+    openai_api_key: Secret = NO_SECRET
+    openai_base_url: WebAddress = ""
+    anthropic_api_key: Secret = NO_SECRET
+    anthropic_base_url: WebAddress = ""
+    smart_model: str = ""
+    fast_model: str = ""
+    azure_openai_api_key: Secret = NO_SECRET
+    azure_openai_endpoint: AzureAddress = ""
+    local_model: ModelFile | None = None
+    context_window: int | None = Field(default=None, ge=1024, le=20_000_000)
+    max_reply_tokens: int | None = Field(default=None, ge=256, le=1_000_000)
+    reasoning_effort: Effort = ""
+    fast_reasoning_effort: Effort = ""
+    prompt_profile: Literal["auto", "full", "compact"] = "auto"
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    model_prices: Mapping[str, tuple[Price, Price]] = {}
+    embedding_api_key: Secret = NO_SECRET
+    embedding_base_url: WebAddress = ""
+    embedding_model: str = ""
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """The language model's endpoint; None if LOCAL_MODEL is set or no endpoint is configured."""
+        return None if self.local_model else self._claude or self._openai
+
+    @property
+    def openai_endpoint(self) -> Endpoint | None:
+        """The OpenAI-compatible endpoint, if one is configured: it also serves media and embeddings."""
+        return None if self.local_model else self._openai
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Whether a model endpoint is configured.
+
+        Without one and without LOCAL_MODEL, the scripted demo model is used.
+        """
+        return self.endpoint is not None
+
+    @property
+    def embedding_name(self) -> str:
+        """The name of the embedding model: `local`, or the name of a model that `embedding_endpoint` serves."""
+        return self.embedding_model or (USUAL_EMBEDDINGS if self.is_openai else LOCAL)
+
+    @property
+    def is_openai(self) -> bool:
+        endpoint = self.openai_endpoint
+        return endpoint is not None and urlsplit(endpoint.url).hostname == urlsplit(OPENAI_URL).hostname
+
+    @property
+    def embedding_endpoint(self) -> Endpoint | None:
+        """The endpoint of the embedding model, or None if it runs on this machine."""
+        if self.embedding_name == LOCAL:
+            return None
+        if not self.embedding_base_url:
+            return self._openai
+        return Endpoint(
+            url=self.embedding_base_url,
+            key=self.embedding_api_key.get_secret_value(),  # send no key to a host that it was not set for
+            url_variable="EMBEDDING_BASE_URL",
+            key_variable="EMBEDDING_API_KEY",
+        )
+
+    @property
+    def _claude(self) -> Endpoint | None:
+        """Anthropic's API, if it is configured and SMART_MODEL is one of its models, or nothing else is configured."""
+        has_address = self.openai_base_url or self.azure_openai_endpoint
+        is_wanted = self._openai is None or (not has_address and self.smart_model.startswith("claude-"))
+        if not (is_wanted and (self.anthropic_api_key or self.anthropic_base_url)):
+            return None
+        return Endpoint(
+            url=self.anthropic_base_url or ANTHROPIC_URL,
+            key=self.anthropic_api_key.get_secret_value(),
+            url_variable="ANTHROPIC_BASE_URL",
+            key_variable="ANTHROPIC_API_KEY",
+            api="anthropic",
+        )
+
+    @property
+    def _openai(self) -> Endpoint | None:
+        if self.azure_openai_endpoint:
+            return Endpoint(
+                url=f"{self.azure_openai_endpoint}/openai/v1",
+                key=self.azure_openai_api_key.get_secret_value(),
+                url_variable="AZURE_OPENAI_ENDPOINT",
+                key_variable="AZURE_OPENAI_API_KEY",
+            )
+        if self.openai_api_key or self.openai_base_url:
+            return Endpoint(url=self.openai_base_url or OPENAI_URL, key=self.openai_api_key.get_secret_value())
+        return None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Disable pydantic's own sources (environment, .env): `load` reads them, so that tests can pass their own."""
+        return (init_settings,)
+
+    @field_validator("embedding_model", mode="before")
+    @classmethod
+    def _local_in_any_case(cls, given: object) -> object:
+        return LOCAL if isinstance(given, str) and given.strip().lower() == LOCAL else given
+
+    @field_validator("model_prices", mode="before")
+    @classmethod
+    def _decoded(cls, given: object) -> object:
+        return json.loads(given) if isinstance(given, str) else given
