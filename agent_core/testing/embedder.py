@@ -15,7 +15,7 @@ VECTOR_DIMENSION = 64
 
 
 class WordEmbedder:
-    """Texts with common words are similar. Records its inputs; each call raises the next of `faults`, if any."""
+    """Gives texts that share words near vectors. Records the texts of calls; each call raises the next of `faults`."""
 
     def __init__(self, *, name: str = "words", is_semantic: bool = True, price: Decimal | None = FREE) -> None:
         self.name, self.is_semantic, self._price = name, is_semantic, price

@@ -1,7 +1,8 @@
 """The egress gateway as a local HTTP proxy, for programs that make their own requests: Chromium and git.
 
-These programs have no other network access. Each request is checked by the gateway and connected to the checked
-address. A password keeps other local programs from using the proxy.
+These programs have no other network access. The gateway checks each request, and the proxy connects only to a checked
+address. It forwards GET, HEAD, POST and OPTIONS over plain http; of an https connection (CONNECT) it sees host and port
+only. A password keeps other local programs from using the proxy.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ HOP_BY_HOP_HEADERS = ("connection", "keep-alive", "proxy-connection", "proxy-aut
 
 @dataclass(slots=True, kw_only=True)
 class EgressProxy:
-    """A proxy for one job. After `max_bytes` received bytes it aborts all connections.
+    """A proxy for one program. It aborts all connections after it received `max_bytes` bytes from servers.
 
     `refusals`: error messages of refused requests.
     `reached`: the hosts that it connected to, in order.

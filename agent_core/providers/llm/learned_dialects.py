@@ -1,4 +1,4 @@
-"""The dialects that endpoints were found to understand, by model, kept in a file across restarts."""
+"""Remembers which dialect each model of an endpoint understands, in a file that outlasts restarts."""
 
 import asyncio
 import hashlib
@@ -34,9 +34,10 @@ FILE = TypeAdapter(dict[str, LearnedDialect])
 
 @dataclass(slots=True)
 class LearnedDialects:
-    """Dialects of one endpoint's models; `first` is tried for a model that is not known.
+    """Dialects of one endpoint's models; `first` is the dialect for a model that is not known.
 
-    Without a file nothing outlasts the process. A file that cannot be read or written is logged and not used.
+    An entry of the file is used for 30 days. Without a file, dialects are kept until the process ends. A file that
+    cannot be read or written is logged and not used.
     """
 
     file: Path | None
@@ -46,11 +47,11 @@ class LearnedDialects:
     _known: dict[str, Dialect] | None = field(default=None, init=False, repr=False)
 
     def of(self, model: str) -> Dialect:
-        """The dialect of a model."""
+        """The dialect to use for a model."""
         return self._loaded().get(model, self.first)
 
     async def learn(self, model: str, dialect: Dialect) -> None:
-        """Keep the dialect of a model."""
+        """Remember the dialect of a model."""
         self._loaded()[model] = dialect
         if self.file is not None:
             await asyncio.to_thread(self._write, self.file, model, dialect)
@@ -66,7 +67,7 @@ class LearnedDialects:
         return self._known
 
     def _write(self, file: Path, model: str, dialect: Dialect) -> None:
-        """Replace the file as a whole. Entries of other processes, saved at the same moment, may be lost."""
+        """Add an entry and replace the whole file. Entries that other processes save at the same moment may be lost."""
         try:
             with WRITING:
                 entries = read_entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
@@ -78,7 +79,7 @@ class LearnedDialects:
             logger.warning("what a model understands was not saved", extra={"file": file.name, "why": fault.strerror})
 
     def _key(self, model: str) -> str:
-        """The endpoint by a hash, since its URL may hold a password, and the model."""
+        """The entry's key: a hash of the endpoint's URL, which may hold a password, and the model's name."""
         return f"{hashlib.sha256(self.base_url.encode()).hexdigest()[:16]} {model}"
 
 

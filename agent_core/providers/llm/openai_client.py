@@ -1,4 +1,4 @@
-"""One OpenAI-compatible endpoint: the SDK's client, which is created at first use, prices and errors."""
+"""Base of the providers on OpenAI-compatible endpoints: creates the SDK's client at first use, translates errors."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -21,11 +21,11 @@ STALL_SECONDS = 60.0
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIEndpoint:
-    """Base of what uses an endpoint.
+    """One endpoint with its key and prices; base class of language models, embedders and media on it.
 
-    `seconds`: the timeout of a request, or of a streamed response until it begins.
-    `stall_seconds`: how long a streamed response may be silent; None is a minute, and `seconds` on this machine.
-    `max_reply_bytes`: the size limit of a response.
+    `seconds`: the timeout of a request; of a streamed one, until the response begins.
+    `stall_seconds`: how long a streamed response may be silent; None means 60, or `seconds` for loopback.
+    `max_reply_bytes`: the size limit of a response that is not streamed.
     """
 
     base_url: str = OPENAI_URL
@@ -49,7 +49,7 @@ class OpenAIEndpoint:
         return urlsplit(self.base_url).hostname == urlsplit(OPENAI_URL).hostname
 
     async def client(self) -> "AsyncOpenAI":
-        """The client, created in a thread at first use."""
+        """The SDK's client; create it in a thread at first use, because importing the SDK is slow."""
         async with self._lock:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._new_client)
@@ -62,12 +62,12 @@ class OpenAIEndpoint:
             await client.close()
 
     def model_error(self, error: Exception, model: str, ability: Ability) -> ModelError:
-        """The error for one of the SDK or a timeout, without the key."""
+        """Translate an error of the SDK or a timeout to a ModelError, whose text never contains the API key."""
         now = self.clock.now()
         return to_model_error(error, host=self.host, model=model, secret=self.api_key, now=now, ability=ability)
 
     def _new_client(self) -> "AsyncOpenAI":
-        """Import the SDK, which takes most of a second."""
+        """Import the SDK, which takes most of a second, and create its client without retries."""
         from openai import AsyncOpenAI
 
         from agent_core.providers.llm.openai_http import LimitedClient
