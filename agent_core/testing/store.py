@@ -217,7 +217,7 @@ def name_key(agent: Agent) -> tuple[ChannelScope, str]:
 
 
 def _next_row(rows: Rows[T], record_id: str, value: T, read: int | None) -> StoredRow[T]:
-    """The row to store: new if `read` is None, else one revision after `read`; raise Conflict after another save."""
+    """A new row, or if `read` is a revision the row after it; raise Conflict if another save came first."""
     row = rows.get(record_id)
     if read is None and row:
         raise Conflict(RECORD_EXISTS)

@@ -109,7 +109,7 @@ class InternalHosts:
         return cls(names=frozenset(names), addresses=frozenset(addresses), networks=tuple(networks), setting=setting)
 
     def allow(self, host: str, address: Ip) -> bool:
-        """Whether the list lets the host be reached here. Link-local and metadata addresses must be listed singly."""
+        """Whether the list allows the host at this address. Link-local and metadata addresses must be listed singly."""
         unwrapped = unwrap_ipv4(address)
         if address in self.addresses or unwrapped in self.addresses:
             return True

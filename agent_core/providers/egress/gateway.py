@@ -69,7 +69,7 @@ class EgressGateway:
         return AdmittedTarget(target, addresses[:MAX_ADDRESSES])
 
     def _check_addresses(self, target: Target, addresses: Sequence[Ip]) -> None:
-        """Raise CommandError if any of the host's addresses is internal, even one: a retry could connect to it."""
+        """Raise CommandError if even one of the host's addresses is internal, because a retry could connect to it."""
         local = self._local_addresses(target)
         for address in addresses:
             what = describe_internal(address) or local.describe(unwrap_ipv4(address))

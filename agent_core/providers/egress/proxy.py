@@ -32,7 +32,7 @@ HOP_BY_HOP_HEADERS = ("connection", "keep-alive", "proxy-connection", "proxy-aut
 
 @dataclass(slots=True, kw_only=True)
 class EgressProxy:
-    """A proxy for one program. It aborts all connections after it received `max_bytes` bytes from servers.
+    """A proxy for one program. It aborts all connections once it has received `max_bytes` bytes from servers.
 
     `refusals`: error messages of refused requests.
     `reached`: the hosts that it connected to, in order.

@@ -156,7 +156,7 @@ def _name(host_text: str, url: str) -> str:
 
 
 def _ipv4(name: str, url: str) -> IPv4Address | None:
-    """The IPv4 address that a host is, in any legacy notation (fewer parts, octal, hexadecimal); None for a name."""
+    """The IPv4 address that a host denotes (also with fewer parts, in octal or hexadecimal); None for a name."""
     parts = name.split(".")
     if not NUMBER_PART.fullmatch(parts[-1]):
         return None

@@ -52,9 +52,9 @@ class Prices:
         return self.of_units(units, model)
 
     def of_units(self, units: Mapping[str, int], model: str) -> Decimal | None:
-        """The cost in US dollars of units (tokens, seconds of audio, characters) named as in the price list, or None.
+        """The cost in US dollars of units (tokens, seconds of audio, characters), or None if no price is known.
 
-        An override prices input and output tokens only.
+        `units` are named as in the price list. An override prices input and output tokens only.
         """
         if self.free or model in self.overrides:
             prompt, completion = self.overrides.get(model, (FREE, FREE))

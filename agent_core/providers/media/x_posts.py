@@ -93,7 +93,7 @@ class XPosts:
         return client
 
     def _request(self, usual: "Callable[..., Response]", method: str, url: str, **options: Any) -> "Response":
-        """Send the request to the configured URL, which also gets signed; limit the response. Follow no redirects."""
+        """Send and sign the request for the configured URL, not tweepy's. Limit the response; follow no redirects."""
         asked = f"{self.url.rstrip('/')}{urlsplit(url).path}"
         answer = usual(method, asked, **{**options, "timeout": self.seconds, "allow_redirects": False, "stream": True})
         with closing(answer):

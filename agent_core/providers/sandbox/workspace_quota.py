@@ -58,7 +58,7 @@ class WorkspaceUsage:
     fault: str = ""
 
     def includes(self, entry: WorkspaceEntry) -> bool:
-        """Whether this usage has an entry at the same path that is also a file, or also not a file."""
+        """Whether this usage lists the entry's path as the same kind: a regular file, or anything else."""
         return entry.path in self.lengths and (self.lengths[entry.path] is None) == (entry.length is None)
 
 

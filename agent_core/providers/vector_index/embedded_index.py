@@ -165,7 +165,7 @@ class EmbeddedIndex:
     async def _append_new(
         self, agent: Agent, store_key: StoreKey, store: VectorStore, version: MemoryVersion
     ) -> "VectorStore | None":
-        """Append the new vectors. Return None if vectors were removed or inserted out of order: rebuild then."""
+        """Append the new vectors. Return None, for a rebuild, if vectors were removed or inserted out of order."""
         number = version.added - store.version.added
         if version.removed != store.version.removed or number <= 0:
             return None

@@ -70,7 +70,7 @@ class BrowserPages:
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_BROWSERS), init=False, repr=False)
 
     async def draw(self, url: str, sites: Sites) -> RenderedPage:
-        """Render a URL that the gateway has admitted; raise CommandError if it takes too long or too much memory."""
+        """Render a URL that the gateway has admitted; raise CommandError if that fails or exceeds a limit."""
         async with self._slots, open_tunnel(self.gateway, sites, MAX_LOADED_BYTES) as proxy:
             rendering = asyncio.create_task(_render(url, proxy))
             try:

@@ -160,7 +160,7 @@ class _Git:
             await _end(process)
 
     def _environment(self) -> Mapping[str, str]:
-        """The environment of git: not the bot's. It has the proxy's password, as other users cannot read it."""
+        """The environment of git, without the bot's variables. It holds the proxy's password: others cannot read it."""
         proxy = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), self.proxy.url_with_credentials)
         return {
             "PATH": os.environ.get("PATH", os.defpath),

@@ -89,7 +89,7 @@ def stat_file(folder: int, name: str, path: str) -> os.stat_result:
 
 
 def replace_file(folder: int, name: str, data: bytes, check: Callable[[], None]) -> None:
-    """Replace a file atomically and durably (fsync, rename). If `check` raises before the rename, do nothing."""
+    """Replace a file atomically and durably (fsync, rename). If `check` raises before the rename, the file stays."""
     draft = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
     try:
         with open_descriptor(draft, OPEN_CREATE, within=folder) as descriptor:
