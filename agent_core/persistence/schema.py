@@ -42,7 +42,7 @@ async def version(url: str) -> str:
 
 
 async def migrate(url: str, revision: str) -> None:
-    """Migrate to a revision, up or down, in one transaction. Creates the folder of a SQLite file."""
+    """Migrate to a revision, up or down, in one transaction. Create the folder of a SQLite file if needed."""
     engine = _engine(url)
     try:
         async with engine.connect() as connection:

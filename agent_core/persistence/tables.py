@@ -43,7 +43,7 @@ class AnyText(TypeDecorator[str]):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Timezone-aware UTC datetimes, also on SQLite, which returns naive ones."""
+    """Column of timezone-aware UTC datetimes, even on SQLite, which returns naive ones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

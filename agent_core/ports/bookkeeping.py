@@ -10,7 +10,7 @@ from agent_core.model.ids import AgentId
 
 
 class Deliveries(Protocol):
-    """Deduplication of platform events: which event ids have been processed."""
+    """Remembers which platform events have been processed, so that a repeated event has no effect."""
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
         """Record the delivery id in this unit of work; return False if it was processed before.

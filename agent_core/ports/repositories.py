@@ -83,14 +83,14 @@ class Turns(Protocol):
         """Save a new turn."""
 
     def save(self, turn: Turn) -> None:
-        """Save a turn that was read in this unit of work. Only `mark_shown` saves the address of the card."""
+        """Save a turn that was read in this unit of work. Only `mark_shown` saves what its card shows, and where."""
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         """Record that the card at `address` shows the turn's present stage since `at`. Causes no Conflict."""
 
 
 class Notes(Protocol):
-    """Messages between people and agents (notes), and notices of Signoff to a thread."""
+    """Messages of people to agents (notes), and messages of Signoff in an agent's thread (notices)."""
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
         """The agent's notes, oldest first; with `since`, from that time on."""
@@ -147,7 +147,7 @@ class Memories(Protocol):
     """
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        """Up to `most` memories older than `before`, newest first."""
+        """Up to `most` memories, newest first; with `before`, only those older than the memory with that id."""
 
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         """The memories with these ids, in the given order; unknown ids are left out."""

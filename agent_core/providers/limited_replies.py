@@ -22,7 +22,7 @@ class ReplyTooLong(Exception):
 
 
 async def read_limited(response: "ClientResponse", max_bytes: int) -> bytes:
-    """The decompressed body; raise ReplyTooLong."""
+    """Read the decompressed body; raise ReplyTooLong if it exceeds `max_bytes`."""
     return await join_limited(response.content.iter_chunked(CHUNK_BYTES), max_bytes)
 
 

@@ -184,7 +184,7 @@ class _Pipe:
 
 @asynccontextmanager
 async def open_tunnel(gateway: EgressGateway, sites: Sites, max_bytes: int) -> AsyncIterator[EgressProxy]:
-    """Start a proxy for the duration of the context."""
+    """Start a proxy on a free port of loopback, for the duration of the with-block."""
     proxy = EgressProxy(gateway=gateway, sites=sites, max_bytes=max_bytes)
     server = await asyncio.start_server(proxy.accept, "127.0.0.1", 0, limit=MAX_HEADER_BYTES)
     proxy.port = server.sockets[0].getsockname()[1]

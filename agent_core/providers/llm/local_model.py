@@ -60,7 +60,7 @@ class LocalModel:
         return self.path.stem
 
     async def prepare(self) -> None:
-        """Load the model; an error is logged and raised again by the first call."""
+        """Load the model. An error is only logged: the first call loads the model again, and raises."""
         try:
             await self._ensure_running()
         except ModelError as fault:

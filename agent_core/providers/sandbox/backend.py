@@ -90,7 +90,7 @@ class SandboxBackend(Protocol):
     """Starts programs in isolation: bubblewrap or Docker."""
 
     async def find_missing(self) -> str:
-        """Why the backend cannot work on this machine and what to do, as a sentence, or ""."""
+        """What is missing and what to do, as the end of "Programs cannot be run, as …"; "" if nothing is missing."""
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED

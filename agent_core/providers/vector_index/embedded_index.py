@@ -101,7 +101,7 @@ class EmbeddedIndex:
         await self._run(_delete, self._folder, _prefix(space))
 
     def close(self) -> None:
-        """Close all files and threads. The files stay for the next start."""
+        """Close all files and stop the threads. The files stay on disk for the next start."""
         for store_key in [*self._stores]:
             self._evict(store_key)
         self._threads.shutdown()
