@@ -1,4 +1,4 @@
-"""Repository of agents: SQL statements and mapping to values."""
+"""Repository of agents: SQL statements, and conversion of rows to Agent values and back."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,10 +1,10 @@
 """Connection pools: SQLite in worker threads, PostgreSQL by asyncpg. Both run functions that take a connection.
 
 On SQLite, each function costs one switch to a thread, however many statements it runs. A function that has started
-always runs to its end, also if its caller is cancelled.
+always runs to its end, even if its caller is cancelled.
 
-Group commit: SQLite allows one writer, and fsync costs more than the statements. The writer thread takes all waiting
-writes at once, each in its own savepoint, and commits them together.
+Group commit: SQLite allows one writer, and an fsync costs more than the statements. The writer thread therefore runs up
+to 64 waiting writes in one transaction, each in its own savepoint.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class QueuedWrite:
 
 
 class FileConnections:
-    """SQLite: two reader threads, a third one for reads that a person waits for, and one writer thread."""
+    """SQLite: two threads for reads, one thread for reads that a person waits for, and one thread for writes."""
 
     def __init__(self, url: str) -> None:
         address = make_url(url).set(drivername="sqlite")
@@ -81,7 +81,7 @@ class FileConnections:
         return await _finish_uncancelled(loop.run_in_executor(threads, partial(self._connections.run, work)))
 
     def _write_group(self) -> None:
-        """Save all waiting writes. There may be none left, if an earlier call took them."""
+        """Save up to 64 waiting writes in one transaction. An earlier call may have saved all of them already."""
         taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUPED_WRITES))]
         if not taken:
             return
@@ -98,7 +98,7 @@ class FileConnections:
 
 
 class ServerConnections:
-    """PostgreSQL."""
+    """PostgreSQL: a connection pool of SQLAlchemy on asyncpg."""
 
     def __init__(self, url: str) -> None:
         self._engine = make_engine(url)
@@ -126,7 +126,7 @@ def connections_to(url: str) -> Connections:
 
 
 def make_engine(url: str) -> AsyncEngine:
-    """An engine for a few statements: migrations, and tests that inspect the database."""
+    """An async engine, for migrations on both databases, for PostgreSQL's pool, and for tests."""
     address = async_url(url)
     is_sqlite = address.get_backend_name() == "sqlite"
     engine = create_async_engine(address, pool_pre_ping=not is_sqlite, **OPTIONS)
@@ -136,7 +136,7 @@ def make_engine(url: str) -> AsyncEngine:
 
 
 def async_url(url: str) -> URL:
-    """`sqlite:///file` or `postgresql://host/name` with the async driver."""
+    """Add the async driver to `sqlite:///file` or `postgresql://host/name`; rename `sslmode` as asyncpg expects it."""
     address = make_url(url)
     address = address.set(drivername=DRIVERS.get(address.drivername, address.drivername))
     if sslmode := address.query.get("sslmode"):  # libpq's parameter is named ssl in asyncpg
@@ -145,7 +145,7 @@ def async_url(url: str) -> URL:
 
 
 class ThreadConnections:
-    """One open connection for each thread, because a pool's checkout costs as much as a small statement."""
+    """Keeps one open connection for each thread, because a checkout from a pool costs as much as a small statement."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -167,7 +167,7 @@ class ThreadConnections:
             raise
 
     def close(self) -> None:
-        """Close all connections. No thread may use them any more."""
+        """Close all connections. The caller makes sure that no thread still uses one."""
         for connection in self._open:
             connection.close()
         self._open.clear()

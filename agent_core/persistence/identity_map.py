@@ -12,7 +12,7 @@ R = TypeVar("R", Agent, Turn)
 
 
 class IdentityMap(Generic[R]):
-    """The records of one kind. `check_open` raises RuntimeError once the unit of work has ended."""
+    """The records of one kind, agents or turns. `check_open` raises RuntimeError once the unit of work has ended."""
 
     def __init__(self, kind: str, check_open: Callable[[], None]) -> None:
         self._kind = kind
@@ -21,14 +21,14 @@ class IdentityMap(Generic[R]):
         self._values: dict[str, R | None] = {}
 
     def read(self, record: R, revision: int) -> R:
-        """Remember the revision. The revision of the first read counts, since decisions may depend on that read."""
+        """Remember the revision, unless an earlier read of the record did: decisions may depend on that value."""
         self._revisions.setdefault(record.id, revision)
         return record
 
     def find(self, record_id: str, channel: ChannelScope | None = None) -> R | None:
-        """The value that this unit of work will save, or None without one.
+        """The value that this unit of work will save, or None if it will not save the record.
 
-        Raise NotFound if the record is removed here or in another channel.
+        Raise NotFound if this unit of work removes the record, or if the record belongs to another channel.
         """
         self._check_open()
         if record_id not in self._values:
@@ -42,7 +42,7 @@ class IdentityMap(Generic[R]):
         return NotFound(self._kind, record_id)
 
     def latest(self, record: R) -> R | None:
-        """The value that this unit of work will save for the record, else the record; None if it is removed here."""
+        """The value that this unit of work will save for the record, else the record; None if it removes the record."""
         return self._values.get(record.id, record)
 
     def add(self, record: R) -> None:
@@ -50,7 +50,7 @@ class IdentityMap(Generic[R]):
         self._values[record.id] = record
 
     def save(self, record: R) -> int | None:
-        """Remember the value; return the revision that was read, or None for a record added here."""
+        """Remember the value; return the revision that was read, or None for a record added in this unit of work."""
         self._check_open()
         is_known = record.id in self._revisions or record.id in self._values
         if not is_known or self._values.get(record.id, record) is None:

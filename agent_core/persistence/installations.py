@@ -1,4 +1,4 @@
-"""Repository of installations."""
+"""Repository of installations: the workspaces that installed Signoff, with their sealed tokens."""
 
 from typing import Any
 

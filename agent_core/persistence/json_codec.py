@@ -1,4 +1,4 @@
-"""Converts model values to JSON text and back. Lone surrogates and NUL survive."""
+"""Converts values of agent_core.model to JSON text and back, without loss even of lone surrogates and NUL."""
 
 import json
 from collections.abc import Callable, Hashable, Mapping
@@ -15,15 +15,15 @@ MAX_CACHED_CHARACTERS = 8_000
 
 
 def encode(value: object) -> str:
-    """ASCII JSON text."""
+    """The value as JSON text in ASCII; raise TypeError for what is no value of the model."""
     return _ENCODER.encode(value)
 
 
 def decode(kind: type[T], text: str) -> T:
     """Read a value of this kind; raise ValueError for anything else. Unknown fields are ignored.
 
-    Short texts are cached: every step reads up to forty turns, most of which the previous step has read. Values are
-    immutable.
+    Results for short texts are cached: each step of an agent reads up to forty turns, and the step before read most of
+    them too. Sharing the results is safe because values are immutable.
     """
     read = _decode_cached if len(text) <= MAX_CACHED_CHARACTERS else _decode
     return cast("T", read(cast("Hashable", kind), text))

@@ -1,4 +1,4 @@
-"""Repository of long-term memories with their vectors. Nearest-neighbour search is done by a MemoryIndex."""
+"""Repository of long-term memories with their vectors. A MemoryIndex, not this module, searches them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

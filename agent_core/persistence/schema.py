@@ -1,4 +1,4 @@
-"""Database migrations: creates or upgrades the tables by Alembic."""
+"""Database migrations: creates, upgrades or downgrades the tables with Alembic."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ HEAD = "0004"  # the newest revision in migrations/versions; a test compares the
 
 
 async def upgrade(url: str) -> None:
-    """Create the tables, or migrate the tables of an older release. If they are up to date, this costs one query.
+    """Create the tables, or migrate the tables of an older release. Only reads the revision if they are up to date.
 
     Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables.
     """
@@ -30,7 +30,7 @@ async def upgrade(url: str) -> None:
 
 
 async def version(url: str) -> str:
-    """The schema revision, "" without tables; raise ConnectionError if the database cannot be reached."""
+    """The revision of the tables, "" if there are none; raise ConnectionError if the database cannot be reached."""
     engine = _engine(url)
     try:
         async with engine.connect() as connection:
@@ -42,7 +42,7 @@ async def version(url: str) -> str:
 
 
 async def migrate(url: str, revision: str) -> None:
-    """Migrate to a revision, up or down, in one transaction. Creates the folder of a SQLite file."""
+    """Migrate to a revision, up or down, in one transaction. Create the folder of a SQLite file if needed."""
     engine = _engine(url)
     try:
         async with engine.connect() as connection:
@@ -60,7 +60,7 @@ def _engine(url: str) -> AsyncEngine:
 
 
 def alembic_config() -> "Config":
-    """Alembic's configuration, in place of an alembic.ini."""
+    """Alembic's configuration, made in code because there is no alembic.ini."""
     from alembic.config import Config  # imported late: 100 ms, and most starts migrate nothing
 
     config = Config()

@@ -1,7 +1,7 @@
-"""Database tables. `data` holds the complete value as JSON; most other columns are copies, for queries.
+"""Database tables. A column `data` holds the complete value as JSON; most other columns copy parts of it for queries.
 
-Some columns hold data that is not in `data`: `turns.shown_as`, `shown_at` and `shown_hash`, `notes.taken_into`,
-`memories.place` (the index key) and `memories.vector`.
+These columns are not copies: `revision`, the `shown_…` columns of turns, `notes.taken_into`, `notices.told`,
+`memories.place` (the index key) and `memories.vector`. Tables without `data` hold everything in their columns.
 """
 
 import re
@@ -30,7 +30,7 @@ ESCAPE = re.compile(r"\\([0-9a-f]{4})")
 
 
 class AnyText(TypeDecorator[str]):
-    r"""Text column for any string: NUL and lone surrogates, which PostgreSQL and UTF-8 reject, are stored as \xxxx."""
+    r"""Text column for any string. NUL and lone surrogates, which databases reject, and \ are stored as \xxxx."""
 
     impl = Text
     cache_ok = True
@@ -43,7 +43,7 @@ class AnyText(TypeDecorator[str]):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Timezone-aware UTC datetimes, also on SQLite, which returns naive ones."""
+    """Column of timezone-aware UTC datetimes, even on SQLite, which returns naive ones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -64,7 +64,7 @@ metadata = MetaData()
 
 
 def _keys() -> tuple[Column[str], ...]:
-    """The columns of an agent's record: id, channel and agent. Deleting the agent deletes the record."""
+    """The key columns of an agent's record: id, channel, agent. Deleting the agent deletes the record."""
     owner = Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), nullable=False)
     return Column("id", AnyText, primary_key=True), Column("channel", AnyText, nullable=False), owner
 

@@ -1,4 +1,4 @@
-"""Repository of turns: SQL statements and mapping to values."""
+"""Repository of turns: SQL statements, and conversion of rows to Turn values and back."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -24,7 +24,7 @@ POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_dete
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A statement with its values. If `checked` and no row was changed, the record was modified since it was read."""
+    """A statement with its values. If it is `checked`, the commit raises Conflict when the statement changes no row."""
 
     statement: Executable
     values: Values | Sequence[Values]
@@ -32,7 +32,7 @@ class Write:
 
 
 class WriteBuffer:
-    """Reads run at once, writes at `commit`. Between them, no connection and no lock is held."""
+    """Runs reads immediately and writes at `commit`. In between it holds no connection and no lock."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -45,7 +45,7 @@ class WriteBuffer:
             raise RuntimeError("This unit of work has ended: begin another.")
 
     async def rows(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
-        """Run a query on committed data."""
+        """Run a query on committed data; raise DatabaseAway."""
         self.check_open()
         with _translate_outage():
             return await self._connections.read(lambda connection: connection.execute(statement, values).all())
@@ -62,7 +62,7 @@ class WriteBuffer:
         self._writes[object() if key is None else key] = Write(statement, values, checked)
 
     async def commit(self) -> None:
-        """Run the queued writes in one transaction; raise Conflict."""
+        """Run the queued writes in one transaction and end the unit of work; raise Conflict or DatabaseAway."""
         self.check_open()
         self.close()
         if self._writes:
@@ -74,14 +74,14 @@ class WriteBuffer:
 
 
 class SqlRepository:
-    """The records of one kind in one unit of work."""
+    """Base of the SQL repositories: each gives one unit of work access to the records of one kind."""
 
     def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer
 
 
 def agent_values(agent: Agent) -> dict[str, Any]:
-    """The parameters of statements on the records of one agent."""
+    """The bind parameters `of_agent` and `in_channel`, for statements on the records of one agent."""
     return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 

@@ -10,7 +10,7 @@ from agent_core.model.ids import AgentId
 
 
 class Deliveries(Protocol):
-    """Deduplication of platform events: which event ids have been processed."""
+    """Remembers which platform events have been processed, so that a repeated event has no effect."""
 
     async def first_time(self, delivery: str, at: datetime) -> bool:
         """Record the delivery id in this unit of work; return False if it was processed before.
@@ -29,14 +29,15 @@ class Audit(Protocol):
         """The agent's entries, oldest first."""
 
     async def in_channel(self, channel: ChannelScope) -> tuple[AuditEntry, ...]:
-        """All entries of the channel, oldest first, also those about the channel itself and deleted agents."""
+        """All entries of the channel, oldest first, even those about the channel itself and about deleted agents."""
 
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
     ) -> tuple[AuditEntry, ...]:
-        """The channel's newest `last` entries, newest first, or those before the entry with the id `before`.
+        """The newest `last` entries of the channel, newest first.
 
-        With `agent_id`, only entries of that agent. Empty if the channel has no entry with the id `before`.
+        `before`: an entry's id; only older entries are returned, and none if the channel has no entry with that id.
+        `agent_id`: only entries of that agent are returned.
         """
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
@@ -50,7 +51,7 @@ class Preferences(Protocol):
     """Short texts by channel and key, for example the last settings of a form or a person's name."""
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
-        """The text, or None."""
+        """The text saved for the key, or None."""
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
-        """Save a text and replace the previous one. Never conflicts."""
+        """Save a text in place of the key's previous one. The commit raises no Conflict for it: the last write wins."""

@@ -1,14 +1,14 @@
-"""The clock port: time and timers, so that tests own the time."""
+"""The clock port: current time and sleeping, behind a protocol so that tests can control the time."""
 
 from datetime import datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Current time and sleeping; the core uses no other clock."""
+    """The only source of the current time and of timers in the core."""
 
     def now(self) -> datetime:
         """The current time, timezone-aware in UTC."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for that time."""
+        """Wait for that many seconds."""

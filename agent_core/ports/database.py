@@ -12,8 +12,8 @@ from agent_core.ports.repositories import Agents, Budgets, Installations, Memori
 class UnitOfWork(Protocol):
     """A transaction with optimistic concurrency control. `commit` saves all writes, or none.
 
-    Reading one record returns the value saved in this unit, if any. Lists return committed values only. Leaving the
-    context without `commit` discards the writes.
+    After a save in this unit, reading that one agent or turn returns the saved value; lists return committed values
+    only. Leaving the context of `Database.begin` without `commit` discards the writes.
     """
 
     agents: Agents
@@ -27,7 +27,7 @@ class UnitOfWork(Protocol):
     installations: Installations
 
     async def commit(self) -> None:
-        """Save all writes; raise Conflict if a record read and saved here was changed by another unit of work."""
+        """Save all writes; raise Conflict if another unit of work has changed a record that this one read and saved."""
 
 
 class Database(Protocol):
@@ -37,7 +37,7 @@ class Database(Protocol):
     """
 
     def begin(self) -> AbstractAsyncContextManager[UnitOfWork]:
-        """Open a unit of work. It holds no lock before `commit`."""
+        """Open a unit of work for a with-block. It holds no lock before `commit`."""
 
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ MAX_ATTEMPTS = 20
 
 
 async def in_one_unit(database: Database, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-    """Run `act` in a unit of work and commit; on Conflict, retry from the start, 20 attempts in all."""
+    """Run `act` in a unit of work and commit. On Conflict start over, with up to 20 attempts; then raise Conflict."""
     for _ in range(MAX_ATTEMPTS - 1):
         with suppress(Conflict):
             return await _attempt(database, act)
@@ -53,7 +53,7 @@ async def in_one_unit(database: Database, act: Callable[[UnitOfWork], Awaitable[
 
 
 async def queue_in_one_unit(database: Database, queue: Callable[[UnitOfWork], None]) -> None:
-    """Commit the writes that `queue` queues, as `in_one_unit` does; it reads nothing."""
+    """Run `queue`, which adds writes but reads nothing, and commit, with the retries of `in_one_unit`."""
 
     async def act(work: UnitOfWork) -> None:
         queue(work)

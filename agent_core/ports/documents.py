@@ -18,5 +18,5 @@ class Documents(Protocol):
     async def text_of(self, name: str, data: bytes) -> DocumentText:
         """The text of a file. `name` is used for its extension and in error messages.
 
-        Raise CommandError with a sentence for the model if the file has no text, is encrypted, or exceeds a limit.
+        Raise CommandError with a sentence for the model if the file has no text, is encrypted, damaged or too large.
         """

@@ -9,8 +9,8 @@ from agent_core.model.files import FileEntry
 class Files(Protocol):
     """One agent's workspace. Paths are relative with `/`; a path traversal raises OutsideWorkspace.
 
-    Symlinks, devices and pipes are never followed, even if they are created between a check and a use. Every other
-    fault (no such file, a folder, over the quota) raises CommandError with a sentence for the model.
+    Symlinks are never followed, and devices and pipes never opened, even if they are created between a check and a use.
+    Every other fault (no such file, a folder, over the quota) raises CommandError with a sentence for the model.
     """
 
     async def read(self, path: str) -> bytes:
@@ -26,14 +26,14 @@ class Files(Protocol):
         """Delete the file; raise CommandError if `expected` is given and is not the file's fingerprint."""
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """All files below the folder, by path; at most MOST_LISTED."""
+        """All files below the folder at any depth, sorted by path; at most MAX_LISTED_FILES."""
 
     async def fingerprint(self, path: str) -> str:
-        """A digest of the file's content, or "" if it does not exist."""
+        """A digest that changes when the file's content changes, or "" if the file does not exist."""
 
 
 class Workspaces(Protocol):
-    """Workspaces of all agents."""
+    """Gives access to the workspaces of all agents."""
 
     def of(self, agent: Agent) -> Files:
         """The agent's workspace, created at the first write. A helper uses the workspace of its root agent."""

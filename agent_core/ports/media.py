@@ -50,14 +50,14 @@ class Transcriber(MediaModel, Protocol):
         """Upper bound of the cost in US dollars for a file of `size` bytes, or None if no price is known."""
 
     async def transcribe(self, name: str, data: bytes) -> Transcription:
-        """The spoken words of a file; raise CommandError or ModelError with a message without secrets."""
+        """The words spoken in a sound file; raise CommandError or ModelError with a message without secrets."""
 
 
 class Voice(MediaModel, Protocol):
-    """Text-to-speech as MP3."""
+    """Converts text to speech, as MP3."""
 
     def price(self, text: str) -> Decimal | None:
         """Upper bound of the cost in US dollars for this text, or None if no price is known."""
 
     async def speak(self, text: str) -> GeneratedFile:
-        """The text as MP3; raise CommandError or ModelError with a message without secrets."""
+        """Speak the text; return it as MP3. Raise CommandError or ModelError with a message without secrets."""

@@ -13,7 +13,7 @@ from agent_core.model.usage import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """A model server on this machine with an OpenAI-compatible `/models`. `name` is guessed from the port."""
+    """A model server on this machine that answers OpenAI's `/models` request. `name` is guessed from the port."""
 
     name: str
     base_url: str
@@ -22,10 +22,11 @@ class LocalServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProgress:
-    """A reply that is being received.
+    """The progress of a reply that is being received.
 
-    `characters`: received so far, reasoning included.
+    `characters`: how many were received so far, reasoning included.
     `written`: the text so far, without reasoning.
+    `is_reasoning`: whether only reasoning was received so far.
     """
 
     characters: int
@@ -39,10 +40,10 @@ class CallOptions:
 
     `max_tokens`: the limit of reasoning and reply together.
     `schema`: the JSON Schema of the reply; None asks for plain text.
-    `temperature`: applies if the operator set none.
-    `effort`: the reasoning effort; if empty, the model's own.
-    `cache_key`: the same for calls that share a prefix.
-    `report`: is called as a streamed reply comes in.
+    `temperature`: is used only if the operator set none.
+    `effort`: the reasoning effort; if empty, the model's default.
+    `cache_key`: equal for calls whose prompts share a prefix, for the endpoint's prompt cache.
+    `report`: is called with the progress each time a part of a streamed reply arrives.
     """
 
     max_tokens: int
@@ -59,14 +60,14 @@ class LanguageModel(Protocol):
 
     @property
     def label(self) -> str:
-        """Model and host, as shown to people. A scripted model is named as such."""
+        """Model and host, as shown to people. The label of a scripted model says that it is scripted."""
 
     @property
     def default_model(self) -> str:
-        """The model for agents that name none; "" until it is found out."""
+        """The model for agents that name none; "" until the endpoint has been asked for it."""
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
-        """Complete the prompt, as JSON of the schema as far as the endpoint supports it.
+        """Complete the prompt. With `options.schema`, ask for JSON in the strictest way that the endpoint supports.
 
         Raise ModelUnavailable if a retry may help (rate limit, timeout, outage), ModelRefused otherwise. Cancelling the
         call also ends a streamed reply at the endpoint.
@@ -76,7 +77,7 @@ class LanguageModel(Protocol):
         """Context window in tokens, prompt and reply together; a low estimate if it is unknown."""
 
     def max_reply(self, model: str) -> int | None:
-        """The most tokens that the model answers, reasoning included; None if unknown."""
+        """The longest reply of the model in tokens, reasoning included; None if unknown."""
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""
@@ -90,14 +91,14 @@ class TokenCounter(Protocol):
         """True if the model's own tokenizer counts, False for an estimate."""
 
     def count(self, text: str) -> int:
-        """Number of tokens, at least 0. An estimate is rather too high than too low."""
+        """Number of tokens, at least 0. An estimate errs on the high side."""
 
 
 class TokenCounters(Protocol):
     """Token counters by model."""
 
     def of(self, model: str) -> TokenCounter:
-        """The model's own tokenizer once loaded; until then, and for unknown models, an approximate one."""
+        """A counter for the model: approximate until the model's own tokenizer is loaded, and for unknown models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class Embedder(Protocol):
 
 
 class MemoryIndex(Protocol):
-    """Vector index: nearest-neighbour search over memories, separately for each memory space.
+    """Vector index: nearest-neighbour search over the memories of one agent (its memory space).
 
     The repository `Memories` is the source of truth: a memory is saved there with its vector and then added here, so
     the index can always be rebuilt. `index_key` names the embedder and the index together; vectors of different keys
@@ -139,7 +140,7 @@ class MemoryIndex(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the index. If the name changes, all memories are added again."""
+        """Part of the index key that identifies the index. If it changes, all memories are added again."""
 
     async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
         """Add memories with their vectors; a known id is replaced."""

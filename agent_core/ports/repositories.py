@@ -31,7 +31,7 @@ class Agents(Protocol):
         """The channel's agents, oldest first."""
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        """The newest agent whose thread this is, or None. Helpers are skipped.
+        """The newest agent in this thread, or None. Helpers, which share the thread of their root agent, are skipped.
 
         Called for every reply in every thread, so it must be fast.
         """
@@ -40,13 +40,13 @@ class Agents(Protocol):
         """Agents that this person created in any channel of the workspace, oldest first."""
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """Agents with a thread in which a reply matters, oldest first: active, or at rest since `since` or later.
+        """Agents whose thread may get replies, oldest first: active ones, and those at rest since `since` or later.
 
         Used to read messages that were sent while the process was down.
         """
 
     async def census(self) -> tuple[Headcount, ...]:
-        """Number of agents by channel and status, for the overview page."""
+        """The number of agents for each channel and status, for the overview page."""
 
     async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
         """Up to `most` agents of all channels that wait for a decision, oldest agent first."""
@@ -58,7 +58,7 @@ class Agents(Protocol):
         """
 
     def add(self, agent: Agent) -> None:
-        """Save a new agent. At commit, a name in use in the channel raises Conflict."""
+        """Save a new agent. The commit raises Conflict if another agent of the channel has the name."""
 
     def save(self, agent: Agent) -> None:
         """Save an agent that was read in this unit of work."""
@@ -77,20 +77,20 @@ class Turns(Protocol):
         """The newest `last` turns in ascending order; with `before`, only turns with a lower number."""
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
-        """Turns whose card shows an older stage, oldest first."""
+        """Turns whose card shows another stage than their present one, or that have no card yet, oldest first."""
 
     def add(self, turn: Turn) -> None:
         """Save a new turn."""
 
     def save(self, turn: Turn) -> None:
-        """Save a turn that was read in this unit of work. Only `mark_shown` saves the address of the card."""
+        """Save a turn that was read in this unit of work. Only `mark_shown` saves what its card shows, and where."""
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
-        """Record that the card at `address` shows the turn's present stage, since `at`. Never conflicts."""
+        """Record that the card at `address` shows the turn's present stage since `at`. Causes no Conflict."""
 
 
 class Notes(Protocol):
-    """Messages between people and agents (notes), and notices of Signoff to a thread."""
+    """Messages of people to agents (notes), and messages of Signoff in an agent's thread (notices)."""
 
     async def of(self, agent: Agent, *, since: datetime | None = None) -> tuple[Note, ...]:
         """The agent's notes, oldest first; with `since`, from that time on."""
@@ -121,7 +121,7 @@ class Notes(Protocol):
 
 
 class Installations(Protocol):
-    """Workspaces that installed Signoff. Reads return committed values, also after a `put` in the same unit."""
+    """Workspaces that installed Signoff. Reads return committed values, even after a `put` in the same unit of work."""
 
     async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
         """The workspace's installation, or None."""
@@ -130,9 +130,9 @@ class Installations(Protocol):
         """All installations of a surface, by workspace."""
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
-        """Save the installation and replace the previous one.
+        """Save the installation in place of the workspace's previous one.
 
-        With `replacing`, compare and swap: commit raises Conflict unless the saved `sealed` equals `replacing`.
+        With `replacing` (compare and swap), commit raises Conflict unless the saved `sealed` equals `replacing`.
         """
 
     def remove(self, surface: SurfaceName, workspace: str) -> None:
@@ -147,7 +147,7 @@ class Memories(Protocol):
     """
 
     async def of(self, agent: Agent, *, most: int, before: MemoryId | None = None) -> tuple[Memory, ...]:
-        """Up to `most` memories older than `before`, newest first."""
+        """Up to `most` memories, newest first; with `before`, only those older than the memory with that id."""
 
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         """The memories with these ids, in the given order; unknown ids are left out."""
@@ -161,38 +161,38 @@ class Memories(Protocol):
     async def vectors(
         self, agent: Agent, index_key: str, *, after: MemoryId | None = None, most: int
     ) -> tuple[tuple[MemoryId, Vector], ...]:
-        """Up to `most` ids with vectors for this index key, by id, starting after the id `after`."""
+        """Up to `most` ids with their vectors for this index key, sorted by id, starting after the id `after`."""
 
     async def version(self, agent: Agent) -> MemoryVersion:
-        """How many vectors any process ever added and removed. A cache with equal counts is up to date."""
+        """How many vectors all processes together ever added and removed. A cache with equal counts is up to date."""
 
     async def list_agents_unindexed(self, index_key: str, *, most: int) -> tuple[AgentId, ...]:
-        """Up to `most` agents of any channel with memories that have no vector for this index key, by id."""
+        """Up to `most` agents, in any channel, that have a memory without a vector for this index key; sorted by id."""
 
     def add(self, agent: Agent, memories: Sequence[Memory]) -> None:
         """Save new memories without vectors."""
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
-        """Save the vectors for this index key; vectors for another key are replaced. Never conflicts.
+        """Save vectors for this index key, in place of vectors for another key. Causes no Conflict.
 
-        May follow an `add` in the same unit of work.
+        May follow an `add` of the same memories in the same unit of work.
         """
 
     def remove(self, agent: Agent, ids: Sequence[MemoryId]) -> None:
-        """Delete memories by id; unknown ids are ignored. Never conflicts."""
+        """Delete memories by id; unknown ids are ignored. Causes no Conflict."""
 
     def clear(self, agent: Agent) -> None:
-        """Delete all memories of the agent. Never conflicts."""
+        """Delete all memories of the agent. Causes no Conflict."""
 
 
 class Budgets(Protocol):
-    """Budget and spending of each channel, all its agents together."""
+    """Budget of each channel and the spending of all its agents together."""
 
     async def of(self, channel: ChannelScope) -> Budget:
-        """The channel's budget; no limit and nothing spent by default."""
+        """The channel's budget. A channel without one has no limit and has spent nothing."""
 
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
-        """Set the limit in US dollars; None is no limit. Never conflicts."""
+        """Set the limit in US dollars; None means no limit. Causes no Conflict."""
 
     def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
-        """Add a cost in US dollars atomically. Never conflicts."""
+        """Add a cost in US dollars to the spending, atomically. Causes no Conflict."""

@@ -14,12 +14,12 @@ NOTHING_SEALED: Mapping[str, bytes] = MappingProxyType({})
 class Sandbox(Protocol):
     """Runs programs in an agent's workspace, mounted as `/workspace`, with `python3`, `/bin/sh` and no network.
 
-    A program's failure is a value, not an exception. Limits on time, memory, processes and output always apply. A
-    program that exceeds a limit of `Files` in the workspace is killed, and its newest files are deleted.
+    A failed program is reported in the result, not by an exception. Limits on time, memory, processes and output always
+    apply. A program that makes the workspace exceed its limits is killed, and its newest data there is deleted.
     """
 
     async def self_test(self) -> str:
-        """Try to escape; return "" if all attempts fail, else what succeeded or what is missing."""
+        """Try to escape from the sandbox. Return "" if every attempt fails, else what succeeded or what is missing."""
 
     async def run(
         self,
@@ -30,11 +30,11 @@ class Sandbox(Protocol):
         report: Callable[[str], None],
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
-        """Run a program to its end. `report` gets the newest output periodically.
+        """Run a program to its end, then kill the processes that it left running.
 
-        `sealed` are files by relative path, read-only below `/sealed`. Processes that the program left running are
-        killed. `seconds` is the timeout. Raise CommandError if the program cannot be started. Cancellation kills the
-        process tree before it returns.
+        `seconds` is the timeout. `report` is called periodically with the newest output. `sealed`: files by relative
+        path, which the program can read below `/sealed`. Raise CommandError if the program cannot be started. If this
+        call is cancelled, it kills the process tree before it returns.
         """
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
@@ -50,7 +50,7 @@ class Sandbox(Protocol):
         """Kill a background program with its process tree; raise CommandError if the key is unknown."""
 
     async def end_all(self, agent_id: AgentId) -> None:
-        """Kill all programs of the agent."""
+        """Kill all background programs of the agent."""
 
     async def close(self) -> None:
-        """Kill all programs."""
+        """Kill all background programs of all agents."""

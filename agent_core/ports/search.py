@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class WebHit:
-    """A search result."""
+    """A search result; `text` is the excerpt that the search engine gave."""
 
     title: str
     url: str

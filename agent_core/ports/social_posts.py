@@ -11,8 +11,8 @@ class PostPublisher(Protocol):
         """The network, as shown to people."""
 
     async def post(self, text: str) -> str:
-        """Publish the text once and return the post's URL, or "" if it is unknown. There is no retry.
+        """Publish the text without any retry; return the post's URL, or "" if it is unknown.
 
-        Raise CommandError with a message without secrets. The message says if it is unknown whether the text was
-        posted.
+        Raise CommandError, without secrets in its message. If it is not known whether the text was posted, the message
+        says so.
         """

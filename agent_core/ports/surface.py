@@ -10,11 +10,11 @@ from agent_core.model.turn import Turn
 
 
 class ChatSurface(Protocol):
-    """Shows an agent's cards and notices in its thread. Showing again replaces: a turn never has two cards.
+    """Shows an agent's cards and notices in its thread. Showing a turn again updates its card: it never has two.
 
-    `may_exist` means that a process that crashed may have sent the message already: look for it before sending. Raise
-    SurfaceBusy if a retry may help, ThreadGone if the thread cannot be written to any more. Replies and clicks come in
-    through the surface's own listeners.
+    `may_exist`: a process that crashed may have sent the message already, so the surface looks for it before sending.
+    Methods raise SurfaceBusy if a retry may help, and ThreadGone if the thread cannot be written to any more. Replies
+    and clicks do not come through this port but through the surface's own listeners.
     """
 
     @property
@@ -40,8 +40,8 @@ class ChatSurface(Protocol):
         """Post a file to the thread."""
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person with current name and kind of membership in the channel.
+        """The person with the present name and kind of membership in the channel.
 
-        The answer may be cached for minutes. Raise NotFound for a person who is gone, NotAllowed or SurfaceError while
+        The answer may be cached for minutes. Raise NotFound for a person who has left, NotAllowed or SurfaceError while
         the platform gives no answer. A surface without accounts returns `person`.
         """

@@ -18,7 +18,7 @@ class ContactedHost:
 class FetchedContent:
     """An HTTP response. `url` is the final URL after redirects, `kind` the media type without parameters.
 
-    `hosts`: all hosts that received a request, in order.
+    `hosts`: all hosts that received a request, redirects included, in order.
     """
 
     url: str
@@ -50,7 +50,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClonedRepository:
-    """The files of a repository's newest commit, by path. `left_out` maps skipped paths to the reason."""
+    """Files of a repository's newest commit: path and bytes of each. `left_out`: skipped paths as "path (reason)"."""
 
     commit: str
     files: tuple[tuple[str, bytes], ...]
@@ -61,14 +61,14 @@ class ClonedRepository:
 class Web(Protocol):
     """HTTP and HTTPS on the public internet, limited to the sites that the channel allows.
 
-    Every method raises CommandError with one sentence for the model: what failed, why, what to do. Refused are internal
-    addresses in any notation (loopback, private networks, cloud metadata), names that resolve to one, redirects to one,
-    URLs with credentials, and hosts that `sites` denies; every redirect is checked like the first URL (SSRF
-    protection). Size, time and media type of responses are limited. Cancellation ends the request.
+    Every method raises CommandError with one sentence for the model: what failed, why, what to do. It refuses internal
+    addresses in any notation (loopback, private networks, cloud metadata), names that resolve to an internal address,
+    URLs with credentials, and hosts that `sites` denies. It checks every redirect like the first URL (SSRF protection).
+    Size, time and media type of responses are limited. Cancelling a call ends its request.
     """
 
     def host_of(self, url: str, sites: Sites) -> str:
-        """The host as shown to people before they approve; raise CommandError for a URL that is refused as written.
+        """The host as shown to people before they approve; raise CommandError if the text of the URL alone is refused.
 
         Makes no DNS lookup and no request. If the host is written in another form, both forms are given:
         "bücher.example (xn--bcher-kva.example)".
@@ -78,7 +78,7 @@ class Web(Protocol):
         """The response body, decompressed; raise CommandError for more than `most` bytes."""
 
     async def page(self, url: str, sites: Sites) -> Page:
-        """A page as text; raise CommandError for anything else, such as an image or an archive."""
+        """A page (HTML, plain text, JSON, XML, PDF) as text; raise CommandError for other kinds, such as an image."""
 
     async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
-        """The files of a git repository, at most `most` bytes in all; no code of the repository runs."""
+        """Files of a git repository, at most `most` bytes in all; no code from the repository is executed."""

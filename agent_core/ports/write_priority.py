@@ -1,4 +1,4 @@
-"""Write priority: background writes of agents wait for writes that a person waits for."""
+"""Write priority: writes that a person waits for go before the background writes of agents."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -19,11 +19,11 @@ def _set_event() -> asyncio.Event:
 
 @dataclass(slots=True)
 class WritePriority:
-    """Shared by the service (people) and the loop (agents) of one process.
+    """Delays agents' writes while people's writes run. The service and the loop of one process share an instance.
 
-    At most two agents write at a time, and each waits up to 0.5 s while people write: otherwise a burst of clicks
-    starts hundreds of agents, and the next click would wait for seconds. `IS_AWAITED` tells the database adapter that a
-    person waits.
+    At most two agents write at a time, and each first waits up to 0.5 s while people write. Without this, a burst of
+    clicks would start hundreds of agents, and the next click would wait for seconds. The context variable `IS_AWAITED`
+    tells the database adapter that a person waits.
     """
 
     people: int = 0
@@ -32,7 +32,7 @@ class WritePriority:
 
     @contextmanager
     def foreground(self) -> Iterator[None]:
-        """A person waits for the writes in the block."""
+        """Mark the reads and writes in the with-block as those of a waiting person."""
         self.people += 1
         self.no_people.clear()
         before = IS_AWAITED.set(True)
@@ -46,7 +46,7 @@ class WritePriority:
 
     @asynccontextmanager
     async def background(self) -> AsyncIterator[None]:
-        """The writes in the block are in the background: wait for a slot and for people's writes."""
+        """Before the with-block of an agent's writes, wait for one of two slots and up to 0.5 s for people's writes."""
         async with self.agent_slots:
             if self.people:
                 with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""The system clock."""
+"""The clock port on the system's clock and asyncio's timers."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Size limits for HTTP responses of services, checked while reading."""
+"""Size limits for HTTP responses of configured services, checked while a response is read."""
 
 from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING
@@ -22,12 +22,12 @@ class ReplyTooLong(Exception):
 
 
 async def read_limited(response: "ClientResponse", max_bytes: int) -> bytes:
-    """The decompressed body; raise ReplyTooLong."""
+    """Read the decompressed body; raise ReplyTooLong if it exceeds `max_bytes`."""
     return await join_limited(response.content.iter_chunked(CHUNK_BYTES), max_bytes)
 
 
 async def join_limited(chunks: AsyncIterable[bytes], max_bytes: int) -> bytes:
-    """All chunks; raise ReplyTooLong as soon as the limit is exceeded."""
+    """All chunks as one; raise ReplyTooLong as soon as they exceed the limit."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk

@@ -1,4 +1,4 @@
-"""The HTTP proxy from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, for an SDK that does not read them."""
+"""Reads the HTTP proxy from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, for an SDK that ignores these variables."""
 
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass

@@ -1,4 +1,4 @@
-"""The in-memory database's deliveries, decision log, preferences and installations."""
+"""Repositories of the in-memory database: deliveries, decision log, preferences and installations."""
 
 from datetime import datetime
 

@@ -9,7 +9,7 @@ START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 class FakeClock:
-    """A Clock whose sleepers wake only by `advance` or `set`, in the order of their times."""
+    """Implements `Clock`. Only `advance` and `set` wake sleeping tasks, in the order of their times."""
 
     def __init__(self, start: datetime = START) -> None:
         self._now = start
@@ -30,11 +30,11 @@ class FakeClock:
         await woken
 
     def advance(self, seconds: float) -> None:
-        """Move forward and wake every sleeper whose time has come."""
+        """Move the clock forward by that many seconds; wake every task whose time has come."""
         self.set(self._now + timedelta(seconds=seconds))
 
     def set(self, now: datetime) -> None:
-        """Set the time, also backwards; wake every sleeper whose time has come."""
+        """Set the time, even to an earlier one; wake every task whose time has come."""
         self._now = now
         while self._sleepers and self._sleepers[0][0] <= now:
             _, _, woken = heapq.heappop(self._sleepers)
@@ -46,7 +46,7 @@ class FakeClock:
         return sum(not woken.done() for _, _, woken in self._sleepers)
 
     async def until_sleeping(self, sleepers: int = 1) -> None:
-        """Return once that many tasks sleep."""
+        """Wait until at least that many tasks sleep."""
         while self.sleeping < sleepers:
             self._fell_asleep.clear()
             await self._fell_asleep.wait()

@@ -1,4 +1,4 @@
-"""Example values for tests; each function takes the fields that matter to the test."""
+"""Example values for tests. The keyword arguments of each function replace fields of the value."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ BEN = Actor(id="u-ben", display="ben", workspace="local")
 
 
 def an_agent(**changes: Any) -> Agent:
-    """Ada, who thinks; Ana is her owner."""
+    """An agent named Ada in status Thinking, owned by Ana."""
     agent = Agent(
         id=AgentId("agent-ada"),
         channel=CHANNEL,
@@ -37,7 +37,7 @@ def an_agent(**changes: Any) -> Agent:
 
 
 def a_turn(agent: Agent, **changes: Any) -> Turn:
-    """A proposal to write a file; `number` is also in its id."""
+    """The turn of a proposal to write a file. Its id contains `number`."""
     number = changes.get("number", 1)
     turn = Turn(
         id=TurnId(f"turn-{agent.id}-{number:04}"),

@@ -25,7 +25,7 @@ from agent_core.testing.clock import FakeClock
 
 @dataclass(slots=True)
 class InMemoryFiles:
-    """One agent's workspace, without links."""
+    """See `Files` in the ports. It has no symlinks, devices or pipes."""
 
     limits: Limits = LIMITS
     clock: Clock = field(default_factory=FakeClock)
@@ -102,7 +102,7 @@ class InMemoryWorkspaces:
         return self.by_agent.setdefault(agent.home, InMemoryFiles(self.limits, self.clock))
 
     async def remove(self, agent: Agent) -> None:
-        """Delete the workspace; files objects that were returned before are emptied too."""
+        """Delete the workspace. A Files object that `of` returned for it before is empty afterwards."""
         removed = InMemoryFiles() if agent.head else self.by_agent.pop(agent.id, InMemoryFiles())
         removed.contents.clear()
         removed.folders.clear()

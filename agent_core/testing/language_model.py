@@ -16,7 +16,7 @@ Scripted: TypeAlias = str | Reply | Exception
 
 
 def reply_text(command: str, args: Mapping[str, object] | None = None, text: str = "I take the next step.") -> str:
-    """A complete reply in JSON: five thoughts and the command."""
+    """A valid reply of a model as JSON: the five fields of the thoughts, and one command."""
     thoughts = {
         "text": text,
         "reasoning": "It serves the goal.",
@@ -28,9 +28,10 @@ def reply_text(command: str, args: Mapping[str, object] | None = None, text: str
 
 
 class ScriptedModel:
-    """Returns its replies in order, raises those that are exceptions, and records its prompts.
+    """Implements `LanguageModel`: each call returns the next of the given replies, or raises it if it is an exception.
 
-    Without a reply left it raises ModelRefused, or waits for `say` if made with `waits`. Every call costs `cost`.
+    When no reply is left, a call raises ModelRefused, or waits for `say` if the model was made with `waits=True`.
+    `price` is always `cost`. Each call is recorded in `prompts` and `options`.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class ScriptedModel:
 
     @property
     def models(self) -> list[str]:
-        """The model of each call."""
+        """The name of the model in each call."""
         return [each.model or self.default_model for each in self.options]
 
     @property

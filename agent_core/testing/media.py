@@ -15,7 +15,7 @@ MP3 = b"ID3\x04\0\0\0\0\0\0" + b"\xff\xfb\x90\0" + bytes(413)  # an ID3 tag and 
 
 @dataclass(slots=True)
 class FakeImages:
-    """Returns the same image for every prompt, and records the prompts."""
+    """Returns the same image for every prompt, and records prompts and shapes."""
 
     data: bytes = PNG
     cost: Decimal | None = FREE
@@ -32,7 +32,7 @@ class FakeImages:
 
 @dataclass(slots=True)
 class FakeTranscriber:
-    """Hears the same words in every sound, and records the file names."""
+    """Returns the same text for every sound file, and records names and bytes of the files."""
 
     text: str = "Hello."
     cost: Decimal | None = FREE

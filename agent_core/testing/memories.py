@@ -1,4 +1,4 @@
-"""The in-memory database's memories and budgets."""
+"""Repositories of the in-memory database: memories and channel budgets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

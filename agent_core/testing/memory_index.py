@@ -26,7 +26,7 @@ def likeness(one: Vector, other: Vector) -> float:
 
 
 class InMemoryIndex:
-    """See `MemoryIndex` in the ports. Indexes with the same `spaces` share their content, like clients of one service.
+    """See `MemoryIndex` in the ports. Indexes made with the same `spaces` share it, like clients of one service.
 
     While `is_away` is True every call raises MemoryAway.
     """

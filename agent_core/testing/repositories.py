@@ -1,4 +1,4 @@
-"""The in-memory database's agents, turns, notes and notices."""
+"""Repositories of the in-memory database: agents, turns, notes and notices."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -20,7 +20,7 @@ Versioned = TypeVar("Versioned", Agent, Turn)
 
 
 class VersionedRepository(StoreRepository, Generic[Versioned]):
-    """Records with a revision, which a save compares. `kind` names them in errors."""
+    """Base of repositories with optimistic locking. `kind` names a record in error messages."""
 
     kind: str
 
@@ -36,7 +36,7 @@ class VersionedRepository(StoreRepository, Generic[Versioned]):
         self._queue(record, self._pending.save(record))
 
     def _queue(self, record: Versioned, read: int | None) -> None:
-        """Insert the record, or update the revision that was read."""
+        """Queue an insert of the record if `read` is None, else an update that expects the revision `read`."""
         self._buffer.queue(lambda store: self._write(store, record, read), key=(self.kind, record.id))
 
     def _write(self, store: Store, record: Versioned, read: int | None) -> None:

@@ -1,4 +1,4 @@
-"""A sandbox that runs nothing: it records programs and gives the results that a test defines."""
+"""A fake sandbox that starts no process: it records command lines and calls a function of the test instead."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,16 +21,16 @@ KILLED_EXIT_CODE = 137
 
 
 async def silent(_argv: Sequence[str], _files: Files) -> ProgramRun:
-    """A program that prints nothing and succeeds."""
+    """The default `program`: it prints nothing and succeeds."""
     return ProgramRun(exit_code=0, output="")
 
 
 @dataclass(slots=True, kw_only=True)
 class RecordingSandbox:
-    """A Sandbox in which every program is the function `program`, which may change the agent's files.
+    """Implements `Sandbox`: in place of each program it calls the function `program`, which may change the files.
 
-    Background programs run until they are ended. `ran` and `started` record the command lines, `sealed` the sealed
-    files of each run, and `fault` is the result of the self-test.
+    Background programs count as running until they are ended. `ran` and `started` record the command lines, `sealed`
+    the sealed files of each run. `fault`: the result of the self-test.
     """
 
     program: Program = silent
@@ -55,7 +55,7 @@ class RecordingSandbox:
         report: Callable[[str], None],
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
-        """Call the program and report its output once."""
+        """Call `program` and report its output once."""
         self.ran.append(tuple(argv))
         self.sealed.append(dict(sealed))
         run = await self.program(argv, self.workspaces.of(agent))

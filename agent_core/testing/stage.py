@@ -1,4 +1,4 @@
-"""All of Signoff on test doubles: services, views, loop and engine over one in-memory database."""
+"""The core of Signoff on test doubles: service, views, loop and engine on one in-memory database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class StageOptions(TypedDict, total=False):
-    """The fields of CoreOptions that tests choose."""
+    """The fields of CoreOptions that a test can set."""
 
     fast_model: str
     history_tokens: int
@@ -47,7 +47,7 @@ class StageOptions(TypedDict, total=False):
 
 
 class Stage(Core):
-    """Signoff on doubles. A test can replace any port; `run` keeps the engine running inside a with-block."""
+    """The core on test doubles. A test can pass its own ports; `run` keeps the engine running for a with-block."""
 
     def __init__(  # noqa: PLR0913 - one for each port
         self,
@@ -103,14 +103,14 @@ class Stage(Core):
         return Origin(by=by, channel=CHANNEL, delivery=delivery)
 
     async def create(self, *goals: str, **draft: Any) -> Agent:
-        """Create an agent of Ana, and advance it until it asks people or is at rest."""
+        """Create an agent owned by Ana, and advance it until it asks people or is at rest."""
         agent = await self.service.create(
             AgentDraft(name="Clerk", goals=goals or ("Write a file",), **draft), self.origin()
         )
         return await self.wait_until_settled(agent)
 
     async def wait_until_settled(self, agent: Agent) -> Agent:
-        """Advance the agent in this task until it asks people or is at rest; return it as saved."""
+        """Advance the agent, without the engine, until it asks people or is at rest; return it as saved."""
         await self.loop.advance(agent.id)
         return await self.views.agent(agent.channel, agent.id)
 
@@ -120,7 +120,7 @@ class Stage(Core):
         return decided
 
     async def turn(self, agent: Agent) -> Turn:
-        """The agent's newest turn; raise AssertionError before its first."""
+        """The agent's newest turn; raise AssertionError if it has none."""
         turn = await self.views.newest_turn(agent.channel, agent.id)
         if turn is None:
             raise AssertionError(f"{agent.name} has proposed nothing.")

@@ -25,7 +25,7 @@ RECORD_CHANGED = "A record was saved elsewhere since it was read."
 
 @dataclass(frozen=True, slots=True)
 class StoredRow(Generic[T]):
-    """A record, its revision for optimistic locking, and the stage that the thread was shown."""
+    """A record and its revision for optimistic locking. `shown`: the stage shown last; "told" for a posted notice."""
 
     value: T
     revision: int = 1
@@ -34,7 +34,7 @@ class StoredRow(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory with its agent, its vector and the index that holds it."""
+    """A memory with its agent and, if it has one, its vector and the vector's index key."""
 
     memory: Memory
     agent_id: AgentId
@@ -48,7 +48,7 @@ Rows: TypeAlias = dict[str, StoredRow[T]]
 
 @dataclass(slots=True)
 class Store:
-    """All committed data."""
+    """All committed data of one in-memory database."""
 
     agents: Rows[Agent] = field(default_factory=dict)
     turns: Rows[Turn] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class Store:
             del self.memories[old.memory.id]
 
     def remove_memories(self, agent: Agent, ids: Sequence[MemoryId] | None) -> None:
-        """Remove these memories of the agent, or all."""
+        """Remove these memories of the agent, or all if `ids` is None."""
         for each in self.memories_of(agent):
             if ids is None or each.memory.id in ids:
                 self.replace_memory(each, None)
@@ -212,12 +212,12 @@ class StoreRepository:
 
 
 def name_key(agent: Agent) -> tuple[ChannelScope, str]:
-    """The key by which an agent's name is unique."""
+    """The key that is unique among agents: channel and case-insensitive name."""
     return agent.channel, agent.name.casefold()
 
 
 def _next_row(rows: Rows[T], record_id: str, value: T, read: int | None) -> StoredRow[T]:
-    """A new row, or the next revision of the one that was read; raise Conflict."""
+    """A new row, or if `read` is a revision the row after it; raise Conflict if another save came first."""
     row = rows.get(record_id)
     if read is None and row:
         raise Conflict(RECORD_EXISTS)

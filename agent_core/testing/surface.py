@@ -15,9 +15,9 @@ from agent_core.model.turn import Turn
 
 @dataclass(slots=True)
 class RecordingSurface:
-    """Keeps the newest state of each card, every notice, and how often each card was sent.
+    """Implements `ChatSurface`: keeps the newest state of each card, every card sent, every notice and upload.
 
-    Each call raises the next of `faults`, if any.
+    While `faults` has errors, each `open_thread`, `show` and `notice` raises the next one.
     """
 
     name: SurfaceName = "web"
@@ -66,7 +66,7 @@ class RecordingSurface:
         return known
 
     async def until(self, happened: Callable[["RecordingSurface"], bool], seconds: float = 60) -> None:
-        """Return once `happened` is true; raise TimeoutError after `seconds`."""
+        """Wait until `happened` returns True for this surface; raise TimeoutError after `seconds`."""
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(lambda: happened(self))
 

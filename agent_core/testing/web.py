@@ -1,4 +1,4 @@
-"""A web of pages, files and repositories that a test defines."""
+"""A fake web of the pages, files and repositories that a test defines."""
 
 from dataclasses import dataclass, field, replace
 
@@ -47,7 +47,7 @@ class InMemoryWeb:
         return replace(page, hosts=self._hosts(url))
 
     async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
-        """The repository of that URL; files beyond `most` bytes are left out."""
+        """The repository at that URL. From the first file that exceeds `most` bytes in all, files are left out."""
         cloned = self.repositories.get(self._asked(url, sites))
         if cloned is None:
             raise CommandError(f"There is no git repository at {url}.")

@@ -1,4 +1,4 @@
-"""Alembic environment: runs the migration scripts over the connection and in the transaction of `schema`."""
+"""Alembic environment: runs the migration scripts on the connection, and in the transaction, that `schema` opened."""
 
 from alembic import context
 

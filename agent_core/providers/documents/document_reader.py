@@ -1,4 +1,7 @@
-"""Reads PDF, Word, OpenDocument and legacy text encodings in short-lived worker processes."""
+"""Extracts text from PDF, Word, OpenDocument and legacy encodings in short-lived worker processes.
+
+Unicode text is decoded in this process; old formats of Microsoft Office are refused.
+"""
 
 import asyncio
 import hashlib
@@ -30,7 +33,7 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentReader:
-    """Implements `Documents`. The last few results are cached, because files are read page by page."""
+    """Implements `Documents`. The last four results are cached, because agents read long files part by part."""
 
     seconds: float = TIMEOUT_SECONDS
     worker: Path = WORKER

@@ -2,7 +2,7 @@
 
     python -P document_worker.py pdf|archive|legacy < file
 
-It sets its own resource limits first, imports nothing of Signoff, and opens only files of its libraries. It prints
+It sets its own resource limits first, imports no Signoff code, and opens only files of its libraries. It prints
 {"text": …, "note": …}, or {"fault": …} with `locked`, `textless`, `unknown`, `broken`, `hostile` or `large`. It exits
 without output if the file is damaged, and is killed if it exceeds a limit.
 """
@@ -45,7 +45,7 @@ ENDS = {**dict.fromkeys(LINES, "\n"), **dict.fromkeys(CELLS, "\t"), **dict.fromk
 
 
 class Unreadable(Exception):
-    """The file has no readable text; `fault` is one of the words above."""
+    """The file has no readable text; `fault` is one of the words in the module's docstring."""
 
     def __init__(self, fault: str) -> None:
         self.fault = fault
@@ -53,7 +53,7 @@ class Unreadable(Exception):
 
 
 class TextLimitReached(Exception):
-    """The maximum amount of text was read."""
+    """Raised when MAX_TEXT_CHARACTERS were collected: the text so far is the result."""
 
 
 def set_limits() -> None:
@@ -124,13 +124,13 @@ class XmlTextParser:
         self.writing -= is_writing(self.kind, space, local)
 
     def text(self, text: str) -> None:
-        """Add the characters if they are inside a text element."""
+        """Handle character data: add it if it is inside a text element and not hidden."""
         if self.writing and not self.hidden:
             self.extracted.add(text)
 
 
 def is_text(space: str) -> bool:
-    """Whether the XML namespace is that of document text, and not of drawings."""
+    """Whether the XML namespace belongs to the text of documents, and not for example to drawings."""
     return "wordprocessingml" in space or "opendocument:xmlns:text" in space
 
 
@@ -140,7 +140,7 @@ def is_writing(kind: str, space: str, local: str) -> bool:
 
 
 def read_archive(data: bytes, extracted: ExtractedText) -> str:
-    """The text of a Word or OpenDocument file. One ZIP member is decompressed, into memory."""
+    """Add the text of a Word or OpenDocument file; return "". Only one ZIP member is decompressed, piece by piece."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         there = set(archive.namelist())
         name = next((part for part in PARTS if part in there), None)
@@ -160,7 +160,7 @@ def read_archive(data: bytes, extracted: ExtractedText) -> str:
 
 
 def read_pdf(data: bytes, extracted: ExtractedText) -> str:
-    """The text of a PDF, page by page, until a time limit."""
+    """Add the text of a PDF, page by page, up to 1,000 pages or 12 s; return the note."""
     from pypdf import PdfReader  # imported late: only PDF needs it
     from pypdf.errors import PyPdfError
 
@@ -192,7 +192,7 @@ def pdf_note(pages: int, seen: int, unread: int) -> str:
 
 
 def read_legacy(data: bytes, extracted: ExtractedText) -> str:
-    """The text of bytes that are not Unicode: windows-1252, else the most likely encoding."""
+    """Add text that is not Unicode, decoded as windows-1252 or the most likely encoding; return the note."""
     beginning = data[:MAX_DETECTION_BYTES]
     if any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in beginning) or b"\0" in data:
         raise Unreadable("unknown")
@@ -202,7 +202,7 @@ def read_legacy(data: bytes, extracted: ExtractedText) -> str:
 
 
 def western_encoding(data: bytes) -> str:
-    """`windows-1252` if few letters are accented and all are letters, else an empty text."""
+    """Return "windows-1252" if under 30 % of the characters are not ASCII and most of these are letters, else ""."""
     letters = [byte for byte in data if byte not in b" \t\r\n"]
     high = [byte for byte in letters if byte > 127]
     try:
@@ -214,7 +214,7 @@ def western_encoding(data: bytes) -> str:
 
 
 def detect_encoding(data: bytes) -> str:
-    """The encoding by charset_normalizer; raise Unreadable if there is none."""
+    """The encoding that charset_normalizer detects; raise Unreadable if it detects none."""
     from charset_normalizer import from_bytes
 
     best = from_bytes(data).best()
@@ -224,7 +224,7 @@ def detect_encoding(data: bytes) -> str:
 
 
 def read(kind: str, data: bytes) -> dict[str, str]:
-    """The text with a note, or the fault. Errors on a damaged file propagate and end the program."""
+    """The worker's answer: text and note, or fault. Errors of the libraries on a damaged file end the program."""
     extracted = ExtractedText()
     try:
         note = {"pdf": read_pdf, "archive": read_archive, "legacy": read_legacy}[kind](data, extracted)

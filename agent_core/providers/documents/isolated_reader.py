@@ -1,6 +1,6 @@
-"""Runs a worker program on untrusted input with a timeout, and reads its JSON.
+"""Runs a worker program on untrusted input with a timeout, and reads the JSON that it prints.
 
-A process and not a thread: input that exhausts CPU or memory ends only that process.
+The worker is a process and not a thread, so that input that exhausts CPU or memory ends only that process.
 """
 
 import asyncio
@@ -20,7 +20,8 @@ BROKEN, SLOW = "broken", "slow"
 async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: float) -> object:
     """Run the worker with `given` on stdin and return its JSON.
 
-    If the worker failed, return {"fault": BROKEN}; if it was killed for time or output size, {"fault": SLOW}.
+    If the worker exits with an error (1), return {"fault": BROKEN}; if it exceeds a limit of time, memory or output,
+    return {"fault": SLOW}.
     """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(worker), *arguments),

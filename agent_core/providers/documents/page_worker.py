@@ -1,9 +1,10 @@
-"""Worker program that extracts one untrusted web page: a line of JSON and the page on stdin, JSON on stdout.
+"""Worker program that extracts text and links from one untrusted web page.
 
     python -P page_worker.py < {"url": …, "charset": …, "markup": true} and the page
 
-It sets its own resource limits first, imports nothing of Signoff, and opens only files of its libraries. It prints
-{"title", "text", "links", "scripted"}, or {"fault": "binary"}. It is killed if it exceeds a limit.
+It reads one line of JSON and then the bytes of the page. It sets its own resource limits first, imports no Signoff
+code, and opens only files of its libraries. It prints JSON: an object with `title`, `text`, `links` and `scripted`, or
+{"fault": "binary"}. It is killed if it exceeds a limit.
 """
 
 import json
@@ -46,7 +47,7 @@ def set_limits() -> None:
 
 
 def decode(data: bytes, declared: str) -> str:
-    """Decode the page: byte order mark, UTF-8, declared charset, meta element, then detection.
+    """Decode the page by the first that fits: byte order mark, UTF-8, HTTP charset, meta element, detection.
 
     A declared charset is often wrong, so it is used only if the bytes are valid in it.
     """
@@ -78,7 +79,7 @@ def read(text: str, url: str, *, markup: bool) -> dict[str, object]:
 
 
 def main_text(tree: "HTMLTree") -> str:
-    """The main text; all visible text if the main text is short."""
+    """The main text without menus; all visible text if the main text has less than 200 characters."""
     from resiliparse.extract.html2text import extract_plain_text
 
     text = extract_plain_text(tree, main_content=True, alt_texts=False, skip_elements=HIDDEN_SELECTORS)
@@ -88,7 +89,7 @@ def main_text(tree: "HTMLTree") -> str:
 
 
 def links(tree: "HTMLTree", url: str) -> list[tuple[str, str]]:
-    """Absolute URLs of the page, each once, with the first non-empty link text."""
+    """The page's links as absolute URLs, each once, with its first non-empty link text."""
     from resiliparse.parse.html import ElementNode
 
     start, found = url, dict[str, str]()

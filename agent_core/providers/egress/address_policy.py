@@ -1,4 +1,4 @@
-"""Classifies IP addresses as public or internal (SSRF protection), and reads the operator's exceptions. Pure."""
+"""Classifies IP addresses as public or internal (SSRF protection), and applies the operator's exceptions. No I/O."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def unwrap_ipv4(address: Ip) -> Ip:
 
 
 def describe_internal(address: Ip) -> str:
-    """Why the address is internal, to complete "10.0.0.1 …"; "" for a public address."""
+    """Why the address is internal, as the end of "10.0.0.1 …"; "" for a public address."""
     unwrapped = unwrap_ipv4(address)
     if unwrapped in CLOUD_METADATA:
         return "is a cloud's metadata service"
@@ -87,7 +87,7 @@ ALLOW_LIST = "the settings"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalHosts:
-    """The operator's allow list of internal hosts: names, addresses and networks. `setting` is its name in errors."""
+    """The operator's allow list of internal hosts: names, addresses and networks. `setting`: its name, for errors."""
 
     names: frozenset[str] = frozenset()
     addresses: frozenset[Ip] = frozenset()
@@ -109,7 +109,7 @@ class InternalHosts:
         return cls(names=frozenset(names), addresses=frozenset(addresses), networks=tuple(networks), setting=setting)
 
     def allow(self, host: str, address: Ip) -> bool:
-        """Whether the host may be reached at this address. Link-local addresses must be listed one by one."""
+        """Whether the list allows the host at this address. Link-local and metadata addresses must be listed singly."""
         unwrapped = unwrap_ipv4(address)
         if address in self.addresses or unwrapped in self.addresses:
             return True

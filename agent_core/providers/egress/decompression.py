@@ -12,7 +12,7 @@ GZIP_OR_ZLIB, RAW_DEFLATE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 
 @dataclass(slots=True)
 class Decompressor:
-    """Collects a body. `name` is the host, for error messages; `encoding` the Content-Encoding header."""
+    """Reads and decompresses a response body. `name`: the host, for errors. `encoding`: the Content-Encoding header."""
 
     name: str
     encoding: str
@@ -60,7 +60,7 @@ class Decompressor:
         return self._decompressor.decompress(chunk, left)
 
     def _next_member(self) -> bytes:
-        """The bytes after the end of a gzip member if another member follows (RFC 1952), else no bytes."""
+        """The remaining bytes if another gzip member follows the one that ended (RFC 1952), else no bytes."""
         if (
             self._decompressor is None
             or not self._decompressor.eof

@@ -1,7 +1,8 @@
 """The egress gateway: SSRF protection for every request to a URL that a model chose.
 
-A URL becomes an `AdmittedTarget`: a target with its resolved addresses, all of them checked. Connections are made to
-these addresses only. The name is not resolved again, so a DNS answer that changes later has no effect (DNS rebinding).
+The gateway turns a URL into an `AdmittedTarget`: the parsed URL with its resolved addresses, all of them checked. It
+connects to these addresses only and does not resolve the name again, so a DNS answer that changes later has no effect
+(DNS rebinding).
 """
 
 import asyncio
@@ -34,7 +35,7 @@ async def resolve_by_system(host: str) -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressGateway:
-    """Checks and sends requests. `internal` is the operator's allow list, `user_agent` the User-Agent header.
+    """Checks URLs, sends GET requests, opens TCP connections. `internal` is the operator's allow list.
 
     `local_addresses` reads this machine's addresses before each check, because they change at run time.
     """
@@ -46,7 +47,7 @@ class EgressGateway:
     local_addresses: ReadLocalAddresses = read_local_addresses
 
     def check_target(self, target: Target, sites: Sites) -> None:
-        """Raise CommandError if the URL is refused as written. No DNS lookup, so it is safe before approval."""
+        """Raise CommandError if the text of the URL alone is refused. Makes no DNS lookup: safe before approval."""
         if why := sites.refusal(target.host):
             raise url_error(target.url, why.rstrip("."))
         if target.is_internal_name and target.host not in self.internal.names:
@@ -68,7 +69,7 @@ class EgressGateway:
         return AdmittedTarget(target, addresses[:MAX_ADDRESSES])
 
     def _check_addresses(self, target: Target, addresses: Sequence[Ip]) -> None:
-        """Refuse the host if any of its addresses is internal, because a retry could connect to that one."""
+        """Raise CommandError if even one of the host's addresses is internal, because a retry could connect to it."""
         local = self._local_addresses(target)
         for address in addresses:
             what = describe_internal(address) or local.describe(unwrap_ipv4(address))
@@ -88,7 +89,7 @@ class EgressGateway:
             raise url_error(target.url, f"{why}. {UNREADABLE}") from None
 
     async def fetch(self, url: str, sites: Sites, limits: FetchLimits) -> FetchedContent:
-        """GET with redirects, each admitted like the first URL; raise CommandError."""
+        """Send a GET request; follow up to 5 redirects, each checked, none from https to http. Raise CommandError."""
         from agent_core.providers.egress.http_fetch import Redirect, get  # loads the HTTP client
 
         admitted = await self.admit(url, sites)

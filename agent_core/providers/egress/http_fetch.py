@@ -1,4 +1,4 @@
-"""Sends one HTTP request to an admitted target, at the checked addresses only. No redirects, cookies or proxies."""
+"""Sends one GET request to an admitted target, at the checked addresses only. No redirects, cookies or proxies."""
 
 import socket
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirect response."""
+    """A redirect response; `location` is its Location header."""
 
     location: str
 
@@ -50,7 +50,7 @@ class Redirect:
 async def get(
     admitted: AdmittedTarget, limits: FetchLimits, timeouts: Timeouts, user_agent: str
 ) -> FetchedContent | Redirect:
-    """Send a GET request; raise CommandError with a sentence, or TimeoutError."""
+    """Send a GET request; raise CommandError with a sentence for the model if it fails or times out."""
     host = admitted.target.host
     try:
         async with _session(admitted, timeouts, user_agent) as session:
@@ -100,7 +100,7 @@ class _PinnedResolver(AbstractResolver):
 
 def _session(admitted: AdmittedTarget, timeouts: Timeouts, user_agent: str) -> ClientSession:
     def checked_socket(found: "AddrInfoType") -> socket.socket:
-        """Check the address again when the socket is created, whatever the HTTP client did."""
+        """Raise OSError unless the address was checked: a second guard, independent of the HTTP client."""
         family, kind, protocol, _, (address, *_rest) = found
         if ip_address(address) not in admitted.addresses:
             raise OSError("this address was not checked")

@@ -1,7 +1,7 @@
 """This machine's own addresses and the networks it is attached to.
 
-psutil reads the interfaces (getifaddrs). On Linux, /proc/net adds routes to networks without an own address, and local
-address ranges. Both describe the network namespace of this process.
+psutil reads the interfaces (getifaddrs). On Linux, /proc/net adds routes to networks in which this machine has no
+address, and local address ranges. Both sources describe the network namespace of this process.
 """
 
 import socket
@@ -22,9 +22,9 @@ ROUTE_UP, ROUTE_GATEWAY, ROUTE_REJECT, ROUTE_CACHE, ROUTE_LOCAL = 0x1, 0x2, 0x20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAddresses:
-    """This machine's addresses, as networks.
+    """The networks that are this machine or are directly attached to it.
 
-    `own`: networks that are routed to this machine.
+    `own`: networks whose addresses are routed to this machine itself.
     `attached`: networks that this machine reaches without a router.
     """
 
@@ -32,7 +32,7 @@ class LocalAddresses:
     attached: frozenset[Network] = frozenset()
 
     def describe(self, address: IPv4Address | IPv6Address) -> str:
-        """Why the address is local, to complete "203.0.113.9 …"; "" if it is not."""
+        """Why the address is local, as the end of "203.0.113.9 …"; "" if it is not."""
         if any(address in network for network in self.own):
             return "is an address of this machine"
         if any(address in network for network in self.attached):
@@ -44,7 +44,7 @@ ReadLocalAddresses: TypeAlias = Callable[[], LocalAddresses]
 
 
 def read_local_addresses() -> LocalAddresses:
-    """Read the present addresses; raise OSError if the system does not give them."""
+    """Read the present addresses; raise OSError, ValueError or LookupError if the system does not give them."""
     interfaces, routes = read_interfaces(), read_proc_net(PROC_NET)
     return LocalAddresses(own=interfaces.own | routes.own, attached=interfaces.attached | routes.attached)
 
@@ -63,7 +63,7 @@ def read_interfaces() -> LocalAddresses:
 
 
 def read_proc_net(folder: Path) -> LocalAddresses:
-    """Routes from Linux's /proc/net files; a missing file counts as empty."""
+    """Read the routes in Linux's /proc/net files; a missing file counts as empty."""
     trie, routes = (
         _routes_of_trie(_read_or_empty(folder / "fib_trie")),
         tuple(_routes_v6(_read_or_empty(folder / "ipv6_route"))),
@@ -87,7 +87,7 @@ def _prefix(netmask: str | None, longest: int) -> int:
 
 
 def _routes_of_trie(text: str) -> set[tuple[Network, bool]]:
-    """Every IPv4 route without a gateway, and whether it leads to this machine.
+    """Every IPv4 route without a gateway in /proc/net/fib_trie, and whether it leads to this machine.
 
     A line `|-- 192.0.2.0` is followed by its routes: `/24 link UNICAST` (attached), `/32 host LOCAL` (own), and
     `/0 universe UNICAST` (by a gateway).

@@ -1,7 +1,8 @@
 """The egress gateway as a local HTTP proxy, for programs that make their own requests: Chromium and git.
 
-These programs have no other network access. Each request is checked by the gateway and connected to the checked
-address. A password keeps other local programs from using the proxy.
+These programs have no other network access. The gateway checks each request, and the proxy connects only to a checked
+address. It forwards GET, HEAD, POST and OPTIONS over plain http; of an https connection (CONNECT) it sees host and port
+only. A password keeps other local programs from using the proxy.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ HOP_BY_HOP_HEADERS = ("connection", "keep-alive", "proxy-connection", "proxy-aut
 
 @dataclass(slots=True, kw_only=True)
 class EgressProxy:
-    """A proxy for one job. After `max_bytes` received bytes it aborts all connections.
+    """A proxy for one program. It aborts all connections once it has received `max_bytes` bytes from servers.
 
     `refusals`: error messages of refused requests.
     `reached`: the hosts that it connected to, in order.
@@ -183,7 +184,7 @@ class _Pipe:
 
 @asynccontextmanager
 async def open_tunnel(gateway: EgressGateway, sites: Sites, max_bytes: int) -> AsyncIterator[EgressProxy]:
-    """Start a proxy for the duration of the context."""
+    """Start a proxy on a free port of loopback, for the duration of the with-block."""
     proxy = EgressProxy(gateway=gateway, sites=sites, max_bytes=max_bytes)
     server = await asyncio.start_server(proxy.accept, "127.0.0.1", 0, limit=MAX_HEADER_BYTES)
     proxy.port = server.sockets[0].getsockname()[1]

@@ -1,7 +1,7 @@
-"""Parses URLs to one canonical form: scheme, host and port. Pure.
+"""Parses URLs to a canonical form; accepts only what can be read in one way. No I/O.
 
-The rules are those of the URL standard (url.spec.whatwg.org), except that a URL which the standard repairs silently is
-refused: two parsers may read it differently, so people cannot approve it.
+The rules are those of the URL standard (url.spec.whatwg.org), except that most URLs which the standard repairs silently
+are refused: two parsers may read them differently, so people would not know what they approve.
 """
 
 import re
@@ -56,15 +56,16 @@ class Target:
 
     @property
     def is_internal_name(self) -> bool:
-        """Whether the name belongs to a local network, whatever it resolves to (RFC 6761, 6762, 8375)."""
+        """Whether the name has no dot or a suffix of local networks (RFC 6761, 6762, 7686, 8375). No DNS lookup."""
         is_short = "." not in self.host and self.address is None
         return is_short or any(f".{self.host}".endswith(f".{name}") for name in INTERNAL_NAMES)
 
 
 def parse_url(url: str) -> Target:
-    """Parse a URL; raise CommandError if it is invalid, not http or https, or ambiguous.
+    """Parse a URL; raise CommandError if it is invalid, ambiguous, not http or https, or has credentials or a bad port.
 
-    Blanks in the path are escaped, as browsers do. Blanks elsewhere, or before a second URL, are refused.
+    Allowed ports are 80, 443 and those from 1024 on but BLOCKED_PORTS. Blanks in the path are escaped, as browsers do;
+    blanks elsewhere, or in a path that contains a second URL, are refused.
     """
     text = _with_escaped_path(url.strip(" "))
     if len(text) > MAX_URL_CHARACTERS:
@@ -155,7 +156,7 @@ def _name(host_text: str, url: str) -> str:
 
 
 def _ipv4(name: str, url: str) -> IPv4Address | None:
-    """The IPv4 address in any legacy notation (fewer parts, octal, hexadecimal); None for a name."""
+    """The IPv4 address that a host denotes (also with fewer parts, in octal or hexadecimal); None for a name."""
     parts = name.split(".")
     if not NUMBER_PART.fullmatch(parts[-1]):
         return None
@@ -168,7 +169,7 @@ def _ipv4(name: str, url: str) -> IPv4Address | None:
 
 
 def _number(part: str) -> int:
-    """The value of one part; -1 if the part is not a number."""
+    """The value of one part of an IPv4 address; -1 if the part is not a number."""
     if not NUMBER_PART.fullmatch(part):
         return -1
     try:

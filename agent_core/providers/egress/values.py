@@ -1,4 +1,4 @@
-"""Values of one fetch: admitted target, limits and timeouts."""
+"""Values that describe one fetch: admitted target, limits and timeouts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from agent_core.providers.egress.urls import Target
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Timeouts in seconds: DNS, connection, next bytes, whole request."""
+    """Timeouts in seconds: DNS lookup, connecting, waiting for the next bytes, and the whole request."""
 
     dns: float = 5.0
     connect: float = 8.0
@@ -27,13 +27,13 @@ class AdmittedTarget:
 
     @property
     def address(self) -> ContactedHost:
-        """The host with the first checked address."""
+        """The host's name with the first of its checked addresses."""
         return ContactedHost(self.target.host, str(self.addresses[0]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
-    """`max_bytes` after decompression; `accepts` decides by media type (all types by default)."""
+    """What a fetch accepts: at most `max_bytes` after decompression, and media types for which `accepts` is true."""
 
     max_bytes: int
     accepts: Callable[[str], bool] = bool

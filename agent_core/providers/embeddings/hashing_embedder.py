@@ -1,4 +1,4 @@
-"""Embedder without a model: hashed words and trigrams. Measures similar spelling, not meaning."""
+"""Embedder without a model: it hashes words and their trigrams. Near vectors mean similar spelling, not meaning."""
 
 import asyncio
 import math
@@ -25,7 +25,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class HashingEmbedder:
-    """Implements `Embedder`. Texts with common words or parts of words are near."""
+    """Implements `Embedder`. Texts that share words or parts of words have near vectors. 256 dimensions."""
 
     name = "hashing-256"
     is_semantic = False
@@ -55,7 +55,7 @@ def _row(text: str) -> Rows:
 
 
 def _features(text: str) -> Iterator[str]:
-    """Each word, and the trigrams of the word with a space at both ends; a # marks trigrams."""
+    """Each word, and "#" with each trigram of the word between two spaces: "ab" gives "ab", "# ab", "#ab "."""
     for word in WORD.findall(text):
         yield word
         edged = f" {word} "

@@ -51,7 +51,7 @@ class WordVectors:
         return cls(tokenizer, map_matrix(folder / MATRIX))
 
     def of(self, text: str) -> tuple[Rows, int]:
-        """The mean of the token vectors, and the number of tokens."""
+        """The mean of the vectors of the text's tokens, and the number of tokens."""
         tokens = self.tokenizer.encode(truncate(text, MAX_CHARACTERS), add_special_tokens=False).ids
         known = [token for token in tokens if token < len(self.matrix)]
         mean = self.matrix[known].mean(axis=0, dtype=np.float64) if known else np.zeros(DIMENSION, np.float64)
@@ -101,7 +101,7 @@ class LocalEmbedder:
 
 
 def map_matrix(path: Path) -> NDArray[np.float16]:
-    """The matrix of a safetensors file: 8 bytes header length, JSON header, numbers."""
+    """Map the matrix of a safetensors file (8 bytes of header length, JSON header, numbers) into memory."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length)) if length <= MAX_HEADER_BYTES else {}

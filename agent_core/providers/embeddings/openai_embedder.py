@@ -122,7 +122,7 @@ def _refuses_base64(error: Exception) -> bool:
 
 
 def _in_order(items: object, count: int) -> list[object]:
-    """The items by index, or as listed if none has one; raise ValueError if their number is wrong."""
+    """The items sorted by their index, or as listed if no item has an index; raise ValueError if any is missing."""
     if not isinstance(items, list) or len(items) != count:
         raise ValueError
     by_index = {getattr(item, "index", None): item for item in items}
@@ -134,7 +134,7 @@ def _in_order(items: object, count: int) -> list[object]:
 
 
 def _row(item: object) -> Rows:
-    """The numbers of a vector, from base64 or a list; raise ValueError or TypeError."""
+    """The coordinates of one vector, from base64 or a list; raise ValueError or TypeError if they are invalid."""
     given = getattr(item, "embedding", None)
     if isinstance(given, str):
         row = np.frombuffer(base64.b64decode(given, validate=True), "<f4").astype(np.float64)

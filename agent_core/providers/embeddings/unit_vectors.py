@@ -9,7 +9,7 @@ Rows = NDArray[np.float64]
 
 
 def truncate(text: str, max_characters: int) -> str:
-    """The first characters, with lone surrogates replaced."""
+    """The first `max_characters` characters, with lone surrogates replaced by "?"."""
     return text[:max_characters].encode(errors="replace").decode()
 
 
@@ -23,7 +23,7 @@ def unit_vectors(rows: Rows) -> tuple[Vector, ...]:
 
 
 def or_first_axis(row: Rows) -> Rows:
-    """The row, or the first axis in place of a zero row (a text without tokens)."""
+    """The row, or the unit vector of the first axis for a row that is zero (a text without tokens) or not finite."""
     if np.isfinite(row).all() and row.any():
         return row
     axis = np.zeros_like(row)

@@ -1,7 +1,7 @@
-"""Context windows of models in tokens, prompt and reply together, and their longest replies.
+"""Context windows of models (tokens of prompt and reply together) and their longest replies.
 
-Sources in order: the operator's setting, the endpoint's model list, a bundled price list, a low default. The default is
-low because a prompt that is too long is rejected or silently truncated.
+A window comes from the first of: the operator's setting, the endpoint's model list, the price list of genai-prices, a
+low default. The default is low because a prompt that is too long is rejected or silently truncated.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,7 +44,7 @@ class ContextWindows:
     _replies: dict[str, int] = field(default_factory=dict, init=False)
 
     def learn(self, listed: Iterable[tuple[str, object]]) -> None:
-        """Save the windows that the endpoint reports; models without one are skipped."""
+        """Remember the windows and longest replies that the endpoint's model list reports."""
         for name, metadata in listed:
             if window := reported_window(metadata):
                 self._reported[name] = window
@@ -63,16 +63,16 @@ class ContextWindows:
         )
 
     def max_reply(self, model: str) -> int | None:
-        """The model's longest reply in tokens, by the endpoint or by a list; None if it is unknown.
+        """The model's longest reply in tokens, from the endpoint or else from `reply_limits`; None if it is unknown.
 
-        The list holds for hosted models: a local server of the same model may allow less.
+        `reply_limits` is not used for endpoints on this machine: a local server may allow less for the same model.
         """
         listed = None if is_loopback(self.base_url) else listed_max_reply(model)
         return self._replies.get(model) or listed
 
 
 def models_with_metadata(listed: object) -> Iterator[tuple[str, object]]:
-    """Names of the listed models, with the metadata that the SDK did not parse."""
+    """The names of the models in an endpoint's list, each with the metadata that the SDK did not parse."""
     for model in islice(listed if isinstance(listed, list) else (), MAX_MODELS):
         name = getattr(model, "id", None)
         if isinstance(name, str):
@@ -80,12 +80,12 @@ def models_with_metadata(listed: object) -> Iterator[tuple[str, object]]:
 
 
 def reported_window(metadata: object) -> int | None:
-    """The smallest window in the metadata, since an endpoint may serve less than the model supports; or None."""
+    """The smallest window in the metadata, or None. An endpoint may serve a smaller window than the model supports."""
     return min(_find_sizes(metadata, FIELDS, MAX_DEPTH), default=None)
 
 
 def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
-    """The window in the price list, or None. None for local servers: they run open models with other windows."""
+    """The window in the price list, or None. For a local server only those of OpenAI's models count."""
     for found in listed({}, model, base_url):
         if found.model.context_window and (not is_local or found.provider.id == "openai"):
             return found.model.context_window

@@ -1,4 +1,4 @@
-"""Translates errors of model endpoints (rate limits, quota, timeouts) to ModelError, without the key.
+"""Translates errors of model endpoints (rate limits, quota, timeouts) to ModelError; redacts keys.
 
 The SDKs of OpenAI and Anthropic name their exceptions alike; `sdk` is the module of one of them.
 """
@@ -24,7 +24,7 @@ RETRYABLE_STATUSES = (408, 409, 429)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
-    """The kind of endpoint, and the names of the settings for its key, URL and model in error messages.
+    """What an endpoint is used for, and the names of the settings for its key, URL and model, for error messages.
 
     `address_hint` ends the sentence that asks to check the address.
     """
@@ -52,7 +52,7 @@ class FailedCall:
 
 
 def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
-    """The ModelError for an error of the SDK or a timeout."""
+    """Translate an error of the SDK, or a timeout, to a ModelError."""
     host, ability = call.host, call.ability
     match error:
         case TimeoutError() | sdk.APITimeoutError():
@@ -76,14 +76,14 @@ def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
 
 
 def error_text(error: Exception) -> str:
-    """Everything the endpoint said about the error, in lower case, for matching words."""
+    """All that the endpoint said about the error, in lower case, for a search for words."""
     param, code = getattr(error, "param", None), getattr(error, "code", None)
     message = (param, code, message_in(getattr(error, "body", None)), getattr(error, "message", ""))
     return " ".join(str(word) for word in message if word).lower()
 
 
 def message_in(body: object) -> str:
-    """The message in an error body, by the conventions of several endpoints."""
+    """The message in an error body, "" if there is none. Endpoints use several formats."""
     match body:
         case {"message": str(message)} | {"error": {"message": str(message)}} | {"error": str(message)}:
             return message
@@ -94,14 +94,14 @@ def message_in(body: object) -> str:
 
 
 def redact_and_shorten(message: str, secret: str) -> str:
-    """One line of limited length, without the key."""
+    """Make the message one line of at most 300 characters, with API keys replaced by "…"."""
     plain = message.replace(secret, "…") if secret else message
     line = " ".join(KEY_PATTERN.sub("…", plain).split())
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `Retry-After` (a number or a date), or None."""
+    """Seconds to wait according to the header `retry-after-ms` or `Retry-After` (a number or a date), or None."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000

@@ -1,6 +1,6 @@
-"""Recognises goals by regular expressions for the scripted demo model; no AI is involved.
+"""Turns goals into commands by regular expressions, for the scripted demo model; no AI is involved.
 
-Quoted text is replaced by placeholders before matching and restored afterwards.
+Quoted text is replaced by placeholders before the match and restored afterwards.
 """
 
 import re
@@ -33,7 +33,7 @@ class Action:
 
 
 def parse_actions(goal: str) -> tuple[Action, ...]:
-    """The commands for a goal, in order; empty if no pattern matches."""
+    """The commands for a goal, in order; empty unless every part of the goal matches a pattern."""
     quotes = _Quotes()
     text = quotes.put_aside(goal)
     return _parse_clauses(CLAUSE_BREAK.split(text), quotes) or _parse_clauses([text], quotes)
@@ -41,7 +41,7 @@ def parse_actions(goal: str) -> tuple[Action, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Quotes:
-    """Quoted texts by placeholder."""
+    """Quoted texts that placeholders stand for; a placeholder holds the index in `kept`."""
 
     kept: list[str] = field(default_factory=list)
 
@@ -211,7 +211,7 @@ def _is_named(lead: str) -> bool:
 
 
 def _file(given: str, is_named: bool, last_file: str, quotes: _Quotes) -> str:
-    """The file name, or "": it must be quoted, called a file, or contain a dot or slash."""
+    """The file name, or "" if it is none: it must be quoted, called a file, contain a dot or slash, or be "it"."""
     quoted = quotes.inside(given)
     if quoted is not None:
         return quoted.strip()
@@ -222,7 +222,7 @@ def _file(given: str, is_named: bool, last_file: str, quotes: _Quotes) -> str:
 
 
 def _text(given: str, quotes: _Quotes) -> tuple[str, bool]:
-    """The text to write, and whether the words ask for prose; then the text is an outline."""
+    """The text to write, and whether it is only an outline because the words ask for prose."""
     said = SAYING.fullmatch(given)
     words = said["text"] if said and not TOPIC.match(said["text"]) else given
     quoted = quotes.inside(words)

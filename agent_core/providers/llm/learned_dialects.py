@@ -1,4 +1,4 @@
-"""The dialects that endpoints were found to understand, by model, kept in a file across restarts."""
+"""Remembers which dialect each model of an endpoint understands, in a file that outlasts restarts."""
 
 import asyncio
 import hashlib
@@ -38,7 +38,8 @@ Entries: TypeAlias = dict[str, LearnedDialect[Dialect]]
 class LearnedDialects(Generic[Dialect]):
     """Dialects of one endpoint's models. `kind` is their class, the same for all entries of a file.
 
-    Without a file nothing outlasts the process. A file that cannot be read or written is logged and not used.
+    An entry of the file is used for 30 days. Without a file, dialects are kept until the process ends. A file that
+    cannot be read or written is logged and not used.
     """
 
     file: Path | None
@@ -52,7 +53,7 @@ class LearnedDialects(Generic[Dialect]):
         return self._loaded().get(model)
 
     async def learn(self, model: str, dialect: Dialect) -> None:
-        """Keep the dialect of a model."""
+        """Remember the dialect of a model."""
         self._loaded()[model] = dialect
         if self.file is not None:
             await asyncio.to_thread(self._write, self.file, model, dialect)
@@ -68,7 +69,7 @@ class LearnedDialects(Generic[Dialect]):
         return self._known
 
     def _write(self, file: Path, model: str, dialect: Dialect) -> None:
-        """Replace the file as a whole. Entries of other processes, saved at the same moment, may be lost."""
+        """Add an entry and replace the whole file. Entries that other processes save at the same moment may be lost."""
         try:
             with WRITING:
                 entries = self._entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
@@ -80,7 +81,7 @@ class LearnedDialects(Generic[Dialect]):
             logger.warning("what a model understands was not saved", extra={"file": file.name, "why": fault.strerror})
 
     def _key(self, model: str) -> str:
-        """The endpoint by a hash, since its URL may hold a password, and the model."""
+        """The entry's key: a hash of the endpoint's URL, which may hold a password, and the model's name."""
         return f"{hashlib.sha256(self.base_url.encode()).hexdigest()[:16]} {model}"
 
     def _format(self) -> TypeAdapter[Entries[Dialect]]:

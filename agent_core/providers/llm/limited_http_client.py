@@ -1,4 +1,4 @@
-"""HTTP client for the SDKs of models with a limit on the size of responses, and on the silence within a stream."""
+"""HTTP client for the SDKs of models that limits the size of responses and the silence within a stream."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,13 +14,13 @@ ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class LimitedStream(AsyncByteStream):
-    """The bytes of a response as they come: at most `max_bytes`, and no silence of more than `stall_seconds`."""
+    """A response stream of at most `max_bytes`, without a silence of more than `stall_seconds`."""
 
     def __init__(self, stream: Any, max_bytes: int, stall_seconds: float) -> None:
         self._stream, self._max_bytes, self._stall_seconds = stream, max_bytes, stall_seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Raise ReplyTooLong or TimeoutError."""
+        """Yield the bytes as they arrive; raise ReplyTooLong, or TimeoutError after too long a silence."""
         size, parts = 0, aiter(self._stream)
         while True:
             async with asyncio.timeout(self._stall_seconds):
@@ -38,14 +38,14 @@ class LimitedStream(AsyncByteStream):
 
 
 class LimitedClient(AsyncClient):
-    """An HTTP client for an SDK; reads at most `max_reply_bytes` of a response, counted after decompression."""
+    """An SDK's HTTP client with a size limit: `max_reply_bytes` after decompression, MAX_STREAM_BYTES for a stream."""
 
     def __init__(self, max_reply_bytes: int, stall_seconds: float, **options: Any) -> None:
         super().__init__(follow_redirects=True, limits=CONNECTIONS, **options)
         self._max_reply_bytes, self._stall_seconds = max_reply_bytes, stall_seconds
 
     async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
-        """Send the request; raise ReplyTooLong."""
+        """Send the request. Raise ReplyTooLong if a whole response is too long; a stream raises it while it is read."""
         if stream:
             request.headers["Accept-Encoding"] = "identity"
         response = await super().send(request, stream=True, **options)

@@ -37,9 +37,9 @@ class RunningModel:
 class LocalModel:
     """Implements `LanguageModel`. `prepare` or the first call loads the model; the next call after a crash reloads it.
 
-    `context`: the operator's setting for the context window.
+    Calls run one after the other, because they share one context window.
+    `context`: the operator's setting for the context window, in tokens.
     `setting`: the name of the setting for the file, for error messages.
-    Calls are serialised, because they share one window.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class LocalModel:
         return self.path.stem
 
     async def prepare(self) -> None:
-        """Load the model; an error is logged and raised again by the first call."""
+        """Load the model. An error is only logged: the first call loads the model again, and raises."""
         try:
             await self._ensure_running()
         except ModelError as fault:
@@ -104,7 +104,7 @@ class LocalModel:
         return self.context or DEFAULT_CONTEXT_TOKENS
 
     async def _ensure_running(self) -> RunningModel:
-        """The running model, started if needed. Cancelling a waiter does not cancel the loading."""
+        """The running model; load it if needed. Cancelling this call does not cancel the loading."""
         starting, running = self._starting, _result(self._starting)
         if starting is None or (starting.done() and (running is None or running.process.has_ended)):
             starting = self._starting = asyncio.create_task(self._start(running))

@@ -1,4 +1,4 @@
-"""One model endpoint: an SDK's client, which is created at first use, prices and errors."""
+"""Base of the providers on model endpoints: creates the SDK's client at first use, and translates its errors."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -18,11 +18,11 @@ STALL_SECONDS = 60.0
 
 @dataclass(slots=True, kw_only=True)
 class ModelEndpoint(ABC):
-    """Base of what uses an endpoint through an SDK.
+    """One endpoint with its key and prices; base class of language models, embedders and media on it.
 
-    `seconds`: the timeout of a request, or of a streamed response until it begins.
-    `stall_seconds`: how long a streamed response may be silent; None is a minute, and `seconds` on this machine.
-    `max_reply_bytes`: the size limit of a response.
+    `seconds`: the timeout of a request; of a streamed one, until the response begins.
+    `stall_seconds`: how long a streamed response may be silent; None means 60, or `seconds` for loopback.
+    `max_reply_bytes`: the size limit of a response that is not streamed.
     """
 
     base_url: str
@@ -53,7 +53,7 @@ class ModelEndpoint(ABC):
             await client.close()
 
     def model_error(self, error: Exception, model: str, ability: Ability) -> ModelError:
-        """The error for one of the SDK or a timeout, without the key."""
+        """Translate an error of the SDK or a timeout to a ModelError, whose text never contains the API key."""
         call = FailedCall(host=self.host, model=model, secret=self.api_key, now=self.clock.now(), ability=ability)
         return to_model_error(error, self._sdk(), call)
 

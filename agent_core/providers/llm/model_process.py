@@ -1,7 +1,7 @@
 """Starts and stops the process that serves a local model file.
 
-A process and not a thread: a crash of native code ends only the model, its memory is freed completely, and a slow start
-can be killed.
+The model runs in a process and not in a thread, so that a crash of native code ends only the model, its memory is freed
+completely, and a slow start can be killed.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ LOAD_ERROR = re.compile(r"error loading model: (.+)")  # message of llama.cpp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """What to serve: a model file, the name and context window (in tokens) to serve it with, and the clients' key."""
+    """The configuration of a server: model file, the model's name, context window in tokens, threads, and API key."""
 
     path: Path
     name: str
@@ -47,7 +47,7 @@ class ServedModel:
 
 @dataclass(slots=True, kw_only=True)
 class ModelProcess:
-    """The server process; `setting` names the setting for the file, `worker` is the script to run."""
+    """The server process. `setting`: name of the setting for the file, for errors. `worker`: the script to run."""
 
     served: ServedModel
     setting: str
@@ -113,7 +113,7 @@ class ModelProcess:
         return (await process.stdout.readline()).decode(errors="replace").strip()
 
     async def _read_stderr(self, process: Process) -> None:
-        """Read stderr, so that the process never blocks on writing; keep its end for error messages."""
+        """Read stderr so that the process never blocks on writing; keep the last 8,000 bytes for error messages."""
         while process.stderr and (chunk := await process.stderr.read(CHUNK_BYTES)):
             self._stderr = (self._stderr + chunk)[-MAX_STDERR_BYTES:]
 
@@ -124,7 +124,7 @@ class ModelProcess:
 
 
 def filter_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that a model process needs; secrets are not among them."""
+    """Keep only the environment variables that a worker process needs; secrets are not among them."""
     return {
         name: value for name, value in environ.items() if name in PASSED_VARIABLES or name.startswith(PASSED_PREFIXES)
     }

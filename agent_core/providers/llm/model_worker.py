@@ -1,6 +1,6 @@
 """The process that serves a model file: configuration on stdin, base URL on stdout.
 
-Run by its path, it imports nothing of Signoff. It exits when its standard input is closed.
+It is run by its path and imports no Signoff code. It exits when its standard input is closed.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def serve() -> None:
-    """Read the configuration, start the server on a free port, print its address, wait for the end."""
+    """Read the configuration, start the server on a free port, print its address, and wait until stdin closes."""
     answers = os.dup(1)
     os.dup2(2, 1)  # output of native code goes to stderr
     wanted = json.loads(sys.stdin.readline())

@@ -1,4 +1,4 @@
-"""One OpenAI-compatible endpoint: the client of OpenAI's SDK, which is created at first use."""
+"""Base of the providers on OpenAI-compatible endpoints, with the client of OpenAI's SDK."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ class OpenAIEndpoint(ModelEndpoint):
         return urlsplit(self.base_url).hostname == urlsplit(OPENAI_URL).hostname
 
     async def client(self) -> "AsyncOpenAI":
-        """The client, created in a thread at first use."""
+        """The SDK's client; create it in a thread at first use, because importing the SDK is slow."""
         opened: AsyncOpenAI = await self._open_client()
         return opened
 

@@ -1,4 +1,4 @@
-"""Reads completions of OpenAI-compatible endpoints, whole or streamed, with the peculiarities of several of them."""
+"""Reads completions of OpenAI-compatible endpoints, whole or streamed, and handles the deviations of several."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ class BrokenOff(Exception):
 
 
 class CompressedStream(Exception):
-    """A stream is compressed, although that was not asked for: a line of it could unpack to any size."""
+    """A stream is compressed although the request forbade it. It is refused: one line could unpack to any size."""
 
 
 @dataclass(slots=True)
 class Completion:
-    """A completion as far as it was received. `tools` has the parts of each tool call, in order."""
+    """The part of a completion that was received so far. `tools`: the tool calls, in order."""
 
     text: str = ""
     reasoning: str = ""
@@ -48,12 +48,12 @@ class Completion:
 
     @property
     def size(self) -> int:
-        """The characters received."""
+        """How many characters were received: text, reasoning and arguments of tool calls."""
         return len(self.text) + len(self.reasoning) + sum(len(call.arguments) for call in self.tools)
 
     @property
     def is_endless(self) -> bool:
-        """Whether nothing but blanks has come for a long time."""
+        """Whether the last 8,000 characters of the text are blanks: some servers write them without end."""
         return self._blanks > MAX_TRAILING_BLANKS
 
     def add_chunk(self, chunk: Any) -> None:
@@ -63,7 +63,7 @@ class Completion:
             self.add(getattr(choice, "delta", None), getattr(choice, "finish_reason", None))
 
     def add(self, part: object, finish_reason: object, *, is_whole: bool = False) -> None:
-        """Add a message, or a delta of one. Anything that is not text is skipped."""
+        """Add a whole message or a delta: its text, refusal, reasoning and tool calls."""
         text = _text(part, "content")
         self.text += text
         self._blanks = self._blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
@@ -76,7 +76,7 @@ class Completion:
             self.finish_reason = finish_reason
 
     def _add_tool(self, call: Any, *, is_whole: bool) -> None:
-        """Add a tool call or a part of one. A new id or a second name begins another call, whatever its index is."""
+        """Add a tool call or a part of one. A new id or a second name begins another call, even at the same index."""
         function, index, own_id = getattr(call, "function", None), getattr(call, "index", None), _text(call, "id")
         arguments, name = getattr(function, "arguments", None), _text(function, "name")
         if isinstance(arguments, SimpleNamespace | Mapping):  # Ollama's own shape
@@ -91,7 +91,7 @@ class Completion:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is missing of a streamed reply: it has a finish reason, or its text is one JSON object."""
+        """Whether a streamed reply is complete: it has a finish reason, or its text is one JSON object."""
         return bool(self.finish_reason) or _is_object(self.text)
 
     @property
@@ -111,9 +111,9 @@ class Completion:
         return ModelProgress(characters=self.size, written=written, is_reasoning=bool(self.reasoning) and not written)
 
     def reply(self, count: Callable[[str], int], prompt: Sequence[str]) -> Reply:
-        """The reply, with usage as reported or, where that is missing or absurd, as counted.
+        """The reply. Token counts that the endpoint does not report, or reports absurdly, are replaced by `count`.
 
-        A call of our own tool becomes the reply's text; other tool calls are given as such.
+        A single call of the tool `next_turn`, which asks for JSON, becomes the reply's text; other calls stay calls.
         """
         calls = tuple(ToolCall(each.name, each.arguments) for each in self.tools)
         text = self.text or self.refusal
@@ -149,7 +149,7 @@ class Completion:
 
 @dataclass(slots=True)
 class _ToolParts:
-    """A tool call as far as it was received."""
+    """The part of a tool call that was received so far."""
 
     index: object
     id: str
@@ -158,25 +158,25 @@ class _ToolParts:
 
 
 def _choices(completion: object) -> list[Any]:
-    """The first choice of a completion or chunk, in a list."""
+    """The first choice of a completion or chunk in a list, which is empty if there is none."""
     choices = getattr(completion, "choices", None)
     return choices[:1] if isinstance(choices, list) else []
 
 
 def token_count(usage: object, name: str) -> int | None:
-    """A token count; None if the endpoint reports none, or one that cannot be."""
+    """A token count; None if the endpoint reports none or an impossible one."""
     count = getattr(usage, name, None)
     is_plausible = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MAX_PLAUSIBLE_TOKENS
     return count if is_plausible else None
 
 
 def parse_completion(body: str) -> object:
-    """A completion from JSON, as an object with attributes; raise ValueError."""
+    """Parse JSON to an object with attributes, like the SDK's; raise ValueError if it is invalid."""
     return json.loads(body, object_hook=lambda members: SimpleNamespace(**members))
 
 
 def _is_object(text: str) -> bool:
-    """Whether a text, after reasoning in tags, is one JSON object and nothing else."""
+    """Whether the text after `</think>`, if there is that tag, is one JSON object and nothing else."""
     try:
         return isinstance(json.loads(text.rpartition("</think>")[2]), dict)
     except ValueError:

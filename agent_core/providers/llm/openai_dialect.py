@@ -1,6 +1,6 @@
 """What an OpenAI-compatible endpoint understands for one model: parameters, limits, and ways to ask for JSON.
 
-Learned from refusals and from replies that ignore what was asked, one step at a time:
+After a refusal, or a reply that ignores the request, the next simpler request is tried, one step at a time:
 
     ways of asking:  json_schema ─► tool call ─► json_object ─► plain text
 """
@@ -40,7 +40,7 @@ TOOL_DESCRIPTION = "Reply with your thoughts and the next single command."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """Which parameters an endpoint supports for a model. `max_reply` is the most tokens that it accepts as a limit."""
+    """The parameters that an endpoint supports for a model. `max_reply`: the highest reply limit that it accepts."""
 
     format: Format = "json_schema"
     limit: LimitName = "max_tokens"
@@ -71,7 +71,7 @@ class Dialect:
         return None
 
     def with_next_format(self) -> Self:
-        """The dialect with the next way to ask for JSON; the last one asks in words only."""
+        """The dialect with the next way to ask for JSON. The last way sends no parameter: only the prompt asks."""
         return replace(self, format=NEXT_FORMAT.get(self.format, "none"))
 
     def parameters(self, options: CallOptions) -> dict[str, object]:

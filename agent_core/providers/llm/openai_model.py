@@ -1,7 +1,7 @@
 """Language models behind OpenAI-compatible endpoints (chat completions).
 
-Unsupported parameters (JSON Schema, `max_completion_tokens`, temperature, streaming) are detected by the endpoint's
-error or by a reply that ignores them, and remembered for each model, across restarts too.
+An endpoint's error, or a reply that ignores a parameter, shows which parameters it does not support (JSON Schema,
+`max_completion_tokens`, temperature, streaming). This is remembered for each model, and with a file across restarts.
 """
 
 import asyncio
@@ -39,7 +39,8 @@ class OpenAIModel(OpenAIEndpoint):
 
     `model`: the default model; if "", the model that the endpoint lists if it lists exactly one, else DEFAULT_MODEL.
     `context`, `reply_limit`: the operator's context window and longest reply for every model.
-    `learned`: a file that keeps what each model was found to understand.
+    `learned`: the file that keeps the dialect of each model.
+    `streams`: whether replies are streamed, if the endpoint supports it.
     `ability`: names of settings, for error messages.
     """
 
@@ -68,7 +69,7 @@ class OpenAIModel(OpenAIEndpoint):
         return self.model
 
     async def prepare(self) -> None:
-        """Load the SDK, find the default model and context windows; errors are raised by the first call."""
+        """Load the SDK and find the default model and context windows. Errors are left to the first call."""
         await self.client()
         with suppress(ModelError):
             await self._pick_model("")
@@ -90,17 +91,17 @@ class OpenAIModel(OpenAIEndpoint):
         return reply
 
     def window(self, model: str) -> int:
-        """Context window: the operator's, the endpoint's, the price list's, or a low default."""
+        """Context window in tokens, from the first of: the operator, the endpoint, the price list, a low default."""
         default = DEFAULT_MODEL if self.is_openai else ""
         return self._windows.of(model or self.model or default)
 
     def max_reply(self, model: str) -> int | None:
-        """The longest reply in tokens: the operator's, the endpoint's, or the list's."""
+        """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `reply_limits`."""
         name = model or self.model or (DEFAULT_MODEL if self.is_openai else "")
         return self.reply_limit or self._dialect(name).max_reply or self._windows.max_reply(name)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None if no price is known."""
+        """Cost in US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
 
     def _dialect(self, name: str) -> Dialect:
@@ -126,7 +127,7 @@ class OpenAIModel(OpenAIEndpoint):
             tried.add(dialect)
 
     async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
-        """Send one request; raise what the SDK raises, BrokenOff, or ModelRefused for what is no completion."""
+        """Send one request. Raise the SDK's errors, BrokenOff, or ModelRefused if the response is no completion."""
         client = await self.client()
         if not parameters.get("stream"):
             async with asyncio.timeout(self.seconds):
@@ -177,7 +178,7 @@ class OpenAIModel(OpenAIEndpoint):
 
 
 def merge_same_role(messages: Sequence[Message]) -> list[Message]:
-    """Merge consecutive messages of one role: chat templates of some open models require alternation."""
+    """Merge consecutive messages of one role: chat templates of some open models require that roles alternate."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role:

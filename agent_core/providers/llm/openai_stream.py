@@ -1,4 +1,4 @@
-"""Receives a streamed completion, and tells a stalled stream from a slow one."""
+"""Receives a streamed completion, and detects a stream that broke off or is compressed."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,10 +16,10 @@ EVENT_STREAM = "text/event-stream"
 async def receive_stream(
     response: Any, report: Callable[[ModelProgress], None] | None, max_bytes: int
 ) -> Completion | None:
-    """Read a raw response of the SDK to its end; None if it is no completion.
+    """Read a raw response of the SDK to its end; return None if it is no completion.
 
     An endpoint that does not stream answers with one JSON object, which is read as well. Raise BrokenOff if the stream
-    ends without a finish reason, and what the SDK raises. The response is closed in any case.
+    ends before the reply is complete, CompressedStream, or the SDK's errors. A stream is closed in any case.
     """
     if EVENT_STREAM not in response.headers.get("content-type", ""):
         return await _read_whole(response, max_bytes)

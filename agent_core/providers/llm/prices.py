@@ -1,4 +1,4 @@
-"""Prices of tokens in US dollars: the operator's, else the price list of the library genai-prices."""
+"""Prices of model calls in US dollars: the operator's, else those in the price list of the library genai-prices."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -30,7 +30,7 @@ class Prices:
     """Prices of one endpoint. `base_url` selects the provider in the price list.
 
     `overrides`: US dollars per million prompt and completion tokens, by model.
-    `free`: all other models are free of charge.
+    `free`: all models without an override are free of charge.
     """
 
     overrides: Mapping[str, tuple[Decimal, Decimal]]
@@ -39,11 +39,11 @@ class Prices:
 
     @classmethod
     def at(cls, base_url: str, overrides: Mapping[str, tuple[Decimal, Decimal]]) -> Self:
-        """The prices of an endpoint; loopback is free."""
+        """The prices of an endpoint. On loopback, models without an override are free."""
         return cls(overrides, free=is_loopback(base_url), base_url=base_url)
 
     def of(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None if no price is known. Overrides have no discount for cached tokens."""
+        """The cost in US dollars, or None if no price is known. Overrides have no discount for cached tokens."""
         cached = min(usage.cached, usage.prompt)
         written = min(usage.cache_written, usage.prompt - cached)
         units = {"input_tokens": usage.prompt, "cache_read_tokens": cached, "output_tokens": usage.completion}
@@ -52,9 +52,9 @@ class Prices:
         return self.of_units(units, model)
 
     def of_units(self, units: Mapping[str, int], model: str) -> Decimal | None:
-        """US dollars for units named as in the price list (tokens, seconds of audio, characters), or None if unknown.
+        """The cost in US dollars of units (tokens, seconds of audio, characters), or None if no price is known.
 
-        An override prices tokens only.
+        `units` are named as in the price list. An override prices input and output tokens only.
         """
         if self.free or model in self.overrides:
             prompt, completion = self.overrides.get(model, (FREE, FREE))
@@ -65,7 +65,7 @@ class Prices:
 
 
 def listed(units: Mapping[str, int], model: str, base_url: str) -> "Iterator[PriceCalculation]":
-    """What the price list knows of a model: first from the provider at this URL, then from any."""
+    """The price list's calculations for these units: first by the provider at this URL, then by any provider."""
     from genai_prices import Usage as Units  # imported late: large
     from genai_prices import calc_price
 

@@ -1,6 +1,6 @@
 """The scripted demo model (no AI): turns goals that match a few patterns into commands.
 
-It is a pure function of the prompt. It recognises its earlier steps by the first line of its own thoughts.
+Its reply depends only on the prompt. It recognises its earlier steps by the first line of its own thoughts.
 """
 
 import json
@@ -33,7 +33,7 @@ NOT_PROPOSED = "This step could not be put before you: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalStep:
-    """An action for a goal; `why_idle` explains a step that does nothing."""
+    """One step: an action for goal number `goal`. `why_idle` says why a step does nothing, else ""."""
 
     goal: int
     action: Action
@@ -42,7 +42,7 @@ class RehearsalStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RehearsalPast:
-    """A past turn in the prompt: its step number and title, and its outcome."""
+    """A past turn in the prompt: its step number and title, its outcome, and the reason for it."""
 
     number: int
     title: str
@@ -121,7 +121,10 @@ def parse_past(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:
 
 
 def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) -> dict[int, RehearsalPast]:
-    """Outcomes by step index. Withdrawn steps are open again; steps before the last known one count as settled."""
+    """The past turn of each settled step, by step index. Withdrawn steps are open again.
+
+    A step before the last known one is settled even if the prompt has lost its turn; its outcome is then `unknown`.
+    """
     known: dict[int, RehearsalPast] = {}
     for turn in past:
         at = _find_step(turn, steps, known)
@@ -175,7 +178,7 @@ def _outcome(name: str, result_text: str) -> tuple[StepOutcome, str]:
 
 
 def _find_step(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mapping[int, RehearsalPast]) -> int | None:
-    """The index of the turn's step, found by title, because numbers change when goals are added or removed."""
+    """The index of the turn's step, or None. It is found by title: numbers change when goals are added or removed."""
     places = [at for at, step in enumerate(steps) if step.action.title == turn.title]
     if turn.number - 1 in places:
         return turn.number - 1
@@ -183,7 +186,7 @@ def _find_step(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mappi
 
 
 def _remarks(last: Sequence[RehearsalPast], trigger: str, *, is_more: bool) -> list[str]:
-    """Sentences on a rejection and on what people wrote."""
+    """Sentences in reply to a rejection of the last turn and to messages that people wrote."""
     then = "so I go on with the next step." if is_more else "and I have no other step."
     was_rejected = bool(last) and last[-1].outcome == "rejected"
     lines = [last[-1].why, f"I am a script: I cannot rethink, {then}"] if was_rejected else []

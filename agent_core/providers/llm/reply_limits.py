@@ -26,6 +26,6 @@ MAX_REPLY_TOKENS = (
 
 
 def listed_max_reply(model: str) -> int | None:
-    """The longest reply of a known model, or None."""
+    """The longest reply of a known model in tokens, or None."""
     name = model.rpartition("/")[2].casefold()
     return next((tokens for pattern, tokens in MAX_REPLY_TOKENS if pattern.match(name)), None)

@@ -1,4 +1,4 @@
-"""Finds model servers on this machine (Ollama, LM Studio, llama.cpp), to suggest them. None is used automatically."""
+"""Finds model servers on this machine (Ollama, LM Studio, llama.cpp) to suggest them; none is used automatically."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ TIMEOUT_SECONDS = 0.5
 
 
 async def find_local_servers(ports: Sequence[int] = PORTS, host: str = "127.0.0.1") -> tuple[LocalServer, ...]:
-    """Servers that answer within 0.5 s, in the order of `ports`. Never raises, uses no proxy."""
+    """Servers that list their models within 0.5 s, in the order of `ports`. Never raises; uses no proxy."""
     from aiohttp import ClientSession, ClientTimeout  # imported late
 
     async with ClientSession(timeout=ClientTimeout(total=TIMEOUT_SECONDS), trust_env=False) as session:

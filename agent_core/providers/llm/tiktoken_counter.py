@@ -1,4 +1,4 @@
-"""Exact token counts by tiktoken. Tokenizers are loaded in threads, from local files only."""
+"""Counts tokens with tiktoken. Tokenizers are loaded in threads, from local files only."""
 
 import asyncio
 import logging
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def cached_counts(encoding: "Encoding") -> CachedCounts:
-    """Counts of an encoding. Text beyond 100,000 characters is estimated."""
+    """A cached function that counts tokens in this encoding; text beyond 100,000 characters is estimated."""
 
     def count(text: str) -> int:
         beginning, rest = text[:MAX_EXACT_CHARACTERS], text[MAX_EXACT_CHARACTERS:]
@@ -43,7 +43,7 @@ def cached_counts(encoding: "Encoding") -> CachedCounts:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The counts of a loaded tokenizer; `is_own` says whether it is the model's own."""
+    """A tokenizer's load result: its counting function, None if loading failed, and whether it is the model's own."""
 
     counts: CachedCounts | None = None
     is_own: bool = False
@@ -51,7 +51,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class TiktokenCounter:
-    """Counts for one model; estimates until the tokenizer is loaded."""
+    """Implements `TokenCounter` for one model; estimates until the tokenizer is loaded."""
 
     loading: "Future[Loaded]"
 
@@ -61,7 +61,7 @@ class TiktokenCounter:
         return loaded.is_own and loaded.counts is not None
 
     def count(self, text: str) -> int:
-        """Number of tokens; special tokens count as ordinary text."""
+        """Number of tokens; the text of special tokens counts as ordinary text."""
         counts = self._loaded.counts
         return counts.of(text) if counts else EstimatedTokens().count(text)
 
@@ -71,7 +71,7 @@ class TiktokenCounter:
 
 
 class TiktokenCounters:
-    """Token counters by model. Models of other providers use OpenAI's current encoding.
+    """Implements `TokenCounters`. For models of other providers, OpenAI's current encoding gives approximate counts.
 
     `folder` may contain the encodings' files; otherwise the package's files are used. Each tokenizer is loaded once, on
     first use. Counters returned before that become exact when it is loaded.

@@ -24,7 +24,7 @@ TOKENS_PER_CHARACTER = (
 class CachedCounts:
     """LRU cache of token counts, because most of a prompt is unchanged from the previous one. Thread-safe.
 
-    Holds texts of at most `max_characters` in all; a text of more than an eighth of that is not cached.
+    The cached texts have at most `max_characters` in all; a text longer than an eighth of that is not cached.
     """
 
     def __init__(self, count: Callable[[str], int], max_characters: int = MAX_CACHED_CHARACTERS) -> None:
@@ -44,9 +44,10 @@ class CachedCounts:
 
 
 def estimate(text: str) -> int:
-    """Estimated tokens, rather too many than too few.
+    """Estimate the tokens, on the high side: a third of the bytes, or the tokens seen if these are more.
 
-    Beyond 200,000 characters every byte counts as a token, which no tokenizer exceeds.
+    Tokens seen: words, groups of up to 3 digits, symbols, half of a base64 run, and 1 to 3 for each character of other
+    scripts. Beyond 200,000 characters every byte counts as a token, which no tokenizer exceeds.
     """
     if len(text) > MAX_SCANNED_CHARACTERS:
         return estimate(text[:MAX_SCANNED_CHARACTERS]) + len(text[MAX_SCANNED_CHARACTERS:].encode(errors="replace"))
@@ -62,7 +63,7 @@ _cached_estimates = CachedCounts(estimate)
 
 @dataclass(frozen=True, slots=True)
 class EstimatedTokens:
-    """Estimates a third of the bytes, or the number of words, digits and symbols if that is more."""
+    """Implements `TokenCounter` with `estimate` and a cache that all instances share."""
 
     is_exact = False
 
@@ -71,7 +72,7 @@ class EstimatedTokens:
 
 
 class Estimates:
-    """The same estimate for every model."""
+    """Implements `TokenCounters` with the same estimate for every model."""
 
     def of(self, model: str) -> EstimatedTokens:
         return EstimatedTokens()

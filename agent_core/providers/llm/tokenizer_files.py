@@ -22,9 +22,9 @@ UNREADABLE = (OSError, EOFError, zlib.error)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodingFile:
-    """Token ranks of an encoding, and the pattern that splits text before the merge.
+    """An encoding: the file with its token ranks, and the pattern that splits text before tokens are merged.
 
-    `file`: the file's name in a folder, the SHA-1 of its URL as in tiktoken's cache.
+    `file`: the file's name in a folder, which is the SHA-1 of its URL, as in tiktoken's cache.
     """
 
     name: str
@@ -91,7 +91,7 @@ def missing(folder: Path | None) -> tuple[str, ...]:
 
 
 def read_encoding(encoding: EncodingFile, folder: Path | None) -> bytes | None:
-    """The file's content if its SHA-256 is right, or None. Blocking."""
+    """The content of the first file found with the right SHA-256, or None. Blocking."""
     for read in (_from_folder, _from_package):
         content = read(encoding, folder)
         if content is not None and hashlib.sha256(content).hexdigest() == encoding.sha256:
@@ -100,10 +100,10 @@ def read_encoding(encoding: EncodingFile, folder: Path | None) -> bytes | None:
 
 
 def build_encoding(encoding: EncodingFile, content: bytes) -> "Encoding":
-    """The tokenizer; it encodes ordinary text only. Blocks for half a second.
+    """Build the tokenizer, for ordinary text only. Blocks for half a second.
 
-    tiktoken copies the ranks, and keeps our mapping only for names and special tokens. The mapping is emptied
-    afterwards, which saves 27 MB for o200k_base.
+    tiktoken copies the ranks and needs our mapping afterwards only for names and special tokens. Emptying it saves
+    27 MB for o200k_base.
     """
     from tiktoken import Encoding  # imported late
 
@@ -114,7 +114,7 @@ def build_encoding(encoding: EncodingFile, content: bytes) -> "Encoding":
 
 
 def encoding_for(model: str) -> str | None:
-    """The encoding of an OpenAI model; None for other providers and for retired models."""
+    """The name of an OpenAI model's encoding; None for other providers and for retired models."""
     from tiktoken.model import encoding_name_for_model  # imported late
 
     try:
@@ -129,7 +129,7 @@ EQUIVALENT_ENCODINGS: Mapping[str, str] = {"o200k_harmony": "o200k_base"}  # dif
 
 
 def _ranks(content: bytes) -> dict[bytes, int]:
-    """Parse lines of a base64 byte sequence and its rank."""
+    """Parse lines that each hold a token's bytes in base64 and its rank."""
     fields = content.split()
     return dict(zip(map(base64.b64decode, fields[::2]), map(int, fields[1::2]), strict=True))
 

@@ -1,6 +1,7 @@
 """Images and transcriptions by the Hugging Face inference API, or a compatible service.
 
-While a model is loading, the API answers 503 with an estimated time: the request is retried for some minutes.
+While a model is loading, the API answers 503 with an estimated time. The request is then sent up to 8 times, after
+waits of 1 to 30 s.
 """
 
 import json
@@ -46,7 +47,7 @@ STATUS_ADVICE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HuggingFace:
-    """A model by name. `setting`, `key_setting` and `url_setting` are names of settings, for error messages."""
+    """A model at the API. `setting`, `key_setting` and `url_setting` are names of settings, for error messages."""
 
     model: str
     setting: str
@@ -64,12 +65,12 @@ class HuggingFace:
 
     @property
     def price(self) -> Decimal | None:
-        """0 if the operator says so, else None, because Hugging Face bills by time."""
+        """0 if the operator set the model's price to 0, else None (unknown), because Hugging Face bills by time."""
         is_free = self.prices.free or self.prices.overrides.get(self.model) == (FREE, FREE)
         return FREE if is_free else None
 
     async def send(self, *, json_body: object = None, data: bytes | None = None, kind: str = "") -> bytes:
-        """The response body: an image, or JSON for audio; raise CommandError."""
+        """Send JSON, or a sound of media type `kind`; return the response body. Raise CommandError on any error."""
         answer = await self._post(json_body, data, kind)
         for _ in range(MAX_ATTEMPTS - 1):
             wait = _loading_seconds(answer)

@@ -1,4 +1,4 @@
-"""HTTP POST to a configured media service, with a size limit and errors as sentences."""
+"""Sends HTTP POST requests to a configured media service, with a size limit and readable errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from agent_core.providers.llm.prices import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class ServiceReply:
-    """An HTTP response."""
+    """An HTTP response of any status, with its body."""
 
     status: int
     data: bytes
@@ -19,7 +19,7 @@ class ServiceReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpService:
-    """A service. `name` is used in error messages; `seconds` is the timeout."""
+    """A media service at a URL. `name` is used in error messages; `seconds` is the timeout."""
 
     name: str
     url: str
@@ -41,7 +41,7 @@ class HttpService:
         kind: str = "",
         max_bytes: int = MAX_MEDIA_BYTES,
     ) -> ServiceReply:
-        """Send JSON, or bytes of this media type; raise CommandError without a complete response."""
+        """Send JSON, or bytes of media type `kind`; raise CommandError if no complete response arrives."""
         from aiohttp import ClientError, ClientSession, ClientTimeout  # imported late
 
         headers = {**self.headers, "Content-Type": kind} if kind else self.headers

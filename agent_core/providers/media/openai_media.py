@@ -38,20 +38,20 @@ IMAGES, AUDIO, SPEECH = Ability(name="images"), Ability(name="audio transcriptio
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIMedia(OpenAIEndpoint):
-    """An endpoint. `seconds` is the timeout of a request."""
+    """An OpenAI-compatible endpoint for media. `seconds` is the timeout of a request."""
 
     seconds: float = 300.0
     max_reply_bytes: int = MAX_MEDIA_BYTES
 
     def usage(self, units: Mapping[str, int], model: str) -> Usage:
-        """Units as tokens and US dollars."""
+        """Convert the units of a call (tokens, seconds of audio, characters) to token counts and US dollars."""
         prompt, completion = units.get("input_tokens", 0), units.get("output_tokens", 0)
         return Usage(prompt=prompt, completion=completion, cost=self.prices.of_units(units, model) or FREE)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAIMediaModel:
-    """A model of the endpoint. `ability` names the settings in error messages."""
+    """Base of the endpoint's models. `ability` names the settings in error messages."""
 
     endpoint: OpenAIMedia
     model: str
@@ -62,7 +62,7 @@ class OpenAIMediaModel:
         return f"{self.model} · {self.endpoint.host}"
 
     async def send(self, ask: "Callable[[AsyncOpenAI], Awaitable[T]]") -> T:
-        """Call the SDK; raise ModelError without the key."""
+        """Call the SDK; raise ModelError, whose text never contains the API key."""
         client = await self.endpoint.client()
         await asyncio.to_thread(lambda: (client.images, client.audio.transcriptions, client.audio.speech))  # imports
         try:
@@ -165,9 +165,9 @@ def _reported_tokens(usage: object) -> dict[str, int]:
 
 
 def _reported_audio_tokens(usage: object) -> dict[str, int]:
-    """Token counts that the endpoint reports, with audio tokens apart, because they cost more.
+    """Token counts that the endpoint reports. Audio tokens are counted separately, because they cost more.
 
-    If input tokens are not split, all of them count as audio. Empty if counts are missing or invalid.
+    If the endpoint does not say how many input tokens are audio, all count as audio. Empty without valid counts.
     """
     reported = _reported_tokens(usage)
     audio_tokens = getattr(getattr(usage, "input_token_details", None), "audio_tokens", None)
@@ -177,7 +177,7 @@ def _reported_audio_tokens(usage: object) -> dict[str, int]:
 
 
 def _audio_seconds(usage: object, size: int) -> float:
-    """The duration that the endpoint reports, else the maximum for this file size."""
+    """The duration in seconds that the endpoint reports, else the longest possible for a file of `size` bytes."""
     seconds = getattr(usage, "seconds", None)
     is_told = isinstance(seconds, int | float) and 0 <= seconds <= size
     return float(seconds) if is_told and seconds is not None else size / MIN_BYTES_PER_SECOND

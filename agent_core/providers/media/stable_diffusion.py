@@ -1,4 +1,4 @@
-"""Images by a Stable Diffusion WebUI of the operator, free of charge."""
+"""Images by a Stable Diffusion WebUI that the operator runs, free of charge."""
 
 import base64
 import json

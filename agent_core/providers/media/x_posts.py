@@ -93,7 +93,7 @@ class XPosts:
         return client
 
     def _request(self, usual: "Callable[..., Response]", method: str, url: str, **options: Any) -> "Response":
-        """Send to the configured URL, which is also the URL that is signed. Redirects are not followed."""
+        """Send and sign the request for the configured URL, not tweepy's. Limit the response; follow no redirects."""
         asked = f"{self.url.rstrip('/')}{urlsplit(url).path}"
         answer = usual(method, asked, **{**options, "timeout": self.seconds, "allow_redirects": False, "stream": True})
         with closing(answer):
@@ -138,7 +138,7 @@ def _until(reset_time: int | None) -> str:
 
 
 def _outcome_text(fault: Exception) -> str:
-    """Whether the text may have been posted, as a sentence. It was not if the connection was never established."""
+    """A sentence on whether the text may have been posted: surely not if no connection was established."""
     from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
     reason = getattr(next(iter(fault.args), None), "reason", None)

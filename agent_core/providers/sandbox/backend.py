@@ -16,12 +16,12 @@ CORE_BYTES = 1  # not 0: a core piped to a program ignores every limit except 1,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramLimits:
-    """Resource limits of a program. The workspace's `Limits` limit file and workspace sizes.
+    """Resource limits of a program. Sizes of files and of the workspace are limited by the workspace's `Limits`.
 
-    `memory_bytes`: the address space of each process, and the memory of the whole tree.
-    `scratch_bytes`: the size of `/tmp` and of `/dev/shm`.
+    `memory_bytes`: the address space of each process, and the memory of the whole process tree.
+    `scratch_bytes`: the size of `/tmp`, and that of `/dev/shm`.
     `deleted_files`: how many deleted files a program may hold open.
-    `background`, `programs`: background programs for each agent, and for all agents together.
+    `background`, `programs`: the most background programs of one agent, and of all agents together.
     """
 
     memory_bytes: int = 1_500_000_000
@@ -37,7 +37,7 @@ class ProgramLimits:
     programs: int = 16
 
     def rlimits(self, file_bytes: int) -> dict[str, object]:
-        """The limits that the kernel enforces for each process, by the names of prlimit and Docker."""
+        """Limits that the kernel enforces for each process, by their names in options of prlimit and Docker."""
         processor_seconds = f"{self.processor_seconds}:{self.processor_seconds + 1}"
         return {"core": CORE_BYTES, "cpu": processor_seconds, "fsize": file_bytes, "nofile": self.open_files}
 
@@ -58,8 +58,8 @@ class NotStarted(CommandError):
 def user_for(name: str) -> int | None:
     """The uid for programs in the workspace folder of that name, if Signoff runs as root; else None.
 
-    Derived from the name, so that programs of different agents share no per-user limit and no file permission. All
-    backends use the same uid, so that workspaces stay usable if the setting changes.
+    The uid is derived from the name, so that programs of different agents share no per-user limit and no file
+    permission. All backends use the same uid, so that workspaces stay usable if the operator changes the backend.
     """
     if os.geteuid():
         return None
@@ -80,17 +80,17 @@ class SandboxedProcess(Protocol):
         """Kill the whole process tree and wait until it is gone. Does nothing if it has ended."""
 
     def end_reason(self) -> str:
-        """Why the system ended the program, to complete "It was ended because …"; "" if unknown."""
+        """Why the system ended the program, as the end of "It was ended because …"; "" if unknown."""
 
     def exceeded_limit(self) -> str:
-        """The limit that the program exceeds now, to complete "It was ended because …", or "". Blocking."""
+        """The limit that the program exceeds now, as the end of "It was ended because …"; "" if none. Blocking."""
 
 
 class SandboxBackend(Protocol):
-    """A way to isolate programs."""
+    """Starts programs in isolation: bubblewrap or Docker."""
 
     async def find_missing(self) -> str:
-        """Why the backend cannot work on this machine and what to do, as a sentence, or ""."""
+        """What is missing and what to do, as the end of "Programs cannot be run, as …"; "" if nothing is missing."""
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED

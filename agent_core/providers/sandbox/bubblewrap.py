@@ -1,6 +1,6 @@
-"""Sandbox backend bubblewrap: namespaces, read-only system, seccomp filter, resource limits, cgroup.
+"""The sandbox backend bubblewrap: isolates by namespaces, a read-only system, a seccomp filter, limits and a cgroup.
 
-If Signoff runs as root, programs run as a separate uid for each workspace; otherwise in a user namespace.
+If Signoff runs as root, programs run with a separate uid for each workspace; otherwise in a user namespace.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ EXTRA_PROCESSES = 8  # bubblewrap and the shell that starts it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BubblewrapBackend:
-    """Builds the command line of bubblewrap. `data` is the folder of the database, which must not be visible."""
+    """Starts programs with bubblewrap. `data`: the database's folder, which programs must not see."""
 
     data: Path
     file_bytes: int
@@ -67,7 +67,7 @@ class BubblewrapBackend:
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
     ) -> BwrapProcess:
-        """Start a program. Sealed files are passed in memory (memfd), not on disk."""
+        """Start a program. Sealed files are passed as memory files (memfd), not through the disk."""
         seccomp_filter, user = build_filter(), user_for(folder.name)
         if seccomp_filter is None:
             raise NotStarted(await self.find_missing())
@@ -92,7 +92,7 @@ class BubblewrapBackend:
 
     @contextmanager
     def _new_cgroup(self) -> Iterator[Cgroup | None]:
-        """A cgroup for one program, removed if the program cannot be started."""
+        """A cgroup for one program, or None if there are none here. It is removed if the with-block raises."""
         if self.cgroups is None:
             yield None
             return
@@ -133,7 +133,7 @@ class BubblewrapBackend:
 
 
 def _etc_files(user: int) -> Iterator[tuple[str, str]]:
-    """The generated files in /etc."""
+    """Name and text of each file that is generated in /etc."""
     yield "passwd", f"root:x:0:0::/:/bin/sh\nagent:x:{user}:{user}::/tmp:/bin/sh\n"
     yield "group", f"root:x:0:\nagent:x:{user}:\n"
     yield "hosts", "127.0.0.1 localhost\n::1 localhost\n"

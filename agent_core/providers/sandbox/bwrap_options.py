@@ -1,4 +1,4 @@
-"""Options of bubblewrap: namespaces, switch of user, read-only view of the system, scratch folders."""
+"""Options of bubblewrap for namespaces, switching the user, the read-only view of the system, and scratch folders."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ def is_installed(name: str) -> bool:
 
 
 def missing_tools(names: Sequence[str]) -> str:
-    """A sentence with the first missing program and the install command for all missing ones, or ""."""
+    """A sentence that names the first missing program and the command that installs all missing ones, or ""."""
     missing = [name for name in names if not is_installed(name)]
     if not missing:
         return ""
@@ -48,7 +48,7 @@ def switch_user(user: int) -> tuple[str, ...]:
 
 
 def system_view(usr: Path = USR) -> Iterator[str]:
-    """Mounts of `/usr` and the folders that link to it. Hidden folders are covered by an empty tmpfs."""
+    """Options that mount `/usr` and the top-level folders read-only, and cover hidden folders with an empty tmpfs."""
     yield from ("--ro-bind", str(usr), str(USR))
     for folder in hidden_folders(usr):
         yield from ("--tmpfs", folder, "--remount-ro", folder)
@@ -62,13 +62,13 @@ def system_view(usr: Path = USR) -> Iterator[str]:
 
 
 def hidden_folders(usr: Path = USR) -> list[str]:
-    """Paths of the existing hidden folders inside the sandbox. Symlinks are left alone: they dangle there."""
+    """Paths, inside the sandbox, of the folders to hide. Symlinks are skipped: their targets are missing there."""
     places = [Path(*place, name) for place in ((), ("local",)) for name in HIDDEN_FOLDERS]
     return [str(USR / place) for place in places if (usr / place).is_dir() and not (usr / place).is_symlink()]
 
 
 def python_view(interpreter: Interpreter | None) -> Iterator[str]:
-    """Mounts of the Python interpreter if the system has none in /usr, and the environment."""
+    """Options that mount the Python interpreter, unless /usr has one, and set the environment variables."""
     own = interpreter if interpreter and interpreter.mounts else Interpreter()
     for folder in ("/opt", PYTHON_ROOT, f"{PYTHON_ROOT}/bin", f"{PYTHON_ROOT}/lib") if own.mounts else ():
         yield from ("--perms", "0755", "--dir", folder)
@@ -84,7 +84,7 @@ def python_view(interpreter: Interpreter | None) -> Iterator[str]:
 
 
 def scratch_view(max_bytes: int) -> Iterator[str]:
-    """Private `/proc` and `/dev`, and the writable `/tmp` and `/dev/shm` with a size limit."""
+    """Options for a private `/proc` and `/dev`, and a writable `/tmp` and `/dev/shm` of at most `max_bytes` each."""
     yield from ("--proc", "/proc", "--dev", "/dev")
     for scratch in ("/dev/shm", "/tmp"):  # noqa: S108 - the sandbox's own /tmp
         yield from ("--perms", "1777", "--size", str(max_bytes), "--tmpfs", scratch)

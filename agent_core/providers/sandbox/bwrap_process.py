@@ -84,7 +84,7 @@ class BwrapProcess:
         return self._memory_exceeded if self.cgroup and self.cgroup.is_out_of_memory else ""
 
     def exceeded_limit(self) -> str:
-        """The exceeded limit, of those that the kernel does not enforce."""
+        """Check the limits that the kernel does not enforce: deleted files, and without a cgroup memory and inodes."""
         tree, limits = ProcessTree.below(self.root_pid), self.limits
         if tree.count_deleted_files("/workspace") > limits.deleted_files:
             return f"it held more than {limits.deleted_files:,} files open that it had deleted"
@@ -104,7 +104,7 @@ class BwrapProcess:
 async def start_bwrap(
     line: Sequence[str], inside: Sequence[str], *, fds: Sequence[int], limits: ProgramLimits
 ) -> BwrapProcess:
-    """Run bubblewrap with these options, and `inside` in it; raise CommandError if it cannot be started."""
+    """Run `line`, which starts bubblewrap, with the command `inside` in the sandbox; raise CommandError if it fails."""
     starting = asyncio.ensure_future(_start(line, inside, fds, limits))
     try:
         return await asyncio.shield(starting)
@@ -164,7 +164,7 @@ async def _start_fault(process: Process) -> str:
 
 
 async def _read_line(descriptor: int) -> bytes:
-    """The first line, or what was written before the end of the file."""
+    """Read until the first line end or the end of the file."""
     line = b""
     while not line.endswith(b"\n"):
         await wait_readable(descriptor)
@@ -175,7 +175,7 @@ async def _read_line(descriptor: int) -> bytes:
 
 
 async def wait_readable(descriptor: int) -> None:
-    """Wait until the descriptor is readable; a pidfd is when its process has ended."""
+    """Wait until the descriptor is readable. A pidfd becomes readable when its process ends."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ready.set)
     try:

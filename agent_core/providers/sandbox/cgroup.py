@@ -1,4 +1,4 @@
-"""Creates a cgroup (version 2) for each program, if this process may: limits memory and process count."""
+"""Creates a cgroup (version 2) for each program, to limit memory and processes, if this process has the right to."""
 
 import subprocess
 from contextlib import suppress
@@ -44,7 +44,7 @@ class Cgroups:
 
     @classmethod
     def find(cls, mounted: Path = CGROUP_ROOT, own: Path = OWN_CGROUP) -> "Cgroups | None":
-        """The parent of this process's own cgroup, if cgroups with limits can be created there; else None."""
+        """Use the parent of this process's own cgroup, if cgroups with limits can be created there; else None."""
         with suppress(OSError):
             lines = own.read_text("utf-8").splitlines()
             path = next((line[3:] for line in lines if line.startswith("0::")), "")
@@ -55,7 +55,7 @@ class Cgroups:
         return None
 
     def is_usable(self) -> bool:
-        """Whether a process can join a cgroup there, which needs permissions on the common ancestor."""
+        """Whether a process can join a cgroup below `parent`. That needs write access to their common ancestor."""
         group = self.create(PROBE_MEMORY_BYTES, 1)
         try:
             line = ["/bin/sh", "-c", 'echo 0 > "$0"', str(group.procs_file)]

@@ -1,4 +1,4 @@
-"""The disabled sandbox: runs nothing."""
+"""The disabled sandbox, for installations that do not allow programs or have no sandbox that works."""
 
 from dataclasses import dataclass
 from typing import NoReturn

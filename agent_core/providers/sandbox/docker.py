@@ -1,4 +1,4 @@
-"""Sandbox backend Docker: one container for each program, with gVisor if Docker has it. Images are never pulled."""
+"""The sandbox backend Docker: a container for each program, with gVisor if installed. It never pulls an image."""
 
 import asyncio
 import logging
@@ -58,7 +58,7 @@ class DockerProcess:
         return code if code >= 0 else 128 - code
 
     async def kill(self) -> None:
-        """Remove the container, also one that is still being created."""
+        """Remove the container, even if Docker is still creating it."""
         if self.is_killed:
             return
         self.is_killed = True
@@ -94,10 +94,10 @@ class DockerProcess:
 
 @dataclass(slots=True, kw_only=True)
 class DockerBackend:
-    """Builds the command line of Docker. `data` is the folder of the database.
+    """Starts programs in Docker containers. `data`: the folder of the database.
 
-    The containers' label is a hash of its path, so that two Signoffs on one machine do not remove each other's
-    containers.
+    Containers are labelled with a hash of that folder's path, so that two Signoffs on one machine do not remove each
+    other's containers.
     """
 
     data: Path
@@ -110,7 +110,7 @@ class DockerBackend:
     async def find_missing(self) -> str:
         """What Docker lacks to run programs, or "".
 
-        If nothing is missing, containers and folders that an earlier process left are removed.
+        If nothing is missing, remove the containers and sealed files that an earlier process left.
         """
         if shutil.which("docker", path=self.environ.get("PATH")) is None:
             return "docker is not installed. Install Docker, or use bubblewrap."
@@ -200,7 +200,7 @@ class DockerBackend:
 
 
 def _copy_sealed(data: Path, sealed: Mapping[str, bytes]) -> "TemporaryDirectory[str]":
-    """Copy the files to a new folder that other accounts cannot enter."""
+    """Copy the files to the folder `files` of a new temporary folder that other accounts cannot enter."""
     copied = TemporaryDirectory(prefix=SEALED_PREFIX, dir=data, ignore_cleanup_errors=True)
     top = Path(copied.name, "files")
     top.mkdir()

@@ -12,13 +12,13 @@ PYTHON_ROOT = "/opt/python"
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Mounts (source path, target path) that make `python3` work in the sandbox."""
+    """A Python for the sandbox. `mounts`: (source, target) paths that must be mounted; empty for a Python in /usr."""
 
     mounts: tuple[tuple[Path, str], ...] = ()
 
     @classmethod
     def find(cls) -> "Interpreter | None":
-        """The system's Python, else the running one; None if that has an unknown layout."""
+        """The system's Python in /usr, else the running one; None if neither can be used."""
         if any(path.exists() and path.resolve().is_relative_to(USR) for path in SYSTEM_PYTHONS):
             return cls()
         return cls.running()
@@ -37,5 +37,5 @@ class Interpreter:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Paths of site-packages, which are covered by an empty folder."""
+        """Paths of site-packages inside the sandbox, which an empty folder must cover."""
         return tuple(f"{target}/site-packages" for source, target in self.mounts if (source / "site-packages").is_dir())

@@ -133,7 +133,7 @@ class ProcessSandbox:
         return await supervisor.supervise(seconds)
 
     def _require_slot(self, agent: Agent) -> None:
-        """Drop the oldest ended programs; raise CommandError if too many run."""
+        """Raise CommandError if too many background programs run; forget all but the last few that ended."""
         own = self._background.get(agent.id, [])
         running = [each for each in own if not each.task.done()]
         everywhere = sum(not each.task.done() for processes in self._background.values() for each in processes)
@@ -181,6 +181,6 @@ def bubblewrap_sandbox(
 def docker_sandbox(
     workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS, image: str = IMAGE
 ) -> ProcessSandbox:
-    """A sandbox with Docker. `data` is the folder of the database."""
+    """A sandbox with Docker. `data` is the folder of the database, in which sealed files are copied."""
     backend = DockerBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits, image=image)
     return ProcessSandbox(backend=backend, workspaces=workspaces, clock=clock, limits=limits)

@@ -18,7 +18,7 @@ COUNTED_FIELDS = ("RssAnon:", "RssShmem:")  # not RssFile: pages of programs and
 
 @dataclass(frozen=True, slots=True)
 class ProcessTree:
-    """Pids of processes and their descendants."""
+    """The pids of some processes and of all their descendants."""
 
     processes: tuple[int, ...]
 
@@ -38,18 +38,17 @@ class ProcessTree:
         return sum(_memory(process) for process in self.processes)
 
     def count_deleted_files(self, within: str) -> int:
-        """Number of deleted files of a folder that are still open or mapped and so occupy disk blocks."""
+        """Number of files deleted in a folder that still occupy the disk because a process has them open or mapped."""
         return len({found for process in self.processes for found in _deleted(process, within)})
 
 
 @dataclass(frozen=True, slots=True)
 class SocketUse:
-    """Memory of socket buffers in a network namespace. /proc does not count it as memory of a process.
+    """The socket buffers of a network namespace: memory that /proc counts for no process.
 
     `sockets`: the number of sockets, including those without a descriptor.
     `tcp`: the number of TCP sockets.
-    `tcp_bytes`: bytes in TCP buffers of the whole machine, since the kernel gives no other number. Used only if `tcp` >
-    0.
+    `tcp_bytes`: bytes in TCP buffers of the whole machine: the kernel gives no number for a namespace.
     """
 
     sockets: int = 0
@@ -58,20 +57,20 @@ class SocketUse:
 
     @classmethod
     def of(cls, process: int) -> "SocketUse":
-        """Of the namespace of this process; zeros if the process has ended."""
+        """Read the sockets in the network namespace of this process; zeros if it has ended."""
         fields = {**_counts(process, "sockstat"), **_counts(process, "sockstat6")}
         tcp = sum(fields.get(name, {}).get("inuse", 0) for name in ("TCP", "TCP6"))
         taken = fields.get("TCP", {}).get("mem", 0) * PAGE_BYTES
         return cls(fields.get("sockets", {}).get("used", 0), tcp, taken)
 
     def max_bytes(self, tcp_before: int) -> int:
-        """Upper bound of the bytes in buffers. `tcp_before` are the machine's TCP bytes before the start."""
+        """Upper bound of the bytes in buffers. `tcp_before`: the value of `tcp_bytes` before the program started."""
         tcp = max(self.tcp_bytes - tcp_before, 0) if self.tcp else 0
         return self.sockets * _largest_buffer() * BUFFER_OVERSHOOT + tcp
 
 
 def count_inodes(root: int, *folders: str) -> int:
-    """Number of inodes in use on these file systems, as seen by the process."""
+    """Number of inodes in use on the file systems of these folders, as the process `root` sees them."""
     total = 0
     for folder in folders:
         with suppress(OSError):
@@ -91,7 +90,7 @@ def count_threads(user: int) -> int:
 
 
 def _counts(process: int, file: str) -> dict[str, dict[str, int]]:
-    """/proc/net/sockstat by protocol: `TCP: inuse 11 mem 31` is {"TCP": {"inuse": 11, "mem": 31}}."""
+    """Parse a process's net/sockstat: `TCP: inuse 11 mem 31` becomes {"TCP": {"inuse": 11, "mem": 31}}."""
     with suppress(OSError, ValueError):
         lines = (PROC / str(process) / "net" / file).read_text("utf-8").splitlines()
         parts = [line.replace(":", " ").split() for line in lines]
@@ -100,7 +99,7 @@ def _counts(process: int, file: str) -> dict[str, dict[str, int]]:
 
 
 def _largest_buffer() -> int:
-    """Default size of a socket buffer in bytes; seccomp keeps programs from choosing another."""
+    """The default size of a socket buffer in bytes. The seccomp filter keeps programs from choosing another."""
     sizes = [0]
     for name in DEFAULT_BUFFERS:
         with suppress(OSError, ValueError):
@@ -127,7 +126,7 @@ def _memory(process: int) -> int:
 
 
 def _deleted(process: int, within: str) -> Iterator[int]:
-    """Inodes of deleted files, open or mapped."""
+    """Inodes of the folder's deleted files that the process has open or mapped."""
     with suppress(OSError):
         for path in (PROC / str(process) / "fd").iterdir():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Bounded buffer for a program's output: keeps the head and the tail, counts all bytes."""
+"""Bounded buffer for a program's output: keeps its beginning and its end, and counts all bytes."""
 
 from dataclasses import dataclass, field
 
@@ -8,7 +8,7 @@ LIVE_CHARACTERS = 1_500
 
 @dataclass(slots=True)
 class ProgramOutput:
-    """The output, truncated in the middle."""
+    """The output of a program; a long one is truncated in the middle."""
 
     head_bytes: int = HEAD_BYTES
     tail_bytes: int = TAIL_BYTES
@@ -45,6 +45,6 @@ def _text(data: bytes | bytearray) -> str:
 
 
 def _drop_partial_character(data: bytearray) -> bytearray:
-    """The data without leading bytes of a UTF-8 character that was cut."""
+    """The data without the rest of a UTF-8 character at its beginning whose first bytes were cut off."""
     start = next((place for place, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
     return data[start:]

@@ -1,4 +1,4 @@
-"""Sandbox self-test: tries to escape at start-up. If an attempt succeeds, no programs are run."""
+"""Sandbox self-test: runs programs that try to escape. If one succeeds, the caller allows no programs at all."""
 
 import asyncio
 import os
@@ -98,7 +98,7 @@ class Listener:
 
 
 async def find_escapes(run: Run, root: Path) -> str:
-    """A sentence on what escaped or why the test failed; "" if the sandbox holds."""
+    """Run all attempts; return a sentence on what succeeded or why the test failed, "" if the sandbox holds."""
     folder = await asyncio.to_thread(_make_folder, root)
     try:
         secret = folder / "secret"
@@ -147,7 +147,7 @@ async def _run_loop(run: Run, folder: Path) -> str:
 
 
 def _leaked(output: str) -> str:
-    """Names of this process's environment variables that the program saw."""
+    """The names of this process's environment variables that the program could read, without common ones."""
     seen = {line.removeprefix("ENVIRON ") for line in output.splitlines() if line.startswith("ENVIRON ")}
     own = seen & {*os.environ}.difference(SHELL_VARIABLES, IMAGE_VARIABLES)
     return ", ".join(sorted(name for name in own if not name.startswith("PYTHON")))

@@ -1,8 +1,8 @@
-"""seccomp filter (classic BPF) for sandboxed programs: which system calls fail.
+"""Builds the seccomp filter (classic BPF) of sandboxed programs: it makes dangerous system calls fail.
 
-Refused are calls that could change privileges, inspect other processes, use memory or disk that no limit counts, or
-bypass namespaces (key rings belong to users, vsock to the machine). Set-id bits are refused because other accounts of
-the machine could run such a file with its owner's rights.
+These are calls that could change privileges, inspect other processes, use memory or disk that no limit counts, or
+bypass namespaces (key rings belong to users, vsock to the machine). The filter also refuses to set set-id bits: other
+accounts of the machine could run such a file with its owner's rights.
 """
 
 import platform
@@ -65,7 +65,7 @@ OPENS: Mapping[str, tuple[tuple[int, int | None], int, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """System call numbers of a processor architecture. `column` is its column in the tables above."""
+    """System call numbers of a processor architecture. `column`: the index of its number in the tables above."""
 
     audit: int
     column: Literal[0, 1]
@@ -88,7 +88,7 @@ ARCHITECTURES = {
 
 
 def build_filter(machine: str = "") -> bytes | None:
-    """The filter for an architecture, by default this machine's; None if it is unknown."""
+    """The filter for an architecture, by default this machine's; None for an unknown architecture."""
     known = ARCHITECTURES.get(machine or platform.machine())
     return b"".join(_instructions(known)) if known else None
 
@@ -122,7 +122,7 @@ def _instructions(machine: Architecture) -> Iterator[bytes]:
 def _ignore_buffer_sizes() -> Iterator[bytes]:
     """Make changes of socket buffer sizes succeed without effect.
 
-    So each socket holds at most the system's default, and the number of sockets bounds their memory.
+    Each socket then holds at most the system's default, so that the number of sockets bounds their memory.
     """
     names = [line for name in BUFFER_SIZES for line in _fail_if(EQUAL, name, SUCCESS)]
     yield _instruction(EQUAL, SOCKET_LEVEL, 0, len(names) + 1)
@@ -144,13 +144,13 @@ def _refuse_set_id_bits(machine: Architecture) -> Iterator[bytes]:
 
 
 def _fail_if(test: int, value: int, error: int) -> Iterator[bytes]:
-    """If the loaded value passes the test, fail the call with the error."""
+    """Instructions: if the loaded value passes the test, fail the call with the error."""
     yield _instruction(test, value, 0, 1)
     yield _instruction(RETURN, FAIL_WITH | error)
 
 
 def _check_argument(call: int, argument: int, tests: list[bytes]) -> Iterator[bytes]:
-    """For this call, test an argument; allow the call if no test matches."""
+    """Instructions: for this system call, run tests on one argument; allow the call if no test matches."""
     yield _instruction(EQUAL, call, 0, len(tests) + 2)
     yield _instruction(LOAD, argument)
     yield from tests

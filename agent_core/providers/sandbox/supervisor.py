@@ -26,7 +26,7 @@ def ignore_output(_text: str) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class ProcessSupervisor:
-    """Supervises one process. `allowed_usage` is the last workspace usage that was within the limits."""
+    """Supervises one process. `allowed_usage`: the workspace at the start, or at the last check within the limits."""
 
     process: SandboxedProcess
     quota: WorkspaceQuota
@@ -37,7 +37,7 @@ class ProcessSupervisor:
     has_output: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def supervise(self, seconds: float, report: Callable[[str], None] = ignore_output) -> ProgramRun:
-        """Wait for the end, a timeout or an exceeded limit, then kill the process tree. Cancellation kills it too."""
+        """Wait for the end, the timeout or an exceeded limit, then kill the process tree, also when cancelled."""
         why = cleared = ""
         try:
             why = await _run_until_first(
@@ -99,7 +99,7 @@ class ProcessSupervisor:
         return ""
 
     def _clear_workspace(self) -> str:
-        """Delete what exceeds the workspace's limits; return a sentence on what was deleted, or ""."""
+        """Delete or truncate what exceeds the workspace's limits; return which limit and what was cleared, or ""."""
         with suppress(OSError):
             usage = self.quota.hand_over(allowed=self.allowed_usage)
             if usage.fault:
@@ -110,7 +110,7 @@ class ProcessSupervisor:
 
 
 async def _run_until_first(*steps: Coroutine[None, None, str]) -> str:
-    """The result of the first step to end; the others are cancelled."""
+    """Run the steps concurrently until one ends; cancel the others and return its result."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(step) for step in steps]
         done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,7 +1,7 @@
 """Workspace quota: hands the folder to the program's user, measures it during the run, deletes the excess.
 
-Programs may change the folder concurrently, so folders are accessed by descriptors and symlinks are never followed.
-Set-id bits are cleared: such a file gives its owner's rights to every account of the machine.
+Programs may change the folder at the same time, so folders are accessed by descriptors and symlinks are never followed.
+Set-id bits are cleared: a file with them gives its owner's rights to every account of the machine.
 """
 
 import os
@@ -26,7 +26,7 @@ MAX_NAMED, MAX_PATH_CHARACTERS = 10, 200
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceEntry:
-    """A directory entry: descriptor of its folder, name, path, depth and status."""
+    """An entry of the workspace. `folder`: the descriptor of the open folder that holds it; `path`: from the top."""
 
     folder: int
     name: str
@@ -47,7 +47,7 @@ class WorkspaceEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceUsage:
-    """What a workspace holds, in total and by path. `fault` is the exceeded limit, or "".
+    """What a workspace holds, in total and by path. `fault`: a sentence on the exceeded limit, or "".
 
     `lengths`: the length of each file by path; None for anything but a file.
     """
@@ -58,7 +58,7 @@ class WorkspaceUsage:
     fault: str = ""
 
     def includes(self, entry: WorkspaceEntry) -> bool:
-        """Whether the workspace held this path before, as the same kind of entry."""
+        """Whether this usage lists the entry's path as the same kind: a regular file, or anything else."""
         return entry.path in self.lengths and (self.lengths[entry.path] is None) == (entry.length is None)
 
 
@@ -79,7 +79,7 @@ class ClearedEntry:
 
 
 def summarise(cleared: Sequence[ClearedEntry]) -> str:
-    """The largest entries by name and size, and the number of the others."""
+    """A list of the largest entries with their sizes, and the number of the others."""
     named = sorted(cleared, key=lambda each: (-each.size, each.path))[:MAX_NAMED]
     more = len(cleared) - len(named)
     return ", ".join(map(str, named)) + (f" and {more:,} more" if more else "")
@@ -93,7 +93,7 @@ class WorkspaceQuota:
     limits: Limits
 
     def hand_over(self, owner: int | None = None, allowed: WorkspaceUsage | None = None) -> WorkspaceUsage:
-        """Make all entries usable for `owner` (a uid; None keeps it); return the usage."""
+        """Give `owner` (a uid; None keeps the owners) all entries with read and write access; return the usage."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         count = _Counter.of(self.limits, allowed or WorkspaceUsage())
         with _open_folder(self.root) as folder:
@@ -115,10 +115,10 @@ class WorkspaceQuota:
         return count.usage
 
     def clear(self, allowed: WorkspaceUsage) -> tuple[ClearedEntry, ...]:
-        """Bring the workspace back to its limits, or to the earlier usage `allowed` if more; return what was removed.
+        """Bring the workspace back to its limits, or to the usage `allowed` if larger; return what was removed.
 
-        New entries are deleted. If that is not enough, files are truncated to their former length. Nothing else is
-        changed.
+        Entries that `allowed` does not include are deleted. If that is not enough, files are truncated to the length
+        that they have in `allowed`. Nothing else is changed.
         """
         with _open_folder(self.root) as folder:
             deleted = [*_delete_new(folder, allowed)]
@@ -163,7 +163,7 @@ class _Counter:
 
 
 def entries_in(folder: int, prefix: str = "", depth: int = 1) -> Iterator[WorkspaceEntry]:
-    """All entries below, a folder before its content; entries that vanish meanwhile are skipped."""
+    """All entries below the folder, each folder before its content. Entries that vanish meanwhile are skipped."""
     with os.scandir(folder) as found:
         names = [each.name for each in found]
     for name in names:
@@ -223,7 +223,7 @@ def _open_folder(name: str | Path, within: int | None = None) -> Iterator[int]:
 
 
 def _set_owner(folder: int, owner: int | None) -> None:
-    """Set owner and mode of the top folder."""
+    """Set owner and mode of the workspace's top folder, so that the owner can use it."""
     status = os.fstat(folder)
     if owner is not None and status.st_uid != owner:
         os.fchown(folder, owner, owner)

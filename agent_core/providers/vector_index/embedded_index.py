@@ -1,7 +1,7 @@
-"""A vector index without a service: a cache of the vectors in the database.
+"""A vector index in this process, without a service: a cache of the vectors in the database.
 
-Before each search it compares counters with the database and reads the missing vectors. A space with few vectors is
-held in memory; a larger one is in a memory-mapped file.
+Before each search it compares its counters with the database's and reads the missing vectors. A memory space with few
+vectors is kept in memory, a larger one in a memory-mapped file.
 """
 
 import asyncio
@@ -38,14 +38,14 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class StoreKey:
-    """A memory space with the key of embedder and index, and the name of its vector file."""
+    """Identifies a store of vectors by its memory space and index key, and names the file for them."""
 
     space: MemorySpace
     index_key: str
 
     @property
     def digest(self) -> bytes:
-        """SHA-256 of space and index key."""
+        """The SHA-256 of space and index key together."""
         return sha256(f"{self.space.key}\0{self.index_key}".encode(errors="surrogatepass")).digest()
 
     @property
@@ -85,14 +85,14 @@ class EmbeddedIndex:
     async def nearest(
         self, space: MemorySpace, index_key: str, vector: Vector, most: int
     ) -> tuple[tuple[MemoryId, float], ...]:
-        """Search on the database's current vectors. Cancelling the caller does not cancel the loading."""
+        """Search the database's current vectors. Cancelling this call does not stop the loading that it began."""
         search = asyncio.ensure_future(self._search(StoreKey(space, index_key), vector, most))
         self._searches.add(search)
         search.add_done_callback(self._searched)
         return await asyncio.shield(search)
 
     async def forget(self, space: MemorySpace, ids: Sequence[MemoryId]) -> None:
-        """Do nothing: the next search finds that the database has fewer vectors."""
+        """Do nothing: the next search sees by the database's counters that vectors were removed."""
 
     async def drop(self, space: MemorySpace) -> None:
         for store_key in [store_key for store_key in {*self._stores, *self._locks} if store_key.space == space]:
@@ -101,7 +101,7 @@ class EmbeddedIndex:
         await self._run(_delete, self._folder, _prefix(space))
 
     def close(self) -> None:
-        """Close all files and threads. The files stay for the next start."""
+        """Close all files and stop the threads. The files stay on disk for the next start."""
         for store_key in [*self._stores]:
             self._evict(store_key)
         self._threads.shutdown()
@@ -154,7 +154,7 @@ class EmbeddedIndex:
             return agent, await work.memories.version(agent)
 
     async def _open(self, agent: Agent, store_key: StoreKey) -> VectorStore:
-        """The file of an earlier run; emptied if its last vector is no longer in the database."""
+        """Open the file of an earlier run, emptied if its last vector is not in the database; else an empty store."""
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
         if store.latest.greatest:
             rows = await self._rows(agent, store_key, store.latest.second_greatest, 1)
@@ -165,7 +165,7 @@ class EmbeddedIndex:
     async def _append_new(
         self, agent: Agent, store_key: StoreKey, store: VectorStore, version: MemoryVersion
     ) -> "VectorStore | None":
-        """Append the new vectors; None if vectors were removed or inserted elsewhere, so that a rebuild is needed."""
+        """Append the new vectors. Return None, for a rebuild, if vectors were removed or inserted out of order."""
         number = version.added - store.version.added
         if version.removed != store.version.removed or number <= 0:
             return None
@@ -188,7 +188,7 @@ class EmbeddedIndex:
         return store
 
     async def _read(self, agent: Agent, store_key: StoreKey, store: VectorStore, most: int) -> tuple[VectorStore, int]:
-        """Append the vectors after the last known id, in pages; return how many."""
+        """Append up to `most` vectors after the last known id, in pages; return the store and how many were read."""
         read, page = 0, min(PAGE_ROWS, most)
         while page:
             rows = await self._rows(agent, store_key, store.latest.greatest, page)
@@ -250,6 +250,6 @@ def _open(path: Path, digest: bytes) -> VectorStore:
 
 
 def _delete(folder: Path, start: str) -> None:
-    """Delete the files with this name prefix."""
+    """Delete the files whose names begin with `start`."""
     for path in folder.glob(f"{start}*"):
         path.unlink(missing_ok=True)

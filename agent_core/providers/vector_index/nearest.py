@@ -39,7 +39,7 @@ def nearest(vectors: Floats, query: Floats, most: int) -> tuple[Indices, Floats]
 
 
 class LatestIds:
-    """The greatest ids of a set. Ids are ordered by time, but may arrive slightly out of order."""
+    """Remembers the 256 greatest ids of a store. Ids sort by time, but may arrive slightly out of order."""
 
     def __init__(self) -> None:
         self._ids: list[MemoryId] = []
@@ -59,7 +59,7 @@ class LatestIds:
 
     @property
     def smallest(self) -> MemoryId | None:
-        """The smallest remembered id; None if all ids are remembered."""
+        """The smallest remembered id; None if there are so few ids that all are remembered."""
         return self._ids[0] if len(self._ids) == MAX_LATEST_IDS else None
 
     def unknown(self, rows: Sequence[tuple[MemoryId, Vector]]) -> list[tuple[MemoryId, Vector]]:
@@ -69,7 +69,7 @@ class LatestIds:
 
 
 class InMemoryVectors:
-    """All vectors of one space in memory. `version`: that of the database at the last update."""
+    """All vectors of one memory space, in memory. `version`: the database's counters at the last update."""
 
     def __init__(self) -> None:
         self.clear()
@@ -90,7 +90,7 @@ class InMemoryVectors:
         return self._vectors.nbytes
 
     def add(self, rows: Sequence[tuple[MemoryId, Vector]]) -> None:
-        """Append vectors; those of another dimension than the first are skipped."""
+        """Append vectors; skip those whose dimension differs from the first vector's."""
         self.latest.add(memory_id for memory_id, _ in rows)
         if rows and not self._ids:
             self._vectors = np.empty((len(rows), len(rows[0][1]) // FLOAT.itemsize), FLOAT)
@@ -127,7 +127,7 @@ class InMemoryVectors:
 
 
 class SignCodes:
-    """Binary quantisation: one bit for each coordinate, set if the coordinate is above the mean of the first vectors.
+    """Binary quantisation: one bit for each coordinate, set if it is above that coordinate's mean in the first `add`.
 
     Near vectors have a small Hamming distance. The threshold is the mean and not 0, because the vectors of some models
     lie on one side of the origin. A block stores the first 64-bit words of all its codes, then the second words, and so

@@ -1,4 +1,4 @@
-"""Vector index on Pinecone: a namespace for each agent, cosine similarity. The SDK is imported at first use."""
+"""Vector index on Pinecone, with a namespace for each agent and cosine similarity. Imports the SDK at first use."""
 
 import asyncio
 import hashlib
@@ -46,7 +46,7 @@ class PineconeRow(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PineconeSettings:
-    """Names of the settings, for error messages."""
+    """Names of Pinecone's settings, for error messages."""
 
     key: str = "the key"
     host: str = "the host"
@@ -57,8 +57,8 @@ class PineconeSettings:
 class PineconeIndex:
     """Implements `MemoryIndex`. If the index does not exist, it is created with the dimension of the first vectors.
 
-    `host`: use the index at this host without looking it up.
-    `controller_host`: the control plane; if empty, Pinecone's own.
+    `host`: if set, the index at this host is used without asking the control plane.
+    `controller_host`: the control plane, which finds and creates indexes; if empty, Pinecone's own.
     The SDK retries a request three times and obeys Retry-After.
     """
 
@@ -75,7 +75,7 @@ class PineconeIndex:
 
     @property
     def name(self) -> str:
-        """Names the index in the index key: with another index, all vectors must be added again."""
+        """The index's part of the index key. With another index, all vectors are added again."""
         return f"Pinecone {self.host or self.index}"
 
     async def add(self, space: MemorySpace, index_key: str, memories: Sequence[tuple[Memory, Vector]]) -> None:
@@ -128,7 +128,7 @@ class PineconeIndex:
                 await each.close()
 
     async def _open(self, dimension: int = 0, *, make: bool = False) -> "AsyncIndex | None":
-        """The index, or None if it does not exist and `make` is False; raise MemoryAway on another dimension."""
+        """The index, or None if it does not exist and `make` is False; raise MemoryAway if its dimension differs."""
         async with self._lock:
             if not self._index:
                 if not self._client:
@@ -147,7 +147,7 @@ class PineconeIndex:
         return self._index
 
     async def _find_or_create(self, client: "AsyncPinecone", dimension: int) -> str:
-        """The host of the index once ready; "" without an index. If `dimension` is not 0, the index is created."""
+        """The host of the index, once it is ready. If there is none, create it, or return "" if `dimension` is 0."""
         found = await _describe(client, self.index)
         if not found and dimension:
             await _make(client, self.index, dimension)
@@ -163,7 +163,7 @@ class PineconeIndex:
 
     @asynccontextmanager
     async def _translate_errors(self) -> AsyncIterator[None]:
-        """Turn errors of the SDK and timeouts into MemoryAway without the API key."""
+        """Turn errors of the SDK and timeouts into MemoryAway, whose text never contains the API key."""
         try:
             async with asyncio.timeout(TOTAL_TIMEOUT_SECONDS):
                 yield
@@ -172,7 +172,7 @@ class PineconeIndex:
 
 
 def namespace(space: MemorySpace) -> str:
-    """The space's Pinecone namespace: its key in ASCII; a long one is truncated and ends in a SHA-256."""
+    """The Pinecone namespace of a memory space: its key in ASCII; a long key is cut and gets its SHA-256 appended."""
     name = _ascii(space.key)
     if len(name) <= MAX_NAMESPACE_CHARACTERS:
         return name
@@ -208,7 +208,7 @@ def _row(memory: Memory, index_key: str, vector: Vector) -> PineconeRow:
 
 
 def _bounded(text: str, most: int) -> str:
-    """The text truncated to `most` bytes of JSON."""
+    """The text, truncated so that it takes at most `most` bytes as JSON."""
     kept = text.encode(errors="replace")[:most].decode(errors="ignore")
     if len(json.dumps(kept, ensure_ascii=False).encode()) > most + 2:
         # JSON escapes a control character in six bytes.
@@ -225,7 +225,7 @@ def _ascii(name: str) -> str:
 
 
 async def _delete(index: "AsyncIndex", name: str, ids: Sequence[str] | None) -> None:
-    """Delete these ids of a namespace, or all; a missing namespace is no error."""
+    """Delete these ids of a namespace, or all if `ids` is None; a missing namespace is no error."""
     from pinecone import NotFoundError
 
     with suppress(NotFoundError):
@@ -242,7 +242,7 @@ async def _describe(client: "AsyncPinecone", name: str) -> "IndexModel | None":
 
 
 async def _make(client: "AsyncPinecone", name: str, dimension: int) -> None:
-    """Create the index; it is no error if another process was faster."""
+    """Create the index, unless another process has just created it."""
     from pinecone import ConflictError
 
     with suppress(ConflictError):
@@ -267,7 +267,7 @@ def _sdk_errors() -> tuple[type[Exception], ...]:
 
 
 def _explanation(error: Exception, secret: str, settings: PineconeSettings) -> str:
-    """The end of an error message: the fault and what to do. The message begins with the name of the index."""
+    """The end of an error message that begins with the name of the index: the fault and what to do."""
     import pinecone
 
     match error:

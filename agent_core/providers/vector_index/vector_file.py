@@ -1,8 +1,8 @@
 """A memory-mapped, append-only file with the vectors of one memory space; only their sign codes are kept in memory.
 
 The file is a cache of the database and is not trusted: each record has a checksum, and after a restart only records up
-to the last commit record (with the database counters) are used. The header has the space, the index key and the
-dimension. The process that uses a file holds a lock on it; another process then uses a temporary file.
+to the last commit record (one with the database's counters) are used. The header has a hash of space and index key, and
+the dimension. The process that uses a file holds a lock on it; another process then uses a temporary file.
 """
 
 import fcntl
@@ -38,7 +38,7 @@ FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class VectorFile:
-    """The vectors of one space and index key. Not thread-safe."""
+    """The vectors of one memory space and index key. Not thread-safe."""
 
     def __init__(self, path: Path, digest: bytes) -> None:
         self.version = MemoryVersion()
@@ -54,11 +54,11 @@ class VectorFile:
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
+        """Bytes of memory that the sign codes take."""
         return self._codes.size
 
     def add(self, rows: Sequence[tuple[MemoryId, Vector]]) -> None:
-        """Append vectors; those of another dimension than the first are skipped."""
+        """Append vectors; skip those whose dimension differs from the first vector's."""
         if not rows:
             return
         if not self._count:
@@ -73,7 +73,7 @@ class VectorFile:
         self.latest.add(memory_id for memory_id, _ in rows)
 
     def record_version(self, version: MemoryVersion) -> None:
-        """Record the database counters that the vectors correspond to, in the last record."""
+        """Write the database's counters into the last record, which makes it a commit record."""
         self.version = version
         if self._count:
             (record,) = self._read(self._count - 1, self._count)
@@ -141,7 +141,7 @@ class VectorFile:
             self._file.truncate(self._end)
 
     def _take(self) -> None:
-        """Load all records up to the last commit record, as far as the checksums are right."""
+        """Load the records up to the last commit record before the first record with a wrong checksum."""
         whole, taken, committed = (self._file_bytes - HEADER.size) // self._length, 0, 0
         ids: list[MemoryId] = []
         while records := self._read(taken, min(taken + self._io_records, whole)):
@@ -161,7 +161,7 @@ class VectorFile:
         self._codes.add(vectors.reshape(len(records), self._dimension))
 
     def _read(self, first: int, end: int) -> list[bytes]:
-        """Records `first` to `end`, up to the first damaged one."""
+        """The records from number `first` up to, not including, `end` or the first damaged one."""
         read = os.pread(self._file.fileno(), (end - first) * self._length, HEADER.size + first * self._length)
         records = (read[start : start + self._length] for start in range(0, len(read), self._length))
         return list(takewhile(_is_valid, records))

@@ -1,7 +1,7 @@
-"""Confines Chromium by bubblewrap where Signoff runs as root: another user, no files, no network but the proxy.
+"""Confines Chromium by bubblewrap if Signoff runs as root: another user, no files, and no network but the proxy.
 
-Chromium runs in a network namespace with one listening socket. This socket is handed over to Signoff, and the egress
-proxy answers connections to it. Without root this is not needed: Chromium's own sandbox confines pages.
+Chromium runs in a network namespace with one listening socket. `browser_starter` hands this socket to Signoff, and the
+egress proxy answers connections to it. Without root this is not needed: Chromium's own sandbox confines pages.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ RUN_AS_USER = "Or start Signoff as an ordinary user: then Chromium's own sandbox
 
 
 def is_needed() -> bool:
-    """Whether Chromium would run as root."""
+    """Whether Signoff runs as root, so that Chromium would too."""
     return os.geteuid() == 0
 
 
@@ -97,7 +97,7 @@ async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncI
 
 
 async def _serve_inside(handover: socket.socket, proxy: EgressProxy) -> None:
-    """Receive the listening socket and serve the proxy on it until cancelled. The proxy ends the connections."""
+    """Receive the listening socket and serve the proxy on it until cancelled; `proxy.close` ends connections."""
     loop = asyncio.get_running_loop()
     starter, _ = await loop.sock_accept(handover)
     handover.close()
@@ -141,7 +141,7 @@ def _confinement_options() -> Iterator[str]:
 
 
 def _browser_view(program: str) -> Iterator[str]:
-    """Options that show the browser's own files, its configuration and fonts."""
+    """Options that mount the browser's own files, its configuration and fonts read-only."""
     folder = Path(program).resolve().parent
     if not folder.is_relative_to(USR):
         yield from ("--ro-bind", str(folder), str(folder))

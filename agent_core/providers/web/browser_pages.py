@@ -53,7 +53,7 @@ ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page after its scripts ran."""
+    """A page after its scripts ran. `url`: the final URL. `hosts`: all hosts that the browser contacted."""
 
     url: str
     html: str
@@ -70,7 +70,7 @@ class BrowserPages:
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_BROWSERS), init=False, repr=False)
 
     async def draw(self, url: str, sites: Sites) -> RenderedPage:
-        """Render a URL that was admitted before; raise CommandError."""
+        """Render a URL that the gateway has admitted; raise CommandError if that fails or exceeds a limit."""
         async with self._slots, open_tunnel(self.gateway, sites, MAX_LOADED_BYTES) as proxy:
             rendering = asyncio.create_task(_render(url, proxy))
             try:
@@ -176,7 +176,7 @@ async def _program(proxy: EgressProxy, home: Path) -> AsyncIterator[str]:
 
 
 async def _html(page: "Page") -> str:
-    """The page's HTML, truncated, read in an isolated world that the page's scripts cannot change."""
+    """The page's HTML, cut to 3,000,000 characters, read in an isolated world that its scripts cannot change."""
     session = await page.context.new_cdp_session(page)
     frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
     world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
@@ -189,7 +189,7 @@ async def _html(page: "Page") -> str:
 
 
 def _memory(port: int) -> int:
-    """Private bytes of a browser's processes."""
+    """The private memory, in bytes, of the processes of the browser that uses this proxy port."""
     total = 0
     for pid in _processes(port):
         with suppress(OSError, ValueError, IndexError):

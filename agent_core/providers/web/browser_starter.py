@@ -1,4 +1,4 @@
-"""Runs inside the browser's confinement: hands a listening socket to Signoff, then executes the browser.
+"""Program inside the browser's confinement: hands a listening socket to Signoff, then executes the browser.
 
     python -I -c THIS HANDOVER PORT PROGRAM ARGUMENTS…
 
@@ -32,7 +32,7 @@ def can_confine() -> bool:
 
 
 def arguments_for(given: list[str], *, own_sandbox: bool) -> list[str]:
-    """The browser's arguments with the profile in memory; without user namespaces, --no-sandbox."""
+    """The browser's arguments with its profile in `/tmp`, plus --no-sandbox unless its own sandbox can be used."""
     arguments = [f"{PROFILE}/tmp/profile" if each.startswith(PROFILE) else each for each in given]  # noqa: S108
     return arguments if own_sandbox else [*arguments, "--no-sandbox"]
 

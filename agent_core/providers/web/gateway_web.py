@@ -1,4 +1,4 @@
-"""Implements the web port: fetches through the egress gateway, reads pages, renders and clones."""
+"""Implements the web port: fetches, reads and renders pages and clones repositories, all by the egress gateway."""
 
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -39,7 +39,7 @@ class GatewayWeb:
     def of(
         cls, internal: InternalHosts = NO_INTERNAL_HOSTS, contact_url: str = "", documents: Documents | None = None
     ) -> Self:
-        """Use what is installed on this machine. `contact_url` is part of the User-Agent header."""
+        """Render pages if this machine has what that needs. `contact_url` is part of the User-Agent header."""
         gateway = EgressGateway(internal=internal, user_agent=user_agent(contact_url))
         browser = None if browser_fault() else BrowserPages(gateway=gateway)
         return cls(gateway=gateway, clones=GitCloner(gateway=gateway), documents=documents, browser=browser)

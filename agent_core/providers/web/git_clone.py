@@ -1,6 +1,6 @@
 """Clones the newest commit of a git repository and reads the files from git's object store.
 
-Nothing is checked out, so hooks, filters, attributes, symlinks and submodules have no effect, and paths are only text.
+No file is checked out, so hooks, filters, attributes, symlinks and submodules have no effect, and paths are only text.
 git reaches the network only through the egress proxy, reads no configuration, and is killed with its process tree.
 """
 
@@ -57,7 +57,7 @@ class GitEntry:
     path: str
 
     def fault(self) -> str:
-        """Why the file is skipped; "" if it is not."""
+        """Why the file must be skipped: its path, kind or size; "" if it need not be."""
         parts = self.path.split("/")
         if any(part.lower() in ("", ".", "..", ".git") for part in parts) or "\\" in self.path:
             return "a path that leads out"
@@ -70,7 +70,7 @@ class GitEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitCloner:
-    """Runs the installed git."""
+    """Clones with the installed git. `seconds`: the timeout of one clone."""
 
     gateway: EgressGateway
     seconds: float = 180.0
@@ -104,7 +104,7 @@ class _Git:
     most: int
 
     async def fetch(self, url: str) -> None:
-        """Clone the newest commit into the folder; raise CommandError."""
+        """Clone the newest commit into the folder; raise CommandError if git fails or the clone is too large."""
         options = ("--bare", "--depth=1", "--single-branch", "--no-tags", "--template=", "--quiet")
         cloning = asyncio.create_task(self._run("clone", *options, "--", url, str(self.folder / "repository")))
         try:
@@ -160,7 +160,7 @@ class _Git:
             await _end(process)
 
     def _environment(self) -> Mapping[str, str]:
-        """Environment without the bot's variables. The proxy's password is in it, since other users cannot read it."""
+        """The environment of git, without the bot's variables. It holds the proxy's password: others cannot read it."""
         proxy = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), self.proxy.url_with_credentials)
         return {
             "PATH": os.environ.get("PATH", os.defpath),
@@ -179,7 +179,7 @@ class _Git:
 
 
 def _max_repository_bytes(most: int) -> int:
-    """Limit for received bytes and for the folder: compressed objects, skipped files, git's own files."""
+    """The limit of received bytes and of the folder's size: objects, skipped files and git's own files count too."""
     return OVERHEAD_BYTES + 2 * most
 
 
@@ -190,7 +190,7 @@ def _limited(most_bytes: int) -> tuple[str, ...]:
 
 
 async def _read_all(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    """All output; raise CommandError beyond `most` bytes, for example when trees refer to each other."""
+    """All output; raise CommandError beyond `most` bytes, as for trees that list one subtree many times."""
     said = bytearray()
     while stream and (chunk := await stream.read(CHUNK_BYTES)):
         said += chunk
@@ -237,7 +237,7 @@ def _entries(listing: bytes) -> list[GitEntry]:
 
 
 def _select(entries: list[GitEntry], most: int) -> tuple[list[GitEntry], tuple[str, ...]]:
-    """The files that fit, by path, and the skipped ones with the reason."""
+    """The files that fit into `most` bytes, and the skipped ones as "path (reason)"."""
     taken: list[GitEntry] = []
     left_out: list[str] = []
     left = most

@@ -23,9 +23,9 @@ FindResults = Callable[[str, int], Sequence[Mapping[str, object]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleSearch:
-    """Google's Custom Search JSON API, or a compatible service at `url`.
+    """Implements `Search` with Google's Custom Search JSON API, or a compatible service at `url`.
 
-    `settings`: names of the settings to check if Google refuses the key, for error messages.
+    `settings`: the settings to check if Google refuses the key, as named in error messages.
     """
 
     api_key: str = field(default="", repr=False)
@@ -34,7 +34,7 @@ class GoogleSearch:
     settings: str = "the key and the engine's id"
 
     async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
-        """One request without retry; the model sees the error and may try again."""
+        """Send one request without a retry: the model sees the error and may try again."""
         from aiohttp import ClientError, ClientSession, ClientTimeout  # imported late
 
         query_parameters = {
@@ -76,7 +76,7 @@ def search_engines(query: str, most: int) -> Sequence[Mapping[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class MetaSearch:
-    """Several public search engines by the library `ddgs`, in a thread."""
+    """Implements `Search` with several public search engines, by the library `ddgs` in a thread."""
 
     find: FindResults = search_engines
 

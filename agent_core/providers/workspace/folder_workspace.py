@@ -53,11 +53,11 @@ class FolderFiles:
         await asyncio.to_thread(self._delete, path, expected)
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
-        """Entries whose name is not a valid path part are skipped."""
+        """List the files below the folder; skip entries whose name is not a valid part of a path."""
         return await asyncio.to_thread(self._listing, folder)
 
     async def fingerprint(self, path: str) -> str:
-        """SHA-256 of the content; for a file over the size limit, of inode, size and modification time."""
+        """SHA-256 of the content; for a file over the size limit, SHA-256 of inode, size and modification time."""
         return await asyncio.to_thread(self._fingerprint, path)
 
     def _read(self, path: str) -> bytes:
@@ -143,7 +143,7 @@ class FolderFiles:
 
 @dataclass(frozen=True, slots=True)
 class FolderWorkspaces:
-    """A folder for each agent inside `root`, named by the agent's id."""
+    """Implements `Workspaces`: a folder inside `root` for each root agent, named by its id."""
 
     root: Path
     limits: Limits = LIMITS

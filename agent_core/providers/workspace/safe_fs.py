@@ -1,4 +1,4 @@
-"""Race-free file access by directory descriptors (openat, O_NOFOLLOW): symlinks are never followed."""
+"""Race-free file access relative to directory descriptors (openat, O_NOFOLLOW). It never follows symlinks."""
 
 import errno
 import os
@@ -30,7 +30,7 @@ OPEN_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 
 @contextmanager
 def translate_errors(path: str) -> Iterator[None]:
-    """Turn OSError into CommandError; the message names only the path inside the workspace."""
+    """Turn OSError into CommandError, or OutsideWorkspace for a symlink; messages name the path in the workspace."""
     try:
         yield
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def open_folder(root: Path, parts: Sequence[str], *, make: bool = False) -> Iter
 
 @contextmanager
 def open_regular_file(folder: int, name: str, path: str, flags: int) -> Iterator[int]:
-    """Open an existing regular file. The type is checked before opening, as opening a device has effects, and after."""
+    """Open an existing regular file. Its type is checked before, since opening a device has effects, and after."""
     stat_file(folder, name, path)
     with open_descriptor(name, flags, within=folder) as descriptor:
         _require_regular(os.fstat(descriptor), path)
@@ -89,7 +89,7 @@ def stat_file(folder: int, name: str, path: str) -> os.stat_result:
 
 
 def replace_file(folder: int, name: str, data: bytes, check: Callable[[], None]) -> None:
-    """Replace a file atomically and durably (fsync, rename). `check` may raise right before the rename."""
+    """Replace a file atomically and durably (fsync, rename). If `check` raises before the rename, the file stays."""
     draft = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
     try:
         with open_descriptor(draft, OPEN_CREATE, within=folder) as descriptor:
@@ -114,7 +114,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 def files_below(folder: int, prefix: str = "", depth: int = 0) -> list[FileEntry]:
     """Regular files with valid names, unordered; symlinks, devices and vanished entries are skipped.
 
-    Stops after MOST_LISTED files or MAX_VISITED entries.
+    Stops after MAX_LISTED_FILES files or MAX_VISITED entries; folders deeper than MAX_DEPTH are skipped.
     """
     walk = _Walk()
     with suppress(_LimitReached):
@@ -123,7 +123,7 @@ def files_below(folder: int, prefix: str = "", depth: int = 0) -> list[FileEntry
 
 
 def remove_tree(parent: int, name: str) -> None:
-    """Delete a folder of any depth: nested folders are moved to the top before they are emptied."""
+    """Delete a file or a folder of any depth: nested folders are moved up to the top one before they are emptied."""
     if not _is_folder(parent, name):
         os.unlink(name, dir_fd=parent)
         return

@@ -1,4 +1,4 @@
-"""Validates paths and names in a workspace (path traversal), its size limits, and the error messages."""
+"""Checks paths and names in a workspace (path traversal) and its size limits, and makes the error messages."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # reor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Maximum bytes of a file, bytes of a workspace and number of files."""
+    """The limits of a workspace: bytes of one file, bytes of all files together, and number of files."""
 
     file_bytes: int = 25_000_000
     workspace_bytes: int = 200_000_000
@@ -25,7 +25,7 @@ LIMITS = Limits()
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """The parts of a path; empty for the workspace itself. Raise OutsideWorkspace on traversal, else CommandError."""
+    """The parts of a path, () for the workspace itself; raise OutsideWorkspace on traversal, else CommandError."""
     if path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise OutsideWorkspace(path)
     parts = tuple(name for name in path.split("/") if name not in ("", "."))

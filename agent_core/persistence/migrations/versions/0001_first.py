@@ -1,4 +1,4 @@
-"""The first tables."""
+"""Creates the first tables: agents, turns, notes, notices, deliveries, audit and preferences."""
 
 import sqlalchemy as sa
 from alembic import op

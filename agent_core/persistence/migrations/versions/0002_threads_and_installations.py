@@ -1,4 +1,4 @@
-"""Adds columns and indexes for an agent's thread, owner and time of rest; installations; deliveries by age."""
+"""Adds columns for an agent's thread, owner and time of its status, the table of installations, and indexes."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Adds memories and budgets."""
+"""Adds the tables of memories, of the counters of their vectors' changes, and of channel budgets."""
 
 import sqlalchemy as sa
 from alembic import op

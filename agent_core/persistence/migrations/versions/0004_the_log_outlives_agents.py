@@ -1,4 +1,4 @@
-"""Drops the decision log's foreign key to agents, and adds what each card shows and since when."""
+"""Drops the decision log's foreign key to agents; adds to turns the hash that the card shows, and the time."""
 
 import sqlalchemy as sa
 from alembic import op
