@@ -1,4 +1,4 @@
-"""Carries out what a person pressed or typed by one call of a service, and words the answer. Shared by all surfaces."""
+"""Turns a person's click or typed line into one call of a service, and words the answer. Shared by all surfaces."""
 
 import re
 from collections.abc import Mapping
@@ -161,7 +161,7 @@ class ActionDispatcher:
         return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
 
     async def _find_addressee(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
-        """The helper whose name begins the line (the longest name wins) and the rest; else the given agent and line."""
+        """The agent that a line is for, and its text: a helper if the line begins with @NAME (the longest wins)."""
         helpers = await self.views.family(origin.channel, agent_id)
         for helper in sorted(helpers, key=lambda each: -len(each.name)):
             if named := re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*(?=\S)", text, re.IGNORECASE):

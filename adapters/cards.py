@@ -36,8 +36,7 @@ class Card:
 
     `state_parts`: what happened, who decided and when. Times are separate parts, for surfaces that show local time.
     `question`: the question to people about an interrupted command, or "".
-    `details`: further thoughts; a brief card shows them behind a Thoughts button.
-    `review`: the self-review, if a person asked for one.
+    `details`: further thoughts; a brief card shows them behind a Thoughts button. `review`: the self-review, or "".
     `lease`: what is left of the lease under which the command runs or ran, or "".
     `outcome`: the result, or the newest output of a running command.
     `remark`: why the card is shown again. `edits`: one sentence on what a person changed; `changes`: the diffs.
@@ -216,7 +215,7 @@ def as_text(value: object) -> str:
 
 
 def money(amount: Decimal) -> str:
-    """An amount in US dollars: `$0.41`; below 10 cents with three decimals: `$0.012`; at least `<$0.001`."""
+    """An amount in US dollars: `$0.41`; below 10 cents three decimals, `$0.012`; below 0.1 cents `<$0.001`."""
     if amount == 0:
         return "$0"
     if amount < Decimal("0.001"):

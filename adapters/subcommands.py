@@ -109,7 +109,7 @@ def subcommand_of(text: str) -> Subcommand:
 
 
 async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> Agent:
-    """The channel's agent of that name, or for "" its only agent; else raise InvalidInput with a hint."""
+    """The channel's agent of that name, or its only agent if `name` is empty; else raise InvalidInput with a hint."""
     if name and (found := await views.find_by_name(channel, name)):
         return found
     agents = await views.agents(channel)

@@ -83,7 +83,7 @@ class ThreadCommands:
         assert_never(verb)
 
     async def audit(self, name: str, origin: Origin) -> Answer:
-        """The decision log of the channel, or of the agent that has or had this name."""
+        """The decision log of the agent that has or had this name; for an empty name, that of the channel."""
         return await newest_rows(self.views, origin, LogFilter(agent=name))
 
     async def _audit(self, agent: Agent, said: str, origin: Origin) -> Answer:
@@ -185,7 +185,7 @@ def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
 
 
 def is_thread_command(line: str) -> bool:
-    """Whether a line without `!` is a command and not a reply: `memory search tea`."""
+    """Whether a line without `!` is a command, such as `memory search tea`, and not a reply."""
     word, rest = first_word(line)
     return word in get_args(ThreadVerb) and (not rest or begins_thread_command(cast("ThreadVerb", word), rest))
 
@@ -224,7 +224,7 @@ def _by_kind(agent: Agent) -> list[str]:
 
 
 def _tokens_text(usage: Usage) -> str:
-    """The tokens read, with those from and to the provider's cache; the tokens written, with those for reasoning."""
+    """The tokens read (with those from the cache or saved to it), and those written (with those for reasoning)."""
     parts = ((usage.cached, "cached"), (usage.cache_written, "saved to the cache"))
     cache = ", ".join(f"{tokens:,} {what}" for tokens, what in parts if tokens)
     reasoning = f" ({usage.reasoning:,} for reasoning)" if usage.reasoning else ""

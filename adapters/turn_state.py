@@ -70,7 +70,7 @@ def tone_of(turn: Turn) -> Tone:
 def _done(turn: Turn) -> StateParts:
     """How the command ended and who approved it, with the time of the approval.
 
-    The time of the end is given too if the command was stopped, and instead if it ran without asking.
+    A command that ran without asking has the time of its end instead; an approved one that was stopped has both.
     """
     last = turn.approvals[-1]
     is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)

@@ -2,7 +2,7 @@
 
 Spaces, tabs and line ends are kept. Invisible characters are kept only where they change what is seen: U+200D and
 U+FE0F inside an emoji sequence, and U+200C between two letters that would join without it. The length of these
-sequences is bounded, so that `text_fit.beginning` never cuts inside one and so exposes an invisible character.
+sequences is bounded, so `text_fit.beginning` can keep each of them whole and never exposes an invisible character.
 """
 
 import re

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """Starts a coroutine as a task when the instance is called with it; `tasks` holds the unfinished ones."""
+    """Runs background tasks: calling the instance with a coroutine starts one. `tasks`: those not yet finished."""
 
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

@@ -39,12 +39,12 @@ class CatchUp:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def read_all(self, workspaces: Callable[[], Awaitable[Iterable[str]]]) -> Coroutine[Any, Any, None]:
-        """Count the call in `behind`; return the coroutine that reads the workspaces and retries on DatabaseAway."""
+        """Return the coroutine that reads the workspaces, with retries on DatabaseAway; the call increases `behind`."""
         self.behind += 1
         return self._read_all(workspaces)
 
     async def read(self, workspace: str) -> None:
-        """Read every active thread from the recorded time (or one day back) less OVERLAP; record the new time."""
+        """Read every active thread since the recorded time (without one, since a day ago); record the new time."""
         async with self.lock:
             begun = self.context.clock.now()
             received_until = await self.context.inbound_log.load_received_until(self.surface, workspace)
@@ -78,7 +78,7 @@ class CatchUp:
 
 
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """Call `ask`; on SurfaceBusy retry after its delay, or after 1 s. Raise SurfaceBusy after MAX_TRIES calls."""
+    """Call `ask`; on SurfaceBusy wait as the platform says (or 1 s) and retry. Raise it after MAX_TRIES calls."""
     for _ in range(MAX_TRIES):
         try:
             return await ask()

@@ -1,4 +1,4 @@
-"""Handles people's messages in agents' threads: each once, one after another; slow commands in the background."""
+"""Handles people's messages in agents' threads: each once and in order; slow commands run in the background."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -39,7 +39,7 @@ class RefusedAction:
 
     @property
     def on_card(self) -> str:
-        """The sentence for a person who clicked on a card; for NotFound, that the agent was deleted or is elsewhere."""
+        """The sentence for a person who clicked on a card; for NotFound it says that the agent may be deleted."""
         return NOT_FOUND if isinstance(self.error, NotFound) else self.text
 
 

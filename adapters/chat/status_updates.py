@@ -51,6 +51,6 @@ class StatusUpdates:
 
 
 def is_held_up(agent: Agent) -> bool:
-    """Whether a thinking agent waits for helpers or after failed calls, or its model has been thinking for seconds."""
+    """Whether a thinking agent waits for helpers or for a retry, or its model has been thinking for some seconds."""
     status = agent.status
     return isinstance(status, Thinking) and bool(status.held_up or status.waits_for or status.activity)

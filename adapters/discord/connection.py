@@ -66,7 +66,7 @@ class SignoffClient(discord.Client):
             logger.warning(NO_CONTENT)
 
     async def on_ready(self) -> None:
-        """Handle a new session: register changed commands; read the threads, as Discord resends no missed messages."""
+        """Handle a new session: register changed commands, and read messages that Discord did not send meanwhile."""
         if self.connection:
             await self.connection.tell_commands()
         for guild in self.guilds:
@@ -91,7 +91,7 @@ class SignoffClient(discord.Client):
             await self.connection.messages.take(message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Handle submitted forms and clicks on buttons that the message no longer has; discord.py routes the rest."""
+        """Handle submitted forms, and clicks on buttons that the message has lost since; discord.py routes the rest."""
         if self.connection is None:
             return
         if interaction.type is discord.InteractionType.modal_submit:

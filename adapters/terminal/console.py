@@ -76,7 +76,7 @@ class Console:
         return DONE if isinstance(self.agent.status, Finished) else STOPPED
 
     def advanced(self) -> None:
-        """Wake `run`, which asks the person or ends; bot.solo calls this when the loop cannot go on without a person."""
+        """Wake `run`, which asks the person or ends. bot.solo calls this when the loop can do no more by itself."""
         self.surface.events.put_nowait("advanced")
 
     def halt(self) -> None:
@@ -139,7 +139,7 @@ class Console:
         self.streams.write(text)
 
     async def _ask(self) -> None:
-        """Ask until the open turn is decided or the agent stops, or until the person asked the model a question."""
+        """Ask about open turns until none is left, the agent stops, or the model must first answer the person."""
         while not self._unanswered and (turn := await self._open_turn()):
             if self.is_unasked and turn.state == "proposed":
                 await self._approve_or_stop(turn)
@@ -166,7 +166,7 @@ class Console:
             self._write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
-        """The first open turn, of the agent or else of a helper, whose card was last written in its present state."""
+        """The first open turn, of the agent or else of a helper, whose card was written in its present state."""
         views, channel = self.views, self.origin.channel
         for each in (self.agent, *await views.family(channel, self.agent.id)):
             turn = await views.newest_turn(channel, each.id)

@@ -45,7 +45,7 @@ async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
 
 
 async def ask_role_and_goals(draft: AgentDraft, streams: Streams) -> AgentDraft:
-    """Ask for a missing role and goals; raise InvalidInput if the input ends, or lacks goals and is not interactive."""
+    """Ask for a missing role and goals; raise InvalidInput if goals cannot be asked for or the input ends."""
     if not draft.role.strip() and streams.can_ask:
         draft = replace(draft, role=await _ask(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
     if any(goal.strip() for goal in draft.goals):

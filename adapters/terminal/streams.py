@@ -30,7 +30,7 @@ class Streams:
     `read`: returns the next line, or None at the end of input.
     `write`: writes text for people. `emit`: writes JSON for programs.
     `can_ask`: the input is interactive. `is_live`: the output is a terminal.
-    `forget`: drops lines typed so far; called before a prompt, which only what is typed afterwards may answer.
+    `forget`: drops lines typed so far. It is called before each prompt, because older lines must not answer it.
     """
 
     read: Read
@@ -111,7 +111,7 @@ def standard(*, json: bool) -> Streams:
 
 
 def look_of(stream: TextIO) -> Look:
-    """The width of the terminal; colour for a terminal unless NO_COLOR or TERM=dumb is set."""
+    """The look for a stream: the terminal's width, and colour for a terminal unless NO_COLOR or TERM=dumb is set."""
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     width = shutil.get_terminal_size((MAX_WIDTH_CELLS, 24)).columns
     return Look(width=min(width, MAX_WIDTH_CELLS), colour=stream.isatty() and not is_plain)

@@ -42,7 +42,7 @@ class Guard:
     def middleware(self, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> Middleware:
         """The checks as aiohttp middleware, which also adds the security headers.
 
-        Host is checked except on paths for which `any_host` is true; all else is done only if `pages` is true.
+        Host is checked unless `any_host` is true for the path; the rest is done only if `pages` is true for it.
         """
 
         @web.middleware

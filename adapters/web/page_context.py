@@ -72,7 +72,7 @@ class WebContext:
         return origin
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
-        """Render a full page, the template with the navigation; its cookie remembers the person."""
+        """Render a full page (navigation and template), and set the cookie that remembers the person."""
         census = await self.views.census()
         shown: ChannelScope | None = values.get("channel")
         agents = await self.views.agents(shown) if shown else ()
@@ -108,7 +108,7 @@ class WebContext:
         )
 
     def error_pages(self, paths: Callable[[str], bool]) -> Middleware:
-        """Middleware that turns errors (but not other HTTP errors than 404 and 405) into pages that say what to do."""
+        """Middleware that turns errors into pages that say what to do; of HTTP errors only 404 and 405."""
 
         @web.middleware
         async def handle(request: web.Request, handler: Handler) -> web.StreamResponse:

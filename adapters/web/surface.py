@@ -52,13 +52,13 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class WebSurface:
-    """Tells open pages that an agent changed; they read cards and notices anew. A card's address is its turn's id."""
+    """Tells open pages that an agent changed, so that they reload. A card's address is its turn's id."""
 
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Return the thread; its page exists already, named by the agent's id."""
+        """Return the thread, whose key is the agent's id; no page needs to be created."""
         self.hub.publish(agent)
         return ThreadRef(agent.channel, agent.id)
 

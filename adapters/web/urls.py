@@ -1,4 +1,4 @@
-"""Parses what strangers send: Host and Origin headers, and targets of redirects."""
+"""Parses untrusted input: Host and Origin headers, and redirect targets."""
 
 import re
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Member directory: reads people's present permissions, to check those whose earlier grants still count."""
+"""Member directory: reads people's present permissions, to check people whose earlier grants still count."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +22,7 @@ MAX_CACHED_MEMBERS = 5_000
 
 @dataclass(slots=True, kw_only=True)
 class MemberDirectory:
-    """Fetches members and caches each for a minute: Signoff's intents include no event for a lost role."""
+    """Fetches members and caches each for a minute: with Signoff's intents no event tells that a member lost a role."""
 
     sending: DiscordSender
     clock: Clock

@@ -61,7 +61,7 @@ async def open_form(interaction: discord.Interaction, form: discord.ui.Modal) ->
 
 @contextmanager
 def log_rejected_answer(interaction: discord.Interaction) -> Iterator[None]:
-    """Context manager: log an answer that Discord rejects, because it is late (three seconds) or a second one."""
+    """Context manager: log an answer that Discord rejects because it came after three seconds or is the second one."""
     try:
         yield
     except discord.HTTPException as refused:

@@ -1,7 +1,7 @@
 """Measures, truncates and escapes texts for Discord.
 
-Discord interprets markdown in every text of a message. So an untrusted text is put into a code block, if it has no
-three backticks, or each of its special characters gets a backslash.
+Discord interprets markdown in every text of a message. So an untrusted text is either put into a code block, which
+must not contain three backticks, or gets a backslash before each special character.
 """
 
 import re

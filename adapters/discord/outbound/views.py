@@ -35,7 +35,7 @@ OWNER, BRIEF = "approvers.owner", "verbosity.brief"
 
 
 def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping[str, str] | None = None) -> ui.Modal:
-    """The form for a new agent in the channel with the key `place`, filled with `given`; `problems` are by field."""
+    """The form for a new agent, filled with `given`. `place`: the channel's key; `problems`: errors by field."""
     form = forms.fields_of(given) if isinstance(given, AgentDraft) else given or {}
     wrong = problems or {}
     modal = _modal("New agent", f"form:new:{place}")

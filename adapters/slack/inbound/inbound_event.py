@@ -104,7 +104,7 @@ def of_event(body: Body, workspace: str) -> SlackEvent:
 
 
 def with_thread(event: SlackEvent, ts: str) -> SlackEvent:
-    """The event in its thread; an event outside of threads gets the thread below its message."""
+    """The event with a thread: its own, or for a message outside of threads the thread that begins at `ts`."""
     return event if event.thread else replace(event, thread=ts)
 
 

@@ -14,7 +14,7 @@ from agent_core.model.actors import Origin
 
 @dataclass(frozen=True, slots=True)
 class SlackSlashListener:
-    """Handles the slash command `/agent`. Forms, drafts and thread commands follow the acknowledgement."""
+    """Handles the slash command `/agent`. Forms, drafts and thread commands run after the acknowledgement."""
 
     context: SlackContext
 

@@ -1,4 +1,4 @@
-"""Stores installations in the database, encrypted (tokens too) with a key derived from the client secret."""
+"""Stores installations by workspace in the database, encrypted with a key derived from the client secret."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Slack's OAuth installation flow: Bolt's, with Signoff's own installation store, OAuth states and pages."""
+"""Slack's OAuth installation flow, built on Bolt, with Signoff's own installation store, OAuth states and pages."""
 
 import logging
 import re
@@ -46,7 +46,7 @@ class SlackApp:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers connect over TLS, by `public_url`: a request that came through a proxy does not tell."""
+        """Whether browsers connect over TLS. Only `public_url` tells it: requests from a proxy may be plain HTTP."""
         return self.public_url.startswith("https:")
 
     def url(self, path: str) -> str:
@@ -56,7 +56,7 @@ class SlackApp:
 def oauth_flow(
     app: SlackApp, *, installed: InstallationStore, tokens: SlackTokens, database: Database, clock: Clock
 ) -> AsyncOAuthFlow:
-    """Create Bolt's flow for this app. `routes` serves it; Bolt's AsyncApp can find the tokens for events by it."""
+    """Create Bolt's flow for this app. `routes` serves it; Bolt's AsyncApp can use it to find tokens."""
     states = OAuthStates(database=database, clock=clock, client_secret=app.client_secret)
     settings = AsyncOAuthSettings(
         client_id=app.client_id,
@@ -79,7 +79,7 @@ def oauth_flow(
 
 
 def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
-    """The routes of the install page and the redirect page; only GET, not even HEAD."""
+    """The routes of the install page and the redirect page. They accept only GET, not HEAD."""
 
     async def install(request: web.Request) -> web.Response:
         return _page(await flow.handle_installation(_without_body(request)))

@@ -46,7 +46,7 @@ def plain(text: str, most: int = MAX_TEXT) -> Block:
 
 
 def section(text: str, accessory: Block | None = None, *, most: int = MAX_TEXT, at: datetime | None = None) -> Block:
-    """A section: a text of at most `most` units, shown unfolded, with an optional button and an optional time."""
+    """A section with a text of at most `most` units, which Slack does not fold, an optional button and time."""
     block: Block = {"type": "section", "text": plain(text, most), "expand": True}
     block |= {"fields": [date_field(at)]} if at else {}
     return block | {"accessory": accessory} if accessory else block
@@ -137,7 +137,7 @@ def option(label: str, value: str) -> Block:
 
 
 def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequence[str] = ()) -> Block:
-    """An input to choose options. `kind`: static_select, radio_buttons or checkboxes; `chosen`: the initial values."""
+    """A choice among options. `kind`: static_select, radio_buttons or checkboxes; `chosen`: the initial values."""
     first = [option for option in options if option["value"] in chosen]
     element: Block = {"type": kind, "action_id": action_id, "options": list(options)}
     if first and kind == "checkboxes":
