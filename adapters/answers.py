@@ -8,7 +8,7 @@ from agent_core.service.decision_log import LogRow
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file to send to people. `is_readable`: it is UTF-8 text that `Answer.whole` may show in place of the file."""
+    """A file to send to people. `is_readable`: whether `Answer.whole` shows its content as text."""
 
     name: str
     data: bytes
