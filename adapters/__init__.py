@@ -1,1 +1,1 @@
-"""The surfaces: one package each, and the texts and buttons that they share."""
+"""The surfaces (one package each), and the texts and buttons that all surfaces share."""

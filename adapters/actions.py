@@ -1,4 +1,4 @@
-"""What a person pressed or typed → one call of the service, and the sentence they get. Shared by all surfaces."""
+"""Turns a person's click or typed line into one call of a service, and words the answer. Shared by all surfaces."""
 
 import re
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ HELP = HelpText(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormInput:
-    """What was filled in beside a button: a reason or reply, or changed arguments."""
+    """The input that a person gives with a button: a reason or reply (`text`), or changed arguments."""
 
     text: str = ""
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class FormInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionDispatcher:
-    """Carries out what people want. Every fault of theirs is a PersonError with a sentence to show."""
+    """Carries out buttons and typed lines. A request that cannot be met raises a PersonError, whose text is shown."""
 
     service: AgentService
     views: AgentViews
@@ -69,7 +69,7 @@ class ActionDispatcher:
     review: SelfReview
 
     async def press(self, button: Button, filled: FormInput, origin: Origin) -> None:
-        """Do what a button says; the card shows what came of it. A self-review asks a model: it may take a minute."""
+        """Carry out a button; the card then shows the result. A self-review calls a model and may take a minute."""
         agent_id, turn_id = AgentId(button.subject), TurnId(button.subject)
         match button.verb:
             case "approve" | "edit" | "reject":
@@ -88,15 +88,15 @@ class ActionDispatcher:
                 await self.reply(button, filled.text, origin)
 
     async def reply(self, button: Button, text: str, origin: Origin) -> Answer:
-        """Say what was written beside a reply button to the agent, about the proposal that was shown there."""
+        """Carry out a text from a reply box, as `say` does. It can decide only on the proposal shown with the box."""
         seen = SeenProposal(hashes=(button.shown,) if button.shown else ())
         return await self.say(AgentId(button.subject), text, origin, seen)
 
     async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL) -> Answer:
-        """Do what a line typed in the thread says: a `!verb`, or a reply.
+        """Carry out a line typed in the thread: a command such as `!stop`, or a reply to the agent.
 
-        A line that begins with @ and a helper's name is for that helper. A line decides on a proposal only if the
-        writer had `seen` its present state.
+        A line that begins with @ and a helper's name goes to that helper. A line decides on a proposal only if the
+        writer had `seen` the proposal in its present state.
         """
         if text.startswith("@"):
             agent_id, text = await self._find_addressee(agent_id, text, origin)
@@ -134,10 +134,10 @@ class ActionDispatcher:
                 return f"There is no command !{word[:MAX_SHOWN_WORD]}.\n{HELP.text}"
 
     async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: SeenProposal, *, approves: bool) -> Turn:
-        """The newest turn, if the line may be meant for it; a helper's where only that one asks.
+        """The agent's newest turn; if it is not open, the newest turn of the only helper that asks, if there is one.
 
-        Raise ChangedSinceShown or NotPossible for a line written before it, and for an approval whose writer had not
-        `seen` it as it is now.
+        Raise NotPossible if there is no turn or several helpers ask. For an open turn raise ChangedSinceShown or
+        NotPossible if the line is older than the turn, or approves a state that its writer had not `seen`.
         """
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None or not turn.is_open:
@@ -161,7 +161,7 @@ class ActionDispatcher:
         return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
 
     async def _find_addressee(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
-        """Whom a line is for that begins with a name, and what it says; the longest name wins."""
+        """The agent that a line is for, and its text: a helper if the line begins with @NAME (the longest wins)."""
         helpers = await self.views.family(origin.channel, agent_id)
         for helper in sorted(helpers, key=lambda each: -len(each.name)):
             if named := re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*(?=\S)", text, re.IGNORECASE):
@@ -193,7 +193,7 @@ class ActionDispatcher:
 
 
 def takes_long(text: str) -> bool:
-    """Whether a line typed in a thread asks a model or reads much: what is typed next should not wait for it."""
+    """Whether a line is a slow command (`!review`, `!memory`, `!audit`): the next line should not wait for it."""
     return re.match(r"!\s*(review|memory|audit)\b", text, re.IGNORECASE) is not None
 
 

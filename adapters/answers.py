@@ -8,7 +8,7 @@ from agent_core.service.decision_log import LogRow
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A text file that a person asked for. `is_readable`: its content can be shown as text instead of the file."""
+    """A file to send to people. `is_readable`: whether `Answer.whole` shows its content as text."""
 
     name: str
     data: bytes
@@ -17,7 +17,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer. `text` is shown to the person; `kept` is the note that their reply became.
+    """The answer. `text` is shown to the person; `kept` is set if their reply was stored as a note.
 
     `is_wanted`: the person asked for information, so the text must be shown.
     `is_asked`: the person asked the model a question; the answer comes in the thread.
@@ -33,6 +33,6 @@ class Answer:
 
     @property
     def whole(self) -> str:
-        """The text followed by the text of its files, for a surface that cannot send files."""
+        """The text followed by the contents of the readable files, for a surface that cannot send files."""
         held = [file.data.decode() for file in self.files if file.is_readable]
         return "\n\n".join((self.text, *(text for text in held if text not in ("", self.text))))

@@ -15,7 +15,7 @@ NOT_GIVEN = "not given"
 
 @dataclass(frozen=True, slots=True)
 class ArgumentChange:
-    """An argument before and after the edit (None: not given), with the line diff."""
+    """A changed argument: its text before and after the edit (None: not given), and the line diff."""
 
     name: str
     before: str | None
@@ -36,7 +36,7 @@ def edited_by(turn: Turn) -> Actor | None:
 
 
 def argument_changes(turn: Turn, as_text: Callable[[object], str]) -> tuple[ArgumentChange, ...]:
-    """The arguments in which the approved command differs from the proposed one, in the command's order."""
+    """The arguments that a person changed before approving: in the proposal's order, then the added ones."""
     if edited_by(turn) is None:
         return ()
     before, after = turn.proposal.call.arguments, turn.call.arguments

@@ -1,7 +1,7 @@
-"""The value of a button: a verb, the id of its turn or agent, and the hash of what the card showed.
+"""Buttons as values: a verb, the id of a turn, agent or notice, a number, and the hash of what the card showed.
 
-So buttons work after a restart, and a button of an old card cannot approve what that card did not show. Rights and the
-present state are looked up when a button is pressed.
+This is why buttons work after a restart, and why a button of an old card cannot approve what that card did not show.
+Rights and the present state are looked up when a button is pressed.
 """
 
 import re
@@ -43,7 +43,7 @@ VIEW_LABELS: dict[ViewVerb, str] = {
 
 
 class ButtonValue:
-    """What `Button` and `ViewButton` share: the text of a button is its four fields."""
+    """Base of `Button` and `ViewButton`: `str` joins the four fields with colons, and `parse` reads them again."""
 
     __slots__ = ()
     verbs: ClassVar[tuple[str, ...]]
@@ -69,9 +69,10 @@ def foreign_button_error() -> InvalidInput:
 
 @dataclass(frozen=True, slots=True)
 class Button(ButtonValue):
-    """`subject` is a turn's id, or an agent's for stop, resume, revoke and reply.
+    """A button that acts. `subject`: a turn's id, or an agent's id for stop, resume, revoke and reply.
 
-    `shown` is the turn's `control_hash` on every button that decides, and of the open proposal on a reply.
+    `times`: the N of Approve ×N. `shown`: the `control_hash` of the turn that the button decides on; for a reply, the
+    hash of the open proposal, or "".
     """
 
     verb: Verb
@@ -87,9 +88,9 @@ class Button(ButtonValue):
 
 @dataclass(frozen=True, slots=True)
 class ViewButton(ButtonValue):
-    """A button that shows more or opens a form; `part` is the page number of a long text.
+    """A button that shows more or opens a form. `part`: the page number of a long text, from 1.
 
-    `shown` as in `Button`, where the form decides.
+    `shown`: as in `Button`, on buttons whose form decides on a turn; else "".
     """
 
     verb: ViewVerb

@@ -32,15 +32,14 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A turn as people see it. `headline` is also the text of the notification and of the screen reader.
+    """A turn as people see it. `headline`: agent, turn number and command.
 
     `state_parts`: what happened, who decided and when. Times are separate parts, for surfaces that show local time.
-    `question`: what people are asked about the state, or "".
-    `details`: further thoughts; a brief card shows them behind a Thoughts button.
-    `review`: the self-review, if a person asked for one.
-    `lease`: how much is left of the lease under which the command runs.
+    `question`: the question to people about an interrupted command, or "".
+    `details`: further thoughts; a brief card shows them behind a Thoughts button. `review`: the self-review, or "".
+    `lease`: what is left of the lease under which the command runs or ran, or "".
     `outcome`: the result, or the newest output of a running command.
-    `edits`: in one sentence, what a person changed before the command ran; `changes`: the diff of each argument.
+    `remark`: why the card is shown again. `edits`: one sentence on what a person changed; `changes`: the diffs.
     """
 
     turn: TurnId
@@ -88,12 +87,12 @@ class Card:
 
     @property
     def risk(self) -> str:
-        """The risk classes of the command; execute, publish and spend with their signs."""
+        """The risk classes of the command as text; execute, publish and spend have their emoji."""
         return risk_text(self.risks)
 
     @property
     def marked_headline(self) -> str:
-        """The headline, after the classes execute, publish and spend."""
+        """The headline; if the command can execute, publish or spend, these classes are written before it."""
         return _after_alert(self.risks, self.headline)
 
 
@@ -206,17 +205,17 @@ def lease_text(agent: Agent) -> str:
 
 
 def shown_arguments(arguments: Arguments) -> tuple[Labelled, ...]:
-    """Every argument verbatim; values that are not text as JSON."""
+    """Every argument in full: text with marks for invisible characters, other values as JSON."""
     return tuple(Labelled(visible(name), visible(as_text(value))) for name, value in arguments.items())
 
 
 def as_text(value: object) -> str:
-    """An argument's value as people read and edit it."""
+    """An argument's value as people read and edit it: text unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
 def money(amount: Decimal) -> str:
-    """US dollars: `$0.41`; below 10 cents to a tenth of a cent: `$0.012`."""
+    """An amount in US dollars: `$0.41`; below 10 cents three decimals, `$0.012`; below 0.1 cents `<$0.001`."""
     if amount == 0:
         return "$0"
     if amount < Decimal("0.001"):

@@ -1,4 +1,4 @@
-"""The decision log as text: one line per row, the newest rows as an answer, all rows as JSON lines and CSV."""
+"""Formats the decision log: one line of text per row, the newest rows as an answer, all rows as JSON Lines and CSV."""
 
 import asyncio
 import csv
@@ -39,7 +39,7 @@ FORMULA = re.compile(r"(\A|[;\t\r\n])(?=[\"'\s]*[=+\-@\uff1d\uff0b\uff0d\uff20])
 
 
 async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> Answer:
-    """The newest rows as text, all rows as files; raise NotAllowed, or InvalidInput for an unknown name."""
+    """The newest rows as text, all rows as files; raise NotAllowed for bots, InvalidInput for an unknown name."""
     entries = [entry async for entry in views.log.rows(origin, wanted)]
     if not entries and wanted.agent:
         raise InvalidInput({"name": await _find_unknown_name(views, origin, wanted.agent)})
@@ -87,7 +87,7 @@ def who_text(actor: Actor) -> str:
 
 
 def right_text(entry: AuditEntry) -> str:
-    """The permission under which a command ran."""
+    """The permission under which a command ran, in words; "" for other rows."""
     match entry.grant:
         case "approve":
             return "approved"
@@ -102,7 +102,7 @@ def right_text(entry: AuditEntry) -> str:
 
 
 def detail_text(entry: AuditEntry) -> str:
-    """The row's detail on one line, cut to BRIEF_CHARACTERS."""
+    """The row's detail on one line, cut to BRIEF_CHARACTERS; "" for an approval, whose detail `what_text` shows."""
     return "" if entry.act == "approve" else one_line(visible(entry.detail), BRIEF_CHARACTERS)
 
 
@@ -122,7 +122,7 @@ def json_line(entry: AuditEntry) -> str:
 
 
 def csv_text(entries: Sequence[AuditEntry]) -> str:
-    """The rows as CSV, in which a spreadsheet takes no cell for a formula."""
+    """The rows as CSV, written so that a spreadsheet takes no cell for a formula."""
     table = io.StringIO(newline="")
     writer = csv.writer(table, quoting=csv.QUOTE_ALL)
     writer.writerow(COLUMNS)
@@ -166,13 +166,13 @@ def _fields(entry: AuditEntry) -> dict[str, object]:
 
 
 def _cell(value: object) -> str:
-    """Protects against CSV injection: an apostrophe precedes whatever could start a formula."""
+    """A value as CSV text; against CSV injection, an apostrophe is put before everything that could start a formula."""
     text = FORMULA.sub(r"\1'", visible(str(value)))
     return f"'{text}" if text[:1] in ("\t", "\r", "\n") else text
 
 
 def _since(entry: AuditEntry) -> str:
-    """When the lease was granted, with the date if that was on another day."""
+    """When the lease was granted, with the date if that was on another day than the row; "" if there was none."""
     if entry.granted_at is None:
         return ""
     is_same_day = entry.granted_at.date() == entry.at.date()

@@ -1,4 +1,4 @@
-"""Form fields to values of the core, with an error message for each invalid field. Shared by all surfaces."""
+"""Converts form fields to values of the core, with an error message for each invalid field. Shared by all surfaces."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ MAX_DOLLARS, MAX_QUOTED_CHARACTERS = 1_000_000_000, 40
 
 
 def draft_of(form: Form) -> AgentDraft:
-    """The draft in the form; raise InvalidInput with every invalid field if the budget is not an amount."""
+    """The draft in the form. Raise InvalidInput only if the budget is no amount; it then names every invalid field."""
     policy = Policy(
         approvers="owner" if form.get("approvers") == "owner" else "anyone",
         free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
@@ -63,7 +63,7 @@ def fields_of(draft: AgentDraft) -> dict[str, str]:
 
 
 def dollars(text: str) -> Decimal | None:
-    """An amount in US dollars, or None for an empty field; raise InvalidInput."""
+    """An amount in US dollars, or None for an empty field; raise InvalidInput for any other text."""
     tidy = text.strip().lstrip("$").replace(",", ".")
     if not tidy:
         return None
@@ -78,7 +78,7 @@ def dollars(text: str) -> Decimal | None:
 
 
 def times_of(text: str) -> int:
-    """The N of Approve ×N as a person typed it; the service checks its range. Raise InvalidInput."""
+    """The N of Approve ×N that a person typed; raise InvalidInput if it is no number. The service checks its range."""
     number = text.strip()
     if not (number.isascii() and number.isdigit()):
         raise InvalidInput({"times": f"Approve ×N: write a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}."})
@@ -93,10 +93,10 @@ def argument_names(turn: Turn, spec: CommandSpec) -> tuple[str, ...]:
 
 
 def edited_arguments(fields: Form, shown: Form, turn: Turn, spec: CommandSpec) -> Arguments:
-    """The arguments after the edit; values that were not text are parsed as JSON. Raise InvalidInput.
+    """The arguments after the edit. Arguments that are not text are parsed as JSON; raise InvalidInput if that fails.
 
-    `shown` has the initial text of a field where it differs from the value's visible text. An untouched field keeps its
-    exact value, and an untouched mark such as ⟨U+200B⟩ becomes its hidden character again.
+    `shown`: the initial texts of fields, where they differ from the values' visible texts. An unchanged field keeps its
+    exact value, and an unchanged mark such as ⟨U+200B⟩ becomes its hidden character again.
     """
     given = turn.call.arguments
     return {

@@ -1,4 +1,4 @@
-"""Reads HTTP bodies up to a size limit: requests, where a sender's fault becomes an HTTP error, and responses."""
+"""Reads the bodies of HTTP requests and responses up to a size limit. A sender's fault raises an HTTP error."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -55,6 +55,6 @@ async def read_limited(reply: ClientResponse, max_bytes: int) -> bytes:
 
 
 def _last(answer: web.HTTPException) -> web.HTTPException:
-    """Mark this response as the connection's last: the unread rest of the body would be taken for the next request."""
+    """Close the connection after this response: otherwise the unread rest of the body is taken for the next request."""
     answer.force_close()
     return answer

@@ -1,4 +1,4 @@
-"""How risk classes are shown: with a word, a shape and a colour. Execute, publish and spend stand out everywhere.
+"""Labels of the risk classes: a word for each; execute, publish and spend also have a shape and a colour.
 
 No surface uses colour alone: the word is always shown, and each shape has its own colour.
 """
@@ -14,7 +14,7 @@ Level: TypeAlias = Literal["neutral", "execute", "publish", "spend"]
 
 @dataclass(frozen=True, slots=True)
 class RiskLabel:
-    """A risk class as people see it: `sign` for surfaces with colours, `emoji` for those without."""
+    """A risk class as people see it. `sign`: a shape for surfaces that colour text; `emoji`: for those that do not."""
 
     word: str
     level: Level = "neutral"
@@ -50,10 +50,10 @@ def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:
 
 
 def risk_text(labels: Sequence[RiskLabel]) -> str:
-    """All classes with their emoji, for a surface without colours."""
+    """All classes as words with their emoji, for a surface that does not colour text."""
     return " + ".join(label.text for label in labels)
 
 
 def alert_text(labels: Sequence[RiskLabel]) -> str:
-    """The classes execute, publish and spend, for headlines and notifications; "" for none."""
+    """Only the classes execute, publish and spend, for headlines and notifications; "" if there are none."""
     return " + ".join(label.text for label in labels if not label.is_neutral)

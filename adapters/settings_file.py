@@ -18,9 +18,9 @@ KEYS = re.compile(r"^(ai_name|ai_goals)[ \t]*:", re.MULTILINE)
 
 
 def read_settings(path: Path) -> AgentDraft:
-    """Read ai_name, ai_role, ai_goals and api_budget; raise InvalidInput with one clear line.
+    """Read ai_name, ai_role, ai_goals and api_budget; raise InvalidInput with one line that says what is wrong.
 
-    A budget of 0 means no limit, None that the file names no budget.
+    A budget of 0 means no limit; None means that the file names no budget.
     """
     try:
         data = path.read_bytes()
@@ -30,7 +30,7 @@ def read_settings(path: Path) -> AgentDraft:
 
 
 def pasted_draft(text: str, source: str = FILENAME) -> AgentDraft:
-    """Parse a pasted file for a form: a budget of 0 becomes None, an empty field. Raise InvalidInput if unreadable."""
+    """Parse a file for a form: a budget of 0 (no limit) becomes None (empty). Raise InvalidInput if unreadable."""
     draft = parse_settings(text, source)
     return replace(draft, budget=draft.budget or None)
 
@@ -58,7 +58,7 @@ def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:
 
 
 def is_settings(text: str) -> bool:
-    """Whether this looks like the file's text: a line begins with `ai_name:` or `ai_goals:`."""
+    """Whether a text looks like an ai_settings.yaml: a line begins with `ai_name:` or `ai_goals:`."""
     return KEYS.search(_unfenced(text)) is not None
 
 
@@ -108,7 +108,7 @@ def _mapping(source: str, text: str) -> dict[object, object]:
 
 
 def _check(source: str, text: str) -> None:
-    """Refuse aliases, which can expand without bound, and deep nesting."""
+    """Raise InvalidInput for YAML aliases, which can expand without bound, and for deep nesting."""
     import yaml
 
     depth = 0

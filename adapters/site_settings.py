@@ -16,7 +16,10 @@ MAX_HOSTS = 100
 
 
 async def set_sites(agent_settings: AgentSettings, said: str, origin: Origin) -> str:
-    """Apply `allow HOST`, `deny HOST` or `clear`; return the settings as text. Raise InvalidInput, NotAllowed."""
+    """Apply `allow HOST`, `deny HOST` or `clear` (or nothing, for ""), and return the settings as text.
+
+    Raise InvalidInput for any other text, NotAllowed if the person may not change the settings.
+    """
     sites = await agent_settings.sites(origin.channel)
     if not said:
         return sites_text(sites)
@@ -39,7 +42,7 @@ def sites_text(sites: Sites) -> str:
 
 
 def _with(sites: Sites, verb: str, hosts: tuple[str, ...]) -> Sites:
-    """Put the hosts on one list and take them off the other."""
+    """Put the hosts on the list that `verb` names and take them off the other; raise InvalidInput beyond MAX_HOSTS."""
     allow, deny = (_without(names, hosts) for names in (sites.allow, sites.deny))
     changed = replace(sites, allow=(*allow, *hosts), deny=deny)
     if verb == "deny":
@@ -54,7 +57,7 @@ def _without(names: Iterable[str], hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _host(word: str) -> str:
-    """The host name in what people paste: also a URL, `*.example.org` or capitals. Raise InvalidInput."""
+    """The host name, lower case, in a pasted host, URL or `*.example.org`; raise InvalidInput if there is none."""
     bare = re.sub(r"\A[a-z]+://|[/?#].*\Z|\A\*\.|\.\Z", "", word.strip().casefold())
     try:
         name = bare.encode("idna").decode()

@@ -81,12 +81,12 @@ class OnAgent:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`list`."""
+    """`list`: show the channel's agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Helping:
-    """`help` or no text; `said` is the message about an unknown command."""
+    """`help`, no text or an unknown command; `said` is the message about an unknown command, else ""."""
 
     said: str = ""
 
@@ -109,7 +109,7 @@ def subcommand_of(text: str) -> Subcommand:
 
 
 async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> Agent:
-    """The channel's agent of that name, or its only agent; raise InvalidInput that lists the agents."""
+    """The channel's agent of that name, or its only agent if `name` is empty; else raise InvalidInput with a hint."""
     if name and (found := await views.find_by_name(channel, name)):
         return found
     agents = await views.agents(channel)
@@ -127,7 +127,10 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
 async def grant_to_agent(
     commands: ThreadCommands, wanted: ThreadSubcommand, origin: Origin
 ) -> tuple[Answer, Agent | None]:
-    """Run the command; the agent is None for `audit`, which may be about a channel or a deleted agent."""
+    """Run a thread command typed after `/agent`; return its answer and the agent that the text names.
+
+    The agent is None for `audit`, which may be about a channel or a deleted agent.
+    """
     if wanted.verb == "audit":
         return await commands.audit(wanted.text, origin), None
     agent, said = await agent_of_thread_command(commands.views, origin.channel, wanted)
@@ -139,8 +142,8 @@ async def agent_of_thread_command(
 ) -> tuple[Agent, str]:
     """The agent whose name begins the text (the longest such name), and the text after the name.
 
-    In a channel with one agent the name may be left out if the text is a valid command.
-    Raise InvalidInput that lists the channel's agents.
+    In a channel with one agent the name may be left out if the text is a valid command. `sites` needs no name.
+    If no agent is found, raise InvalidInput with a hint, such as the names of the channel's agents.
     """
     agents = await views.agents(channel)
     if agents and wanted.verb == "sites":  # sites belong to the channel, whichever agent is named

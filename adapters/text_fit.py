@@ -1,4 +1,4 @@
-"""Text lengths in UTF-16 code units, as chat platforms count them, and cutting text to fit."""
+"""Measures texts in UTF-16 code units, as chat platforms count them, and cuts texts to fit a limit."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,12 +21,12 @@ def fits(text: str, most: int) -> bool:
 
 
 def cut(text: str, most: int, mark: str = MARK) -> str:
-    """The text, or its beginning with a mark, in at most `most` units; no character is split."""
+    """The text if it fits `most` units, else a beginning that fits with `mark` after it; cut as in `beginning`."""
     return text if fits(text, most) else beginning(text, most - units(mark)) + mark
 
 
 def beginning(text: str, most: int) -> str:
-    """The longest beginning that fits; no grapheme cluster is split."""
+    """The longest beginning of at most `most` units; no grapheme cluster is split unless the first one is too long."""
     head = text[: max(most, 0)]
     part = head.encode("utf-16-le", "surrogatepass")[: 2 * most].decode("utf-16-le", "ignore") if head else ""
     end = len(part)
@@ -38,7 +38,7 @@ def beginning(text: str, most: int) -> str:
 
 
 def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
-    """The longest beginning of the text within the limit of a size function, which is never below `units`."""
+    """A beginning of the text whose `size` is at most `most`; `size` must never be smaller than `units`."""
     part = beginning(text, most)
     while part and (over := size(part)) > most:
         part = beginning(part, min(units(part) - 1, units(part) * most // over))
@@ -46,7 +46,7 @@ def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
 
 
 def pieces(text: str, most: int) -> list[str]:
-    """The text in pieces of at most `most` units, cut at line ends where possible; joined they are the text."""
+    """Split the text into pieces of at most `most` units, after line ends where possible; joined they are the text."""
     found, start = [], 0
     while not fits(text[start : start + most + 1], most):
         part = beginning(text[start : start + most + 1], most) or text[start]
@@ -57,7 +57,7 @@ def pieces(text: str, most: int) -> list[str]:
 
 
 def shares(wanted: Sequence[int], room: int) -> list[int]:
-    """Divides `room` fairly: small wishes are granted in full, the others share the rest equally."""
+    """Divide `room` fairly: small wishes are granted in full, and the others share the rest equally."""
     given = [0] * len(wanted)
     by_size = sorted(range(len(wanted)), key=wanted.__getitem__)
     for place, which in enumerate(by_size):

@@ -1,4 +1,4 @@
-"""The commands for an agent besides decisions: goals, budget, memory, sites, export, audit. Shared by all surfaces."""
+"""Runs the commands of an agent's thread that decide nothing: goals, budget, memory, sites, export, audit."""
 
 import re
 from dataclasses import dataclass
@@ -58,14 +58,14 @@ HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or exp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadCommands:
-    """Runs the commands. The service checks rights; every error of a person is a PersonError."""
+    """Runs the commands. The services check rights. A mistake such as a wrong amount raises a PersonError."""
 
     views: AgentViews
     agent_settings: AgentSettings
     memories: AgentMemories
 
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
-        """Run a command: `said` is the text after the verb; without it the present state is shown."""
+        """Run a command. `said`: the text after the verb; if it is empty, the answer shows the present state."""
         match verb:
             case "goals":
                 return await self._goals(agent, said.strip(), origin)
@@ -83,7 +83,7 @@ class ThreadCommands:
         assert_never(verb)
 
     async def audit(self, name: str, origin: Origin) -> Answer:
-        """The decision log of the channel, or of the agent that has or had this name."""
+        """The decision log of the agent that has or had this name; for an empty name, that of the channel."""
         return await newest_rows(self.views, origin, LogFilter(agent=name))
 
     async def _audit(self, agent: Agent, said: str, origin: Origin) -> Answer:
@@ -185,7 +185,7 @@ def begins_thread_command(verb: ThreadVerb, said: str) -> bool:
 
 
 def is_thread_command(line: str) -> bool:
-    """Whether a line without `!` is a command and not a reply: `memory search tea`."""
+    """Whether a line without `!` is a command, such as `memory search tea`, and not a reply."""
     word, rest = first_word(line)
     return word in get_args(ThreadVerb) and (not rest or begins_thread_command(cast("ThreadVerb", word), rest))
 
@@ -195,7 +195,7 @@ def _wanted(text: str, file: Attachment | None = None) -> Answer:
 
 
 def _each(said: str) -> tuple[str, ...]:
-    """The goals between semicolons or line ends, without list markers."""
+    """Split the text into goals at semicolons and line ends, and remove list markers."""
     return tuple(LIST_MARKER.sub("", goal).strip() for goal in re.split(r"[;\n]", said))
 
 
@@ -218,13 +218,13 @@ def _of_channel(budget: Budget) -> str:
 
 
 def _by_kind(agent: Agent) -> list[str]:
-    """The cost of each kind of call, highest first."""
+    """One line with cost and tokens for each kind of model call, highest cost first."""
     dearest = sorted(agent.calls.items(), key=lambda call: call[1].cost, reverse=True)
     return [f"• {CALLS[kind]}: {money(usage.cost)}, {_tokens_text(usage)}" for kind, usage in dearest]
 
 
 def _tokens_text(usage: Usage) -> str:
-    """The tokens that were read and written, and of them those from the provider's cache and for reasoning."""
+    """The tokens read (with those from the cache or saved to it), and those written (with those for reasoning)."""
     parts = ((usage.cached, "cached"), (usage.cache_written, "saved to the cache"))
     cache = ", ".join(f"{tokens:,} {what}" for tokens, what in parts if tokens)
     reasoning = f" ({usage.reasoning:,} for reasoning)" if usage.reasoning else ""

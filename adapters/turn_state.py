@@ -1,4 +1,4 @@
-"""The state of a turn in words: what happened, who decided and when. `cards` puts it on the card."""
+"""Words the state of a turn: what happened, who decided and when. `adapters.cards` puts it on the card."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def state_text(parts: StateParts) -> str:
 
 
 def cut_parts(parts: StateParts, most: int, cut: Callable[[str, int], str]) -> tuple[StateParts, bool]:
-    """The parts on one line, with at most `most` characters of text, and whether `cut` shortened a text."""
+    """The parts on one line, their texts cut to `most` units in all, and whether `cut` shortened a text."""
     shown: list[str | datetime] = []
     for part in parts:
         if isinstance(part, str):
@@ -68,7 +68,10 @@ def tone_of(turn: Turn) -> Tone:
 
 
 def _done(turn: Turn) -> StateParts:
-    """How the command ended, who approved it and when; for a command that ran without asking, when it ended."""
+    """How the command ended and who approved it, with the time of the approval.
+
+    A command that ran without asking has the time of its end instead; an approved one that was stopped has both.
+    """
     last = turn.approvals[-1]
     is_unasked = isinstance(last.decision, Approve) and bool(last.decision.under)
     at_end = _at(turn.ended_at) if is_unasked or _was_stopped(turn) else ()

@@ -48,7 +48,7 @@ class HelpText:
 
 
 def covered_text(risks: Sequence[RiskClass]) -> str:
-    """Which risk classes Approve ×N covers for a command of these classes, and which still ask."""
+    """Say which risk classes Approve ×N covers for a command of these classes, and which classes still ask."""
     covered = covered_classes(risks)
     asked = [risk for risk in RISK_CLASSES if risk not in covered]
     still = f" Still asks for: {', '.join(asked)}." if asked else ""
@@ -56,7 +56,7 @@ def covered_text(risks: Sequence[RiskClass]) -> str:
 
 
 def most_times(continuous_limit: int | None) -> int:
-    """The highest N of Approve ×N under the operator's limit; None is no limit."""
+    """The highest N of Approve ×N under the operator's limit (None: no limit of the operator)."""
     return min(continuous_limit or MAX_LEASE_COMMANDS, MAX_LEASE_COMMANDS)
 
 
@@ -67,7 +67,7 @@ def offered_times(continuous_limit: int | None) -> tuple[int, ...]:
 
 
 def first_lines(text: str) -> tuple[str, bool]:
-    """The first lines of a result for the card, and whether any text was left out."""
+    """At most FIRST_LINES lines and FIRST_CHARACTERS characters of a result, and whether any text was left out."""
     part = "\n".join(text.splitlines()[:FIRST_LINES])[:FIRST_CHARACTERS]
     return part, len(part) < len(text.rstrip("\n"))
 

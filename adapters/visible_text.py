@@ -2,7 +2,7 @@
 
 Spaces, tabs and line ends are kept. Invisible characters are kept only where they change what is seen: U+200D and
 U+FE0F inside an emoji sequence, and U+200C between two letters that would join without it. The length of these
-sequences is bounded, so that a text cut by `text_fit.beginning` has no new invisible character.
+sequences is bounded, so `text_fit.beginning` can keep each of them whole and never exposes an invisible character.
 """
 
 import re
@@ -60,7 +60,7 @@ def one_line(text: str) -> str:
 
 
 def restore_invisible(text: str, original: str) -> str:
-    """The inverse of `visible`: marks of invisible characters of the original become these characters again."""
+    """Undo `visible`: replace each mark by its character if `original` has that character and not the mark itself."""
     if "⟨" not in text:
         return text
     found = {mark_of(hidden[0]): hidden[0] for hidden in HIDDEN.finditer(original)}

@@ -1,4 +1,4 @@
-"""Background tasks that run after the acknowledgement; their errors are logged."""
+"""Runs work in the background, so that a platform's request is acknowledged without waiting; logs its errors."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """Runs tasks after the answer to the platform was sent; `close` waits for them."""
+    """Runs background tasks: calling the instance with a coroutine starts one. `tasks`: those not yet finished."""
 
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -23,7 +23,7 @@ class BackgroundTasks:
         task.add_done_callback(self.tasks.discard)
 
     async def close(self, seconds: float = 2.0) -> None:
-        """Wait briefly for running tasks, then cancel them."""
+        """Wait up to `seconds` for running tasks, then cancel them."""
         if self.tasks:
             _, late = await asyncio.wait(self.tasks, timeout=seconds)
             for task in late:

@@ -10,13 +10,13 @@ def thoughts_sections(card: Card) -> tuple[Labelled, ...]:
 
 
 def headline_sections(card: Card, state: str) -> tuple[Labelled, ...]:
-    """The headline with the turn's state, the thoughts, and the remarks of Signoff and people."""
+    """The headline with `state`, the thoughts, why the card is shown again, and what a person changed."""
     notes = (Labelled("Remark", card.remark), Labelled("Changes", card.edits))
     return (Labelled(card.headline, state), *thoughts_sections(card), *(part for part in notes if part.text))
 
 
 def command_sections(card: Card, argument_label: str = "{}") -> tuple[Labelled, ...]:
-    """The command and its result: edited arguments, arguments, preview, result."""
+    """Changes by a person, all arguments, preview, result. `argument_label`: the format of an argument's label."""
     arguments = (Labelled(argument_label.format(part.label), part.text) for part in card.arguments)
     preview = (Labelled(f"Preview: {card.preview.title}", card.preview.body),) if card.preview else ()
     result = (Labelled("Result", card.outcome),) if card.outcome else ()

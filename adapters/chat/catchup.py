@@ -26,10 +26,10 @@ MAX_TRIES = 30
 
 @dataclass(slots=True, kw_only=True)
 class CatchUp:
-    """Stores the time up to which each workspace was read.
+    """Reads missed replies, and records up to which time each workspace was read.
 
-    `read_thread`: reads a thread's replies since a time.
-    `behind`: the number of `read_all` still to finish; while there are any, no read time may be recorded.
+    `read_thread`: handles a thread's replies since a time.
+    `behind`: the number of unfinished calls of `read_all`; while it is above 0, `keep_time` must not be called.
     """
 
     surface: SurfaceName
@@ -39,12 +39,12 @@ class CatchUp:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def read_all(self, workspaces: Callable[[], Awaitable[Iterable[str]]]) -> Coroutine[Any, Any, None]:
-        """Read these workspaces; start again if the database is unavailable. `behind` counts this from the call on."""
+        """Return the coroutine that reads the workspaces, with retries on DatabaseAway; the call increases `behind`."""
         self.behind += 1
         return self._read_all(workspaces)
 
     async def read(self, workspace: str) -> None:
-        """Read the replies of every active thread since the workspace's last event, oldest first in each."""
+        """Read every active thread since the recorded time (without one, since a day ago); record the new time."""
         async with self.lock:
             begun = self.context.clock.now()
             received_until = await self.context.inbound_log.load_received_until(self.surface, workspace)
@@ -78,7 +78,7 @@ class CatchUp:
 
 
 async def retry_while_busy(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """Call, and retry after the delay that the platform names; raise SurfaceBusy after thirty attempts."""
+    """Call `ask`; on SurfaceBusy wait as the platform says (or 1 s) and retry. Raise it after MAX_TRIES calls."""
     for _ in range(MAX_TRIES):
         try:
             return await ask()

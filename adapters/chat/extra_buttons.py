@@ -10,9 +10,9 @@ ExtraVerb: TypeAlias = Literal["create", "change"]
 
 
 class ColonSeparatedButton:
-    """Base of dataclasses of texts. The text of a button is `kind` and the fields, joined by colons.
+    """Base of buttons whose fields are strings. `str` joins `kind` and the fields with colons; `parse` reverses it.
 
-    `verbs`: what the first of these may be.
+    `verbs`: the values allowed before the first colon.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class DeleteButton(ColonSeparatedButton):
 
 @dataclass(frozen=True, slots=True)
 class UploadButton(ColonSeparatedButton):
-    """Uploads a file of an agent to its thread; `file` is its path, or a mark of it where a path may be too long."""
+    """Uploads an agent's file to its thread. `file`: its path; in Discord, the beginning of the path's SHA-256."""
 
     agent: AgentId
     file: str

@@ -1,4 +1,4 @@
-"""Messages of people in an agent's thread: each is carried out once, in the order of its thread."""
+"""Handles people's messages in agents' threads: each once and in order; slow commands run in the background."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -43,18 +43,18 @@ class ThreadMessage(Protocol):
         """Answer with a text and its files."""
 
     async def offer_resume(self, said: str) -> None:
-        """Answer with a sentence and the button Resume."""
+        """Answer with a sentence and a Resume button."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadListener:
-    """Carries out messages, both those received live and those that the catch-up read because they were missed."""
+    """Carries out messages: those received live, and missed ones that the catch-up read. `locks`: one per agent."""
 
     context: ChatServices
     locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary, kw_only=True)
 
     async def take_text(self, agent: Agent, message: ThreadMessage) -> bool:
-        """Pass the text to the agent; return False if it was refused. Calls of a model run in the background."""
+        """Carry out the text; return False if it was refused. A slow command (`takes_long`) runs in the background."""
         if takes_long(message.text):
             self.context.soon(self._ask(agent, message))
             return True
@@ -64,7 +64,7 @@ class ThreadListener:
     async def take_file(
         self, agent: Agent, message: ThreadMessage, file_id: str, fetched: Awaitable[tuple[str, bytes]]
     ) -> None:
-        """Put a file into the workspace. If the process ends meanwhile, the catch-up fetches the file once more."""
+        """Put a file into the workspace. If the process ends before that, the catch-up fetches the file again."""
         put = replace(message.origin, delivery=f"{message.origin.delivery}/{file_id}")
         try:
             name, data = await fetched
@@ -76,9 +76,9 @@ class ThreadListener:
             await message.react("kept")
 
     async def _say(self, agent: Agent, message: ThreadMessage) -> bool:
-        """Send the reply.
+        """Carry out the text and show the outcome as a reaction or an answer.
 
-        A refused message also counts as handled: read once more by the catch-up, it must not decide a newer proposal.
+        A refused message also counts as handled: if the catch-up reads it again, it must not decide a newer proposal.
         """
         seen = SeenProposal(written_at=message.written_at)
         try:
@@ -97,7 +97,7 @@ class ThreadListener:
         return True
 
     async def _ask(self, agent: Agent, message: ThreadMessage) -> None:
-        """Run a request that calls a model, once; a reaction shows at once that the message was received."""
+        """Run a slow command, once per message; a reaction shows immediately that the message was received."""
         if not await self._is_first(message):
             return
         await message.react("kept")

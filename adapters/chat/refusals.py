@@ -1,4 +1,4 @@
-"""When a click, form, command or message cannot be carried out: the person is told, and an old card is redrawn."""
+"""Handles clicks, forms, commands and messages that fail: words the refusal, and redraws an outdated card."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -39,12 +39,12 @@ class RefusedAction:
 
     @property
     def on_card(self) -> str:
-        """The sentence for a person who clicked on a card. For NotFound it says that the agent may be deleted."""
+        """The sentence for a person who clicked on a card; for NotFound it says that the agent may be deleted."""
         return NOT_FOUND if isinstance(self.error, NotFound) else self.text
 
 
 async def attempt(work: Awaitable[T]) -> T | RefusedAction:
-    """Return the result of the work, or the refusal if it raises. Unexpected errors are logged."""
+    """Return the result of the work, or the refusal if it raises. Unexpected errors and the platform's are logged."""
     try:
         return await work
     except (PersonError, CommandError) as error:
@@ -61,7 +61,7 @@ async def attempt(work: Awaitable[T]) -> T | RefusedAction:
 async def redraw_if_outdated(
     button: Button, origin: Origin, context: ChatServices, draw_again: DrawAgain
 ) -> AsyncIterator[None]:
-    """Wrap the action of a button: if its card is outdated, redraw the card in the background and raise the error."""
+    """Context manager for a button's action: if it fails because the card is outdated, redraw it in the background."""
     try:
         yield
     except (AlreadyDecided, ChangedSinceShown, NotPossible):

@@ -14,7 +14,7 @@ from agent_core.ports.clock import Clock
 class StatusUpdates:
     """Sends each agent's status line after `delay` seconds, so that states that last less are not shown.
 
-    `shown`: the line last sent for each agent. If it is lost (a restart), an unchanged line is sent once more.
+    `shown`: the line last sent for each agent. It is empty after a restart, so an unchanged line is sent once more.
     `to_send`: the newest state of each agent whose line is about to be sent.
     """
 
@@ -26,7 +26,7 @@ class StatusUpdates:
     to_send: dict[AgentId, Agent] = field(default_factory=dict)
 
     def update(self, agent: Agent) -> None:
-        """Send the agent's status soon, unless it is shown already."""
+        """Send the agent's status soon, unless it is shown already or the agent has no thread of its own."""
         is_under_way = agent.id in self.to_send
         is_shown = not is_under_way and self.shown.get(agent.id) == status_text(agent.status)
         if agent.thread is None or agent.parent or is_shown:  # a helper uses the thread of the agent it helps
@@ -51,6 +51,6 @@ class StatusUpdates:
 
 
 def is_held_up(agent: Agent) -> bool:
-    """Whether a thinking agent waits for something other than its model, or for its model for a long time."""
+    """Whether a thinking agent waits for helpers or for a retry, or its model has been thinking for some seconds."""
     status = agent.status
     return isinstance(status, Thinking) and bool(status.held_up or status.waits_for or status.activity)

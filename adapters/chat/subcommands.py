@@ -1,4 +1,4 @@
-"""The subcommands of `/agent` that are answered at once, on every chat platform."""
+"""Runs the subcommands of `/agent` that need neither a form nor a model, on every chat platform."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias, TypeVar
@@ -18,7 +18,7 @@ Link: TypeAlias = Callable[[Agent], str]
 
 
 class AgentRender(Protocol[MessageT]):
-    """A platform's messages for the answers of subcommands."""
+    """Builds a platform's messages that answer subcommands."""
 
     def agents_message(self, agents: Sequence[Agent], link: Link) -> MessageT:
         """The channel's agents, one per line."""
@@ -44,7 +44,7 @@ async def run_subcommand(
     render: AgentRender[M],
     link: Link,
 ) -> str | M:
-    """Run the subcommand and return the answer for the person alone; raise PersonError if it is impossible."""
+    """Run the subcommand and return its answer, which only the person sees; raise PersonError if it is refused."""
     match wanted:
         case NewFrom(draft):
             filled = draft.like(await context.service.load_agent_defaults(origin))

@@ -17,7 +17,7 @@ def deletion_text(agent: Agent, by: Actor) -> str:
 
 
 def notice_text(name: str, notice: Notice) -> str:
-    """The text of a notice, which begins with the agent's name once."""
+    """The text of a notice, with the agent's name before it unless it begins with `NAME is`."""
     return notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
 
 

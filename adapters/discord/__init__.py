@@ -1,1 +1,1 @@
-"""Discord: slash commands, cards as messages of components, forms, replies in threads."""
+"""Discord as a surface: cards as messages built of components, forms, slash commands, and replies in threads."""

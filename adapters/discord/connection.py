@@ -66,7 +66,7 @@ class SignoffClient(discord.Client):
             logger.warning(NO_CONTENT)
 
     async def on_ready(self) -> None:
-        """A new session began: Discord does not resend missed messages, so the threads are read."""
+        """Handle a new session: register changed commands, and read messages that Discord did not send meanwhile."""
         if self.connection:
             await self.connection.tell_commands()
         for guild in self.guilds:
@@ -91,7 +91,7 @@ class SignoffClient(discord.Client):
             await self.connection.messages.take(message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Handle submitted forms and clicks on buttons that the message no longer has; discord.py routes the rest."""
+        """Handle submitted forms, and clicks on buttons that the message has lost since; discord.py routes the rest."""
         if self.connection is None:
             return
         if interaction.type is discord.InteractionType.modal_submit:
@@ -105,7 +105,7 @@ class DiscordConnection:
     """Receives Discord's events.
 
     `heard_at`: the time of the gateway's last event.
-    `silence`: after this long without an event, the threads are read. `looked_at`: when that was last done.
+    `silence`: after this long without an event, the threads are read. `looked_at`: the last time this was done.
     """
 
     client: SignoffClient
@@ -164,7 +164,7 @@ class DiscordConnection:
             logger.warning("command sync failed", extra={"fault": type(fault).__name__})
 
     async def _listen(self) -> None:
-        """Receive events; discord.py reconnects by itself unless Discord rejects the connection for good."""
+        """Receive events; discord.py reconnects by itself. If Discord refuses the bot for good, log why and wait."""
         try:
             await self.client.connect()
         except discord.PrivilegedIntentsRequired:

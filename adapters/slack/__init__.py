@@ -1,1 +1,1 @@
-"""Slack: cards as messages in a thread, clicks and replies over Socket Mode or signed HTTP."""
+"""Slack as a surface: cards are messages in a thread; clicks and replies arrive by Socket Mode or signed HTTP."""

@@ -37,9 +37,9 @@ WRONG_APP_LEVEL_KEY = (
 
 @dataclass(slots=True, kw_only=True)
 class SlackConnection:
-    """Receives from Slack: by Socket Mode if there is an app token, else by signed HTTP requests.
+    """Receives Slack's events: by Socket Mode if there is an app token, else by signed HTTP requests.
 
-    `heard_at` is when Slack last sent anything.
+    `heard_at`: the time at which Slack last sent anything.
     """
 
     context: SlackContext
@@ -83,7 +83,7 @@ class SlackConnection:
             await self._check_app_token()
 
     async def run(self) -> None:
-        """Listen until cancelled; missed messages are read as soon as Slack's first event arrives."""
+        """Listen until cancelled. Read missed messages whenever a socket connects; with HTTP, once at the beginning."""
         await self._prepare_tokens()
         for workspace in await self._workspaces():
             self.context.soon(self.context.directory.warm(workspace))
@@ -123,7 +123,7 @@ class SlackConnection:
             await handler.client.close()  # type: ignore[no-untyped-call]
 
     async def _note_event(self, _client: Any, message: dict[str, Any], _raw: str | None) -> None:
-        """Handle Slack's hello at the start of a connection: read earlier messages, which Slack does not resend."""
+        """Record when Slack sent something; at the hello of a new socket, read messages that Slack does not resend."""
         self.heard_at = self.context.clock.now()
         if message.get("type") == "hello":
             self.context.soon(self.catch_up.read_all(self._workspaces))

@@ -43,7 +43,10 @@ LINE_ABOVE = "\x1b[1A\r\x1b[2K"  # the cursor one line up, and that line empty
 
 @dataclass(slots=True, kw_only=True)
 class Console:
-    """One agent and the person at the terminal. With `is_unasked` it never asks for a decision: it stops the agent."""
+    """Leads the dialogue of one agent and the person at the terminal.
+
+    `is_unasked`: a proposal is not shown for a decision; it is approved if the lease covers it, else the agent stops.
+    """
 
     actions: ActionDispatcher
     views: AgentViews
@@ -60,7 +63,7 @@ class Console:
     _reading: asyncio.Future[str | None] | None = None
 
     async def run(self) -> int:
-        """Run until the agent is at rest; return the exit code: 0 if it finished, 3 if it stopped or paused before."""
+        """Run until the agent is at rest or deleted; return the exit code: 0 if it finished, else 3."""
         turn = await self.views.newest_turn(self.origin.channel, self.agent.id)
         if turn and turn.is_open:
             self.surface.events.put_nowait(CardEvent(self.agent, turn))
@@ -73,11 +76,11 @@ class Console:
         return DONE if isinstance(self.agent.status, Finished) else STOPPED
 
     def advanced(self) -> None:
-        """Call this when the agent can do nothing more without a person."""
+        """Wake `run`, which asks the person or ends. bot.solo calls this when the loop can do no more by itself."""
         self.surface.events.put_nowait("advanced")
 
     def halt(self) -> None:
-        """Stop the agent, also while a question waits for an answer."""
+        """Stop the agent, even while a prompt waits for input."""
         self._is_halted = True
         self.surface.events.put_nowait("halted")
         if self._reading:
@@ -131,12 +134,12 @@ class Console:
             self._progress = text
 
     def _write(self, text: str) -> None:
-        """Write text below the status line, which is then not written over any more."""
+        """Write text below the status line, so that the next status does not overwrite the line."""
         self._progress = ""
         self.streams.write(text)
 
     async def _ask(self) -> None:
-        """Ask until the open turn is decided or the agent stops; the person's own question is answered first."""
+        """Ask about open turns until none is left, the agent stops, or the model must first answer the person."""
         while not self._unanswered and (turn := await self._open_turn()):
             if self.is_unasked and turn.state == "proposed":
                 await self._approve_or_stop(turn)
@@ -156,14 +159,14 @@ class Console:
                 self._say(str(error))
 
     async def _repeat_card(self, turn: Turn) -> None:
-        """Write the card again if another card was written since: a prompt is about the card right above it."""
+        """Write the card again if another card was written after it: a prompt is about the card right above it."""
         if self._last_drawn != turn.id:
             agent, _ = await self.views.turn(self.origin.channel, turn.id)
             self._last_drawn = turn.id
             self._write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
-        """The open turn of the agent or else of a helper, if its card was written in its present state."""
+        """The first open turn, of the agent or else of a helper, whose card was written in its present state."""
         views, channel = self.views, self.origin.channel
         for each in (self.agent, *await views.family(channel, self.agent.id)):
             turn = await views.newest_turn(channel, each.id)
@@ -236,7 +239,7 @@ class Console:
             await self._press(Button("edit", turn.id, shown=turn.control_hash), FormInput(arguments=changed))
 
     async def _approve_or_stop(self, turn: Turn) -> None:
-        """Approve an open turn if the lease covers it; else stop the agent."""
+        """Approve a proposal without asking if the lease covers it; else say why not and stop the agent."""
         agent = await self.views.agent(self.origin.channel, turn.agent_id)
         try:
             if not self._is_covered(agent, turn):

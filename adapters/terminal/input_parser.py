@@ -15,7 +15,7 @@ SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "ski
 
 @dataclass(frozen=True, slots=True)
 class ApproveKey:
-    """Approve this command, and the next ones up to `times` in all."""
+    """Approve this command and the next ones, `times` commands in all."""
 
     times: int = 1
 
@@ -63,7 +63,7 @@ def parse_answer(line: str) -> Answer:
 
 
 def settlement(line: str) -> Settlement:
-    """Parse the answer about a command that may have run; raise InvalidInput for anything but r, i and s."""
+    """Parse r (run again), i (it ran) or s (skip) for a command that may have run; else raise InvalidInput."""
     said = line.strip().casefold()
     if said not in SETTLEMENTS:
         raise InvalidInput(

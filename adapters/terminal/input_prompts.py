@@ -24,7 +24,7 @@ MISSING = {
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """Keep the argument's value."""
+    """The answer with which a person keeps an argument's value."""
 
 
 Typed: TypeAlias = str | Unchanged | None
@@ -36,7 +36,7 @@ def is_complete(draft: AgentDraft) -> bool:
 
 
 async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
-    """The draft with a name; raise InvalidInput if it is missing and the input is not interactive."""
+    """Ask for the name if the draft has none; raise InvalidInput if the input is not interactive or ends."""
     if draft.name.strip():
         return draft
     if not streams.can_ask:
@@ -45,7 +45,7 @@ async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
 
 
 async def ask_role_and_goals(draft: AgentDraft, streams: Streams) -> AgentDraft:
-    """The draft with a role and goals; raise InvalidInput if goals are missing and the input is not interactive."""
+    """Ask for a missing role and goals; raise InvalidInput if goals cannot be asked for or the input ends."""
     if not draft.role.strip() and streams.can_ask:
         draft = replace(draft, role=await _ask(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
     if any(goal.strip() for goal in draft.goals):
@@ -56,7 +56,7 @@ async def ask_role_and_goals(draft: AgentDraft, streams: Streams) -> AgentDraft:
 
 
 async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], streams: Streams) -> Arguments | None:
-    """The edited arguments, with optional ones that the person added; None at the end of input."""
+    """Ask for each argument, also optional ones; return the arguments after the edit, or None if the input ends."""
     declared = schema.get("properties")
     properties = declared if isinstance(declared, Mapping) else {}
     streams.write(HOW_TO_EDIT)
@@ -93,7 +93,7 @@ async def _ask(streams: Streams, prompt: str, field: str) -> str:
 
 
 async def _value(label: str, streams: Streams, *, is_text: bool) -> object:
-    """A typed value, Unchanged, or None at the end of input."""
+    """Ask for a value until it is valid: text, or parsed JSON; return it, Unchanged, or None at the end of input."""
     while True:
         streams.write(f"{label}: ")
         typed = await _read_typed(streams.read)

@@ -9,7 +9,7 @@ ENDED = ("done", "rejected", "withdrawn")
 
 
 def turn_as_json(turn: Turn) -> str:
-    """The JSON object of a turn: ASCII only, so that it has no terminal control characters."""
+    """The JSON object of a turn, in ASCII only, so that it has no terminal control characters."""
     thoughts = turn.proposal.thoughts
     by = turn.approvals[-1].by if turn.approvals else turn.ended_by
     whole = {

@@ -1,8 +1,8 @@
-"""Formats cards as lines of text. Pure functions.
+"""Formats cards, messages and prompts as lines of text. Pure functions.
 
 Every line with text of the model, a result or a person begins with a bar, and no line is wider than the terminal, so
-that such text cannot imitate a card or a prompt. A line that is too long continues after a dashed bar, which tells
-wrapping from the line breaks of the text.
+that such text cannot imitate a card or a prompt. A line that is too long continues after a dashed bar, so that wrapping
+differs from a line break in the text.
 """
 
 import unicodedata
@@ -80,7 +80,7 @@ def card_text(agent: Agent, turn: Turn, look: Look) -> str:
 
 
 def change_text(agent: Agent, turn: Turn, look: Look) -> str:
-    """The new state of a card that was written before."""
+    """The new state of a card that was written before: headline, edited arguments, and outcome."""
     card = turn_card(agent, turn)
     return _text([*_head(card, look), *_edited(card, turn, look), *_outcome(card, look)])
 
@@ -101,7 +101,7 @@ def said_text(text: str, look: Look) -> str:
 
 
 def question(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
-    """The possible keys and the input prompt; without `y -N` if the operator's limit is one command."""
+    """The possible keys and the input prompt. `can_approve_more`: whether `y -N` is offered."""
     proposed = PROPOSED if can_approve_more else PROPOSED.replace(LEASE_KEY, "")
     keys = INTERRUPTED if turn.state == "interrupted" else proposed
     return f"{look.paint(keys, 'bold')}\n> "
@@ -178,7 +178,7 @@ def _footer(card: Card, lease: str, look: Look) -> str:
 
 
 def _edited(card: Card, turn: Turn, look: Look) -> list[str]:
-    """The edited arguments; after the end of the command the changes and the preview of what ran."""
+    """The edited arguments; once the command has ended, instead their changes and the preview of what ran."""
     if turn.call == turn.proposal.call:
         return []
     if turn.state != "done":
@@ -198,7 +198,7 @@ def _barred(text: str, look: Look) -> Iterator[str]:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """The line in pieces of at most `width` cells, broken after spaces where possible; joined they are the line."""
+    """Split a line into pieces of at most `width` cells, after spaces where possible; joined they are the line."""
     pieces, start, used, space = [], 0, 0, 0
     for place, character in enumerate(line):
         cells = _cells(character)
@@ -224,7 +224,7 @@ def _text(rows: Sequence[str]) -> str:
 
 
 def drawing_of(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look], str]:
-    """The function that formats a turn whose last written state is `before`."""
+    """Choose the function that formats a turn whose state was last written as `before` (None: never)."""
     if before is None or before.id != turn.id:
         return card_text
     if visible_state(replace(before, review=turn.review)) == visible_state(turn):
@@ -233,5 +233,5 @@ def drawing_of(before: Turn | None, turn: Turn) -> Callable[[Agent, Turn, Look],
 
 
 def visible_state(turn: Turn) -> tuple[str, str, str]:
-    """The part of a turn's state that changes its card: approved and running look the same."""
+    """The values on which the look of a turn's card depends; approved and running look the same."""
     return turn.id, turn.stage.replace("approved", "running"), turn.control_hash

@@ -30,7 +30,7 @@ class Streams:
     `read`: returns the next line, or None at the end of input.
     `write`: writes text for people. `emit`: writes JSON for programs.
     `can_ask`: the input is interactive. `is_live`: the output is a terminal.
-    `forget`: drops lines typed before a prompt was shown: they must not answer a prompt that the person had not seen.
+    `forget`: drops lines typed so far. It is called before each prompt, because older lines must not answer it.
     """
 
     read: Read
@@ -46,8 +46,8 @@ class Streams:
 class Keyboard:
     """Reads lines of a file descriptor in daemon threads, which do not delay the exit of the process.
 
-    The threads read the descriptor and not `sys.stdin`: a thread that waits in `sys.stdin` holds a lock that breaks
-    the exit of the process.
+    The threads read the descriptor and not `sys.stdin`: a thread that waits in `sys.stdin` holds its lock, and then
+    the process does not exit cleanly.
     """
 
     descriptor: int
@@ -111,7 +111,7 @@ def standard(*, json: bool) -> Streams:
 
 
 def look_of(stream: TextIO) -> Look:
-    """The width of the terminal; colour for a terminal unless NO_COLOR or TERM=dumb is set."""
+    """The look for a stream: the terminal's width, and colour for a terminal unless NO_COLOR or TERM=dumb is set."""
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     width = shutil.get_terminal_size((MAX_WIDTH_CELLS, 24)).columns
     return Look(width=min(width, MAX_WIDTH_CELLS), colour=stream.isatty() and not is_plain)

@@ -17,7 +17,7 @@ CHANNEL = ChannelScope("terminal", "local", "solo")
 
 @dataclass(frozen=True, slots=True)
 class CardEvent:
-    """Write the card of a turn."""
+    """A card to write: the turn and its agent."""
 
     agent: Agent
     turn: Turn
@@ -25,7 +25,7 @@ class CardEvent:
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """Write a notice. `reply`: the unusable reply of a model; `is_answer`: the notice answers a question."""
+    """A notice to write. `reply`: an unusable reply of the model, or ""; `is_answer`: it answers a question."""
 
     text: str
     reply: str = ""
@@ -55,7 +55,7 @@ class TerminalSurface:
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Queue the card, except for live output, which would only scroll by."""
+        """Queue the card, unless only the live output of its command changed, which would scroll by."""
         if not (turn.state == "running" and turn.live):
             self.events.put_nowait(CardEvent(agent, turn))
         return turn.id
@@ -80,7 +80,7 @@ class TerminalSurface:
 
 
 def person() -> Actor:
-    """The person at the terminal: the user of the operating system."""
+    """The person at the terminal, named as the user of the operating system."""
     try:
         name = getpass.getuser()
     except (KeyError, OSError):

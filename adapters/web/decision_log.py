@@ -19,7 +19,7 @@ MAX_FILTER_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class LogPages:
-    """The routes exist below a channel and below an agent."""
+    """Serves the page and the files of the log, below the URL of a channel and of an agent."""
 
     workspace: WebContext
 
@@ -28,7 +28,7 @@ class LogPages:
         return [*pages, *(web.get(f"{place}/{FILE}", self.file) for place in (CHANNEL, AGENT))]
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """The newest matching rows, or the older ones before a row."""
+        """The page of the newest matching rows, or of those older than the row in `?before=`."""
         origin, given = self.workspace.origin(request), _given(request)
         views, before = self.workspace.views, request.query.get("before", "")
         agent = await views.agent(origin.channel, agent_id_of(request)) if _is_of_agent(request) else None
@@ -46,7 +46,7 @@ class LogPages:
         )
 
     async def file(self, request: web.Request) -> web.StreamResponse:
-        """All matching rows of the channel in the URL, or of the agent in the URL."""
+        """A file of all matching rows: of the channel if the file's name says so, else of the agent in the URL."""
         name = request.match_info["file"]
         is_channel, wanted = name.startswith(CHANNEL_PREFIX), _wanted(request, _given(request))
         if is_channel:

@@ -1,4 +1,4 @@
-"""Reads HTML forms. `adapters.forms` has what all surfaces share."""
+"""Reads the HTML forms of the local workspace; `adapters.forms` interprets the fields for all surfaces."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ TEXT_FIELDS = ("text", "goals", "words", "settings")
 
 
 def pressed_button(form: Form) -> Button:
-    """The pressed button, with the number typed for `Another number…`."""
+    """The pressed button; for `Another number…`, with the typed number. Raise InvalidInput."""
     button = Button.parse(form.get("button", ""))
     if button.verb != "approve" or button.times:
         return button
@@ -22,7 +22,7 @@ def pressed_button(form: Form) -> Button:
 
 
 def changed_arguments(form: Form, turn: Turn, spec: CommandSpec) -> Arguments:
-    """The arguments in the Edit form."""
+    """The arguments after the edit; raise InvalidInput for a value that is not valid JSON."""
     return edited_arguments(_arguments(form), {}, turn, spec)
 
 

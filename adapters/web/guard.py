@@ -34,15 +34,15 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """`token`: required from every browser, if set. `public_url`: the address behind a reverse proxy."""
+    """Checks requests. `token`: required from every browser, if set. `public_url`: the address at a reverse proxy."""
 
     token: str = ""
     public_url: str = ""
 
     def middleware(self, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> Middleware:
-        """The checks as aiohttp middleware.
+        """The checks as aiohttp middleware, which also adds the security headers.
 
-        Host is checked for all paths except those of `any_host`; the other checks apply to the paths of `pages`.
+        Host is checked unless `any_host` is true for the path; the rest is done only if `pages` is true for it.
         """
 
         @web.middleware
@@ -64,7 +64,7 @@ class Guard:
         return guard
 
     def knows(self, request: web.Request) -> bool:
-        """Whether the request has the cookie of an accepted token."""
+        """Whether the request has the cookie that `/enter` sets after the right token was typed."""
         return _is_same(request.cookies.get(COOKIE, ""), self.badge)
 
     @property

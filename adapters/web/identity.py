@@ -1,4 +1,4 @@
-"""The person at a browser: a self-chosen name without a password. So it decides only in the local workspace."""
+"""The person at a browser, who chooses a name without a password and so may decide only in the local workspace."""
 
 import re
 import secrets
@@ -29,7 +29,7 @@ def remember(response: web.StreamResponse, person: Actor, *, secure: bool) -> No
 
 
 def renamed(person: Actor, name: str) -> Actor:
-    """The person with a new name, cleaned; an empty name changes nothing."""
+    """The person with a new name, without special characters; a name that is then empty changes nothing."""
     tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:MAX_NAME_CHARACTERS].strip()
     return Actor(id=person.id, display=tidy or person.display, workspace=WORKSPACE)
 

@@ -77,7 +77,7 @@ class Listeners:
         return response
 
     async def go_to_channel(self, request: web.Request) -> web.StreamResponse:
-        """Open a channel by name; a channel exists once it has an agent."""
+        """Redirect to the page of the named channel; the channel is stored only when it gets an agent."""
         form = await form_of(request)
         name = "-".join(form.get("name", "").strip().lstrip("#").casefold().split())[:80]
         if not name:
@@ -89,7 +89,7 @@ class Listeners:
         return redirect_to(agent_path(await self.workspace.service.create(draft_of(form), origin)))
 
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
-        """Fill in the form from an ai_settings.yaml; no agent is created yet."""
+        """Show the form for a new agent, filled in from an ai_settings.yaml; no agent is created yet."""
         self.workspace.own(request)
         try:
             form, file = await form_of(request), await upload_of(request, "file")

@@ -62,7 +62,7 @@ class MemoryPages:
         return download(text.encode(), MEMORY_FILE)
 
     async def search(self, request: web.Request) -> web.StreamResponse:
-        """Search by meaning. A POST, because it costs an embedding call."""
+        """Search by meaning. This is a POST, because it costs an embedding call."""
         form, origin = await form_of(request), self.workspace.own(request)
         found = await self.memories.search(agent_id_of(request), form.get("words", ""), origin)
         return await self.page(request, FormState(form), found)
@@ -95,7 +95,7 @@ class MemoryPages:
     async def page(
         self, request: web.Request, asked: FormState = NOTHING, found: MemorySearchResult | None = None
     ) -> web.Response:
-        """The newest memories, or the older ones before a memory."""
+        """The page of the newest memories, or of those older than the memory in `?before=`."""
         channel, agent_id = channel_of(request), agent_id_of(request)
         before = request.query.get("before", "")
         return await self.workspace.answer(

@@ -48,7 +48,7 @@ class ModelLabel:
 
 @dataclass(slots=True, kw_only=True)
 class WebContext:
-    """What every page of the local workspace needs."""
+    """The services and settings that every page of the local workspace needs, and the frame of a page."""
 
     actions: ActionDispatcher
     service: AgentService
@@ -65,14 +65,14 @@ class WebContext:
         return Origin(by=identity.person_of(request), channel=channel_of(request))
 
     def own(self, request: web.Request) -> Origin:
-        """The origin of a request that changes something; raise NotAllowed for a channel of another surface."""
+        """The `origin` of a request that changes something; raise NotAllowed for a channel of another surface."""
         origin = self.origin(request)
         if not is_own(origin.channel):
             raise NotAllowed(f"decide here: its team decides on {origin.channel.surface.title()}.")
         return origin
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
-        """A full page: the navigation and the template."""
+        """Render a full page (navigation and template), and set the cookie that remembers the person."""
         census = await self.views.census()
         shown: ChannelScope | None = values.get("channel")
         agents = await self.views.agents(shown) if shown else ()
@@ -108,7 +108,7 @@ class WebContext:
         )
 
     def error_pages(self, paths: Callable[[str], bool]) -> Middleware:
-        """Middleware that turns every exception of a request into a page that says what to do."""
+        """Middleware that turns errors into pages that say what to do; of HTTP errors only 404 and 405."""
 
         @web.middleware
         async def handle(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -44,7 +44,7 @@ def diff_lines(body: str) -> list[DiffLine]:
 
 
 def first_line(text: str) -> tuple[str, bool]:
-    """A text on one line, cut to MAX_LINE_CHARACTERS, and whether it differs from the text."""
+    """A text on one line, cut to MAX_LINE_CHARACTERS, and whether this changed the text."""
     short = one_line(text, MAX_LINE_CHARACTERS)
     return short, short != text
 

@@ -72,7 +72,7 @@ async def entry_form_of(request: web.Request) -> Form:
 
 
 async def upload_of(request: web.Request, field: str) -> FormFile | None:
-    """The file in a field of the form, or None."""
+    """The file in a field of the form, or None; raise InvalidInput as `form_of` does."""
     file = (await _read_sent(request)).get(field)
     if not isinstance(file, web.FileField):
         return None
@@ -98,7 +98,7 @@ def redirect_to_parent(request: web.Request) -> web.Response:
 
 
 async def redirect_from_form(request: web.Request) -> web.StreamResponse:
-    """A GET of a form's address redirects to the page that has the form."""
+    """Answer a GET of an address to which a form is sent: redirect to the page that has the form."""
     return redirect_to_parent(request)
 
 

@@ -1,4 +1,4 @@
-"""Pages with forms, which are shown again with the typed values and error messages if a form is invalid."""
+"""Renders the pages with forms; an invalid form is shown again with the typed values and error messages."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class FormState:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """What `WebContext.answer` shows of it; the HTTP status of an invalid form is 422."""
+        """The arguments for `WebContext.answer`: this state, its messages, and the HTTP status (422 if invalid)."""
         return {"asked": self, "status": 422 if self.problems else 200, "said": " ".join(self.problems.values())}
 
 
@@ -33,7 +33,7 @@ NOTHING = FormState()
 
 
 def with_errors_shown(act: Handler, page: Callable[[web.Request, FormState], Awaitable[web.Response]]) -> Handler:
-    """The handler, which on InvalidInput shows the page again with what was typed."""
+    """Wrap a handler: on InvalidInput, show the page again with the typed values and the error messages."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
@@ -47,7 +47,7 @@ def with_errors_shown(act: Handler, page: Callable[[web.Request, FormState], Awa
 async def thread_page(
     workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: Answer | None = None
 ) -> web.Response:
-    """An agent's thread: its newest turns, or older ones; only this person sees `told`."""
+    """An agent's thread: its newest turns, or those before `?before=`. `told`: an answer for this person alone."""
     channel, views = channel_of(request), workspace.views
     before = request.query.get("before", "")
     number = int(before) if before.isascii() and before.isdigit() else None

@@ -21,7 +21,7 @@ class Hub:
     listeners: set[asyncio.Queue[AgentId | None]] = field(default_factory=set)
 
     def publish(self, agent: Agent) -> None:
-        """Publish a change of the agent; a helper is also shown on its parent's page."""
+        """Publish a change of the agent; for a helper also of its root agent, whose page shows the helper."""
         for changed in dict.fromkeys((agent.id, agent.home)):
             for listener in self.listeners:
                 listener.put_nowait(changed)
@@ -52,13 +52,13 @@ class Hub:
 
 @dataclass(frozen=True, slots=True)
 class WebSurface:
-    """A card's address is its turn's id; cards and notices are read from the database."""
+    """Tells open pages that an agent changed, so that they reload. A card's address is its turn's id."""
 
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
-        """Return the address of the thread's page."""
+        """Return the thread, whose key is the agent's id; no page needs to be created."""
         self.hub.publish(agent)
         return ThreadRef(agent.channel, agent.id)
 

@@ -1,4 +1,4 @@
-"""Parses untrusted Host and Origin headers and redirect targets."""
+"""Parses untrusted input: Host and Origin headers, and redirect targets."""
 
 import re
 from ipaddress import ip_address
@@ -32,5 +32,5 @@ def origin_host(origin: str) -> str:
 
 
 def local_path(path: str) -> str:
-    """The path if every browser reads it as a path of this site, else `/`: prevents open redirects."""
+    """The path if every browser reads it as a path of this site, else `/`; this prevents open redirects."""
     return path if LOCAL_PATH.fullmatch(path) else "/"

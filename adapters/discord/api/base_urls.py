@@ -1,4 +1,4 @@
-"""Other base addresses for Discord's API and gateway, such as a proxy's; they apply to one client only."""
+"""Sends the requests of one client to other base addresses than Discord's own, such as those of a proxy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +18,9 @@ class BaseUrls:
     gateway: str = ""
 
     def redirect(self, http: HTTPClient) -> None:
-        """Make a client use these addresses, also for the gateway that Discord names to resume a session.
+        """Make a client use these addresses, also in place of the gateway that Discord names to resume a session.
 
-        Requests and the gateway use the proxy of HTTPS_PROXY or HTTP_PROXY; discord.py does not read them.
+        The client then uses the proxy in HTTPS_PROXY or HTTP_PROXY, which discord.py does not read by itself.
         """
         http.proxy = _environment_proxy(self.api or Route.BASE)
         connect, ask = http.ws_connect, http.request
@@ -51,7 +51,7 @@ class BaseUrls:
 
 
 class RedirectedAnswers(AsyncWebhookAdapter):
-    """Sends answers to interactions to the same base address; discord.py reads it from `async_context`."""
+    """Sends answers to interactions to the API's base address; discord.py takes the adapter from `async_context`."""
 
     def __init__(self, addresses: BaseUrls) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
@@ -62,6 +62,6 @@ class RedirectedAnswers(AsyncWebhookAdapter):
 
 
 def _environment_proxy(url: str) -> str | None:
-    """The proxy of HTTPS_PROXY or HTTP_PROXY; None if there is none or if NO_PROXY excludes the host."""
+    """The proxy for a URL from HTTPS_PROXY or HTTP_PROXY; None if there is none or if NO_PROXY excludes the host."""
     address = urlsplit(url)
     return None if proxy_bypass(address.hostname or "") else getproxies().get(address.scheme)

@@ -1,4 +1,4 @@
-"""Calls to Discord's API, with its errors as errors of the core. discord.py handles rate limits itself."""
+"""Calls Discord's API and translates its errors to errors of the core. discord.py itself waits for rate limits."""
 
 import asyncio
 import random

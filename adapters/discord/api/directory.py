@@ -1,4 +1,4 @@
-"""Member directory: rereads members whose earlier grants still count."""
+"""Member directory: reads people's present permissions, to check people whose earlier grants still count."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +22,7 @@ MAX_CACHED_MEMBERS = 5_000
 
 @dataclass(slots=True, kw_only=True)
 class MemberDirectory:
-    """Fetches a member from Discord at most once a minute: bots get no event when a member loses a role."""
+    """Fetches members and caches each for a minute: with Signoff's intents no event tells that a member lost a role."""
 
     sending: DiscordSender
     clock: Clock
@@ -32,7 +32,7 @@ class MemberDirectory:
         self.known = TTLCache(MAX_CACHED_MEMBERS, CACHE_TTL.total_seconds(), lambda: self.clock.now().timestamp())
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
-        """The person as a member of that channel; raise NotFound if they left the server."""
+        """The person with their permissions in the channel; raise NotFound if they left the server."""
         key = (channel.key, person.id)
         actor: Actor | None = self.known.get(key)
         if actor is None:

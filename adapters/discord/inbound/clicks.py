@@ -1,4 +1,4 @@
-"""Component interactions (buttons, menus) as calls of the services."""
+"""Turns component interactions (buttons, menus) into calls of the services."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -40,12 +40,15 @@ FILE_GONE = "This file no longer exists: /agent files lists the files."
 
 @dataclass(frozen=True, slots=True)
 class DiscordClickListener:
-    """Handles component interactions. Forms open at once; any other action is saved before it is acknowledged."""
+    """Handles component interactions. A decision is saved before it is acknowledged; a form opens immediately.
+
+    Self-reviews and uploads are acknowledged first, because they may take more than three seconds.
+    """
 
     context: DiscordContext
 
     async def press(self, interaction: discord.Interaction, said: str) -> None:
-        """Carry out one click; if it is refused, tell the person why in a message that only they see."""
+        """Carry out one click (`said`: its value); if it is refused, tell the person why in an ephemeral message."""
         origin = origin_of(interaction)
         if isinstance(refusal := await attempt(self._carry_out(said, interaction, origin)), RefusedAction):
             await tell(interaction, refusal.on_card)
@@ -85,13 +88,13 @@ class DiscordClickListener:
         await open_form(interaction, form)
 
     def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
-        """The form of every argument, filled with this person's last refused changes, if there are any."""
+        """The form for the arguments, filled with this person's last refused changes, if there are any."""
         spec, held = self.context.views.spec(turn.call.name), self.context.edits.forms.get(edit_key(turn.id, origin.by))
         typed = held.given if held and not isinstance(held.given, AgentDraft) else None
         return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
-        """Run a self-review; the answer is deferred."""
+        """Run a self-review; Discord is told first that the answer comes later."""
         _, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await show_thinking(interaction)
         await self.context.actions.press(button, FormInput(), origin)
@@ -171,7 +174,7 @@ def _parts(components: Iterable[Any]) -> Iterator[Any]:
 
 
 def dynamic_items(clicks: DiscordClickListener) -> tuple[type[ui.DynamicItem[Any]], ...]:
-    """The classes by which discord.py recognizes Signoff's buttons and menus, those of earlier processes included."""
+    """The classes by which discord.py recognizes Signoff's buttons and menus, also those of earlier processes."""
 
     class Pressed(ui.DynamicItem[Any], template=OUR_BUTTON):
         @classmethod

@@ -1,4 +1,4 @@
-"""The context of every Discord listener: services, the surface and ephemeral answers."""
+"""What every Discord listener uses: the services, the surface, and functions that answer interactions."""
 
 import logging
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordContext(ChatServices):
-    """The services, the surface and the stored forms that all listeners share."""
+    """The services, the surface, and the stores of offered drafts and of refused forms that all listeners share."""
 
     surface: DiscordSurface
     drafts: ExpiringStore
@@ -47,7 +47,7 @@ async def acknowledge(interaction: discord.Interaction) -> None:
 
 
 async def show_thinking(interaction: discord.Interaction) -> None:
-    """Defer the answer; it may take up to fifteen minutes."""
+    """Defer the answer: Discord shows that the bot is thinking, and accepts the answer for fifteen minutes."""
     with log_rejected_answer(interaction):
         await interaction.response.defer(ephemeral=True, thinking=True)
 
@@ -61,7 +61,7 @@ async def open_form(interaction: discord.Interaction, form: discord.ui.Modal) ->
 
 @contextmanager
 def log_rejected_answer(interaction: discord.Interaction) -> Iterator[None]:
-    """Log an answer that Discord rejects: the interaction was already answered, or three seconds had passed."""
+    """Context manager: log an answer that Discord rejects because it came after three seconds or is the second one."""
     try:
         yield
     except discord.HTTPException as refused:

@@ -19,7 +19,7 @@ EXPIRED = "This form was kept for one hour and is gone: start again with /agent 
 
 @dataclass(frozen=True, slots=True)
 class RefusedForm:
-    """The values of a form and their problems."""
+    """The values of a form, with an error message for each invalid one; an offered draft has no errors."""
 
     given: AgentDraft | Form
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class RefusedForm:
 
 @dataclass(slots=True)
 class ExpiringStore:
-    """Forms by the keys that buttons carry. They are lost when the process ends."""
+    """Stores forms by key: a random key that a button carries, or `edit_key`. All are lost when the process ends."""
 
     clock: Clock
     forms: TTLCache[str, RefusedForm] = field(init=False)

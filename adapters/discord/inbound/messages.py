@@ -1,4 +1,4 @@
-"""Messages in an agent's thread as calls of the services: replies and files."""
+"""Turns messages in an agent's thread (replies and files) into calls of the services."""
 
 import logging
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class DiscordThreadMessage:
         return self.message.created_at
 
     async def react(self, sign: Sign) -> None:
-        """React once to show that the message was received; without the permission nothing happens."""
+        """Add the reaction, unless the message already has one of the bot; a refusal by Discord is only logged."""
         if any(reaction.me for reaction in self.message.reactions):
             return
         try:

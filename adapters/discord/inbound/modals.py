@@ -1,4 +1,4 @@
-"""Submitted forms as calls of the services. Discord shows no field errors: a button reopens a refused form."""
+"""Turns submitted forms into calls of the services. Discord shows no field errors: a button reopens a refused form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from agent_core.model.ids import TurnId
 
 @dataclass(frozen=True, slots=True)
 class DiscordModalListener:
-    """Carries out one form in one short transaction, from its `custom_id` and values only."""
+    """Carries out submitted forms. Only `custom_id` and values are read, so forms work after a restart."""
 
     context: DiscordContext
 
@@ -65,7 +65,7 @@ class DiscordModalListener:
         return text_message(creation_text(agent))
 
     async def _approve_edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
-        """Run the command with its changed arguments, or answer with their problems."""
+        """Approve the command with its changed arguments; if they are invalid, return a message with the problems."""
         button = sent.button
         _, turn = await self.context.views.turn(origin.channel, TurnId(button.subject))
         spec = self.context.views.spec(turn.proposal.call.name)

@@ -74,7 +74,7 @@ class DiscordSlashListener:
                 return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
 
     async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
-        """Run a thread command. It may take longer than the 3 seconds in which Discord expects an answer."""
+        """Run a thread command. Defer the answer, as the command may take longer than Discord's limit of 3 seconds."""
         await show_thinking(interaction)
         answer, _ = await grant_to_agent(self.context.actions.thread_commands, wish, origin)
         return render.answer_message(answer)
@@ -115,7 +115,7 @@ def meanings() -> dict[str, str]:
 
 
 def _command(verb: str, run: Run, **hints: str) -> app_commands.Command[Any, Any, Any]:
-    """The subcommand `verb` with an optional text parameter for each hint; `run` gets their values in one line."""
+    """The subcommand `verb` with an optional text parameter for each hint; `run` gets verb and values as one line."""
 
     async def carry_out(interaction: discord.Interaction, /, **given: str) -> None:
         await run(interaction, " ".join((verb, *given.values())))

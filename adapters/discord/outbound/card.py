@@ -1,4 +1,4 @@
-"""A turn's card as texts that fit one message. After a part that was cut come a mark and the button Show all."""
+"""Lays out a turn's card to fit one Discord message. A cut text ends with a mark; a button shows the rest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ SHOW_ALL_HAS_THE_REST = "-# … Show all has the rest."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThoughtLimits:
-    """The maximum size of each thought."""
+    """The maximum size of each thought, in UTF-16 code units including backslashes."""
 
     says: int
     plan: int
@@ -60,18 +60,18 @@ class CardParts:
 
 
 def card_items(card: Card, footer: Sequence[str]) -> CardParts:
-    """The card above its buttons, in its current state."""
+    """The card without its buttons: in full while it is open or running, afterwards in short."""
     return _open(card, footer) if card.tone in ("open", "busy") else _folded(card, footer)
 
 
 def size_of(item: Item) -> int:
-    """How much of the message's limit the texts of a component use."""
+    """How much of the message's limit the texts of a component use, in UTF-16 code units."""
     texts = item.children if isinstance(item, ui.Section) else [item]
     return sum(units(each.content) for each in texts if isinstance(each, ui.TextDisplay))
 
 
 def small(text: str, most: int) -> CommandTexts:
-    """A text in small letters on one line, truncated."""
+    """A text on one line in small letters, cut to `most` units."""
     said = one_line(text)
     shown = cut_by_size(said, most)
     return CommandTexts((f"-# {escaped(shown)}",) if said else (), shown != said)
@@ -147,7 +147,7 @@ def _bottom(card: Card, footer: Sequence[str]) -> list[CommandTexts]:
 
 
 def _outcome(card: Card, most: int) -> CommandTexts:
-    """The first lines of the outcome, in a code block, or in a quotation if they contain the end of a code block."""
+    """The first lines of the outcome in a code block; as a quotation if they contain ``` themselves."""
     text = clean(card.outcome).strip("\n")
     if not text.strip():
         return CommandTexts(())

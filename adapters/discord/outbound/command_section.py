@@ -1,4 +1,4 @@
-"""The command of a card: every argument verbatim, or its beginning with the number of characters left out."""
+"""Lays out a card's preview and arguments: each in full, or cut, with the number of characters left out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,12 +47,12 @@ class ShownValue:
 
     @property
     def size(self) -> Callable[[str], int]:
-        """The function that measures the text: plain for a code block, with backslashes if it contains a fence."""
+        """The function that measures the text as it is shown: in a code block, or as a quotation if it contains ```."""
         return quoted_size if FENCE in self.text else units
 
 
 def whole_size(card: Card) -> int:
-    """The size of the whole command without cuts, rounded up."""
+    """The size of the whole command without cuts, in UTF-16 code units, rounded up."""
     return sum(escaped_size(each.name) + each.size(each.text) + ARGUMENT_OVERHEAD for each in _shown(card))
 
 
@@ -106,7 +106,7 @@ def _fits_in_line(text: str) -> bool:
 
 
 def _around(text: str, inner: str) -> str:
-    """The number of line ends around the text that a code block does not show."""
+    """Say how many line ends surround the text, because a code block does not show them; "" for none."""
     before = len(text) - len(text.lstrip("\n"))
     after = len(text) - len(inner) - before
     said = [f"{_ends(count)} {where} it" for count, where in ((before, "before"), (after, "after")) if count]

@@ -1,4 +1,4 @@
-"""Signoff's buttons as Discord components: the `custom_id` has the whole button, so that it works after restarts."""
+"""Builds Signoff's buttons as Discord components. The `custom_id` holds the whole button: it survives a restart."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Buttons whose data is too long for Discord's `custom_id`: upload a file, and create or change a draft."""
+"""Buttons that carry a hash or a key, because a file's path or a draft is too long for Discord's `custom_id`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MARK_LENGTH = 16
 
 
 def upload_button(agent: AgentId, path: str) -> UploadButton:
-    """The upload button for a file, with a hash of its path, which may be too long for a button."""
+    """The upload button for a file; it carries a hash, because the path may be too long."""
     return UploadButton(agent, sha256(path.encode(errors="surrogatepass")).hexdigest()[:MARK_LENGTH])
 
 
@@ -24,7 +24,7 @@ def file_of_button(button: UploadButton, entries: Iterable[FileEntry]) -> FileEn
 
 @dataclass(frozen=True, slots=True)
 class DiscordDraftButton(ColonSeparatedButton):
-    """Creates a drafted agent or opens it in the form; `key` is the draft's key in the process's store."""
+    """Creates a drafted agent or opens it in the form; `key` is the draft's key in the ExpiringStore."""
 
     verb: ExtraVerb
     key: str

@@ -21,6 +21,6 @@ def all_of(card: Card) -> tuple[Labelled, ...]:
 
 
 def text_file(name: str, parts: tuple[Labelled, ...]) -> Attachment:
-    """The texts below their labels; unchanged except that invisible characters are made visible."""
+    """A file with each text below its label; only invisible characters are changed, to visible marks."""
     texts = [f"== {visible(part.label)} ==\n{visible(part.text)}\n" for part in parts]
     return Attachment(file_name(name), "\n".join(texts).encode())

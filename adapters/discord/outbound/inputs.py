@@ -1,4 +1,4 @@
-"""The arguments of a command as inputs of a form, and the submitted values as arguments. Pure functions of the turn.
+"""Converts a command's arguments to inputs of a form, and submitted values to arguments. Pure functions.
 
 A form has five inputs of 4,000 characters. A long argument uses several inputs; if the arguments need more than five,
 all become one JSON text. Invisible characters are written as JSON escapes, so that people can keep them.
@@ -24,7 +24,7 @@ NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON, because it holds invisible
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An argument in a form, or all arguments as JSON."""
+    """An argument in a form, or all arguments as JSON. `is_spelled`: a text shown as JSON, with escapes."""
 
     id: str
     label: str
@@ -49,7 +49,7 @@ class Field:
 
 
 def fields_of(turn: Turn, spec: CommandSpec) -> tuple[Field, ...]:
-    """A field for each argument, or one for all; raise NotPossible if they are too long for a form."""
+    """A field for each argument, else one field for all as JSON; raise NotPossible if that does not fit either."""
     every = tuple(_field(number, name, turn) for number, name in enumerate(argument_names(turn, spec)))
     if _fit(every):
         return every

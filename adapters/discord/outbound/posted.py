@@ -1,4 +1,4 @@
-"""Sends and edits messages: idempotent by nonce, unarchives threads, skips edits without changes."""
+"""Sends and edits messages. A nonce identifies each; archived threads are opened; edits without change are skipped."""
 
 import hashlib
 import io
@@ -55,7 +55,7 @@ class DiscordSender:
         return True
 
     async def find_posted(self, place: int, nonce: str, since: datetime) -> int:
-        """The id of the message with this nonce among the newest ones, or 0."""
+        """The id of Signoff's message with this nonce among the newest MAX_SEARCHED since that time, or 0."""
 
         async def look() -> int:
             after = since - MAX_CLOCK_SKEW
@@ -86,7 +86,7 @@ class DiscordSender:
         return client.get_channel(place) or await self.calls.ask(lambda: client.fetch_channel(place))
 
     def forget(self, message_id: int) -> None:
-        """Force the next edit of the message."""
+        """Forget the message's digest: its next edit is sent even if it changes nothing."""
         self.drawn.pop(message_id, None)
 
     async def _open_again(self, place: int) -> None:
@@ -99,9 +99,9 @@ class DiscordSender:
 
 
 def ready(message: DiscordMessage, nonce: str = "") -> discord.ui.LayoutView:
-    """The components to send, with a mark that identifies the message.
+    """The components to send; the first gets an id made from the nonce, by which `find_posted` finds the message.
 
-    discord.py does not wait for clicks on them: clicks are recognized by `custom_id`.
+    The view is stopped: discord.py need not wait for its clicks, as they are recognized by `custom_id`.
     """
     view = message.view
     if nonce and view.children:
@@ -111,7 +111,7 @@ def ready(message: DiscordMessage, nonce: str = "") -> discord.ui.LayoutView:
 
 
 def files_of(message: DiscordMessage) -> list[discord.File]:
-    """The message's files, for one sending."""
+    """New file objects for the message's files; each can be sent only once."""
     return [file_of(file) for file in message.files]
 
 

@@ -1,4 +1,4 @@
-"""Builds Discord messages. Pure: values of the core → components and files, within Discord's limits."""
+"""Builds Discord messages (components and files) from values of the core, within Discord's limits. Pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -93,7 +93,7 @@ def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Dis
 
 
 def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
-    """A notice for the thread, with Resume if the agent is at rest."""
+    """A notice for the thread, with Resume if the agent is at rest, and Show reply if there is a model's reply."""
     said = notice_text(one_line(agent.name), notice)
     openings = [element(ViewButton("show reply", notice.id))] if notice.reply else []
     return kept_message(agent, said, *openings) if notice.kind in AT_REST else text_message(said)
@@ -114,7 +114,7 @@ def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
 
 
 def answer_message(answer: Answer) -> DiscordMessage:
-    """An answer with its file, if there is one."""
+    """An answer: rows of the decision log with their files, a text with its first file, or only a text."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
     return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)
@@ -137,7 +137,7 @@ def text_message(text: str) -> DiscordMessage:
 
 
 def file_message(said: str, file: Attachment) -> DiscordMessage:
-    """A text with a file below it; images are displayed instead of attached."""
+    """A text with a file below it; an image is displayed, any other file is offered for download."""
     kept = Attachment(file_name(file.name), file.data)
     place = f"attachment://{kept.name}"
     is_picture = media_type(kept.name).startswith("image/")
@@ -195,7 +195,7 @@ def refused_message(problems: Mapping[str, str], again: Button | ViewButton) -> 
 
 
 def _accent(card: Card) -> int:
-    """The highlighted risk class's colour if a decision is open, else the state's colour."""
+    """The colour at the card's edge: that of execute, publish or spend while a decision is open, else the state's."""
     colours = [RISK_COLOURS[label.level] for label in card.risks if label.level in RISK_COLOURS]
     return colours[0] if colours and card.tone == "open" else COLOURS[card.tone]
 

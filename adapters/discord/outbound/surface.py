@@ -97,7 +97,7 @@ class DiscordSurface:
         return await self.members.actor(channel, person)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
-        """Update a card after a click on an outdated state."""
+        """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
         if agent.thread and (stands := message_in(thread_of(agent), turn.shown_as)):
             self.sending.forget(stands)
             await self.sending.edit(thread_of(agent), stands, self._card(agent, turn), turn.id)
@@ -114,7 +114,7 @@ class DiscordSurface:
         return root_message(agent, model=self.model, status_line=line)
 
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
-        """Create a root message and its thread, whose id is the message's."""
+        """Create the root message and its thread, unless they exist; return their common id."""
         root = await self.sending.find_posted(place.id, agent.id, agent.created_at)
         root = root or await self.sending.post(place.id, self._root(agent), agent.id)
         message = place.get_partial_message(root)
@@ -128,7 +128,7 @@ class DiscordSurface:
         return root
 
     async def _post(self, agent: Agent, place: discord.ForumChannel) -> int:
-        """Create a post in a forum; its first message has the same id."""
+        """Create a post in a forum, unless it exists; return its id, which its first message shares."""
         for thread in place.threads:
             if thread.created_at and thread.created_at >= agent.created_at and await self._is_post(thread, agent):
                 return thread.id
@@ -151,7 +151,7 @@ class DiscordSurface:
         return is_marked(first, agent.id)
 
     async def _send_status(self, agent: Agent, text: str) -> None:
-        """Show lasting states in the root message; thinking is shown as a typing indicator, which ends by itself."""
+        """Show thinking as a typing indicator, which ends by itself, and lasting states in the root message."""
         if isinstance(agent.status, Thinking) and not is_held_up(agent):
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
             await self.sending.calls.ask(there.typing)

@@ -1,7 +1,7 @@
 """Measures, truncates and escapes texts for Discord.
 
-Discord interprets markdown in every text of a message. So untrusted text is put into a code block, which only three
-backticks end, or every special character gets a backslash.
+Discord interprets markdown in every text of a message. So an untrusted text is either put into a code block, which
+must not contain three backticks, or gets a backslash before each special character.
 """
 
 import re
@@ -60,12 +60,12 @@ def boxed(text: str, language: str = "") -> str:
 
 
 def cut_by_size(text: str, most: int, size: Callable[[str], int] = escaped_size) -> str:
-    """The text; if its `size` exceeds `most`, a beginning with an ellipsis that fits."""
+    """The text if its `size` is at most `most`, else a beginning that fits with an ellipsis."""
     return text if len(text) <= most and size(text) <= most else beginning_by_size(text, most - len(MARK), size) + MARK
 
 
 def listed(lines: Sequence[str], what: str, room: int) -> str:
-    """As many lines as fit, and the number of lines left out."""
+    """As many lines as fit, and the number of those left out; `what` names them, such as "agents"."""
     shown: list[str] = []
     for line in lines:
         room -= units(line) + 1

@@ -1,7 +1,7 @@
-"""Discord's forms, built from values. adapters.forms interprets their fields.
+"""Builds Discord's forms (modals) from values; `adapters.forms` interprets their fields.
 
-The `custom_id` has everything a form refers to, so that a form opened before a restart works after it. A form has five
-fields, so the settings of a new agent besides its texts and budget share one menu.
+The `custom_id` has everything a form refers to, so a form that was opened before a restart works after it. Discord
+allows five fields: the form for a new agent has four texts, and one menu for all other settings.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ OWNER, BRIEF = "approvers.owner", "verbosity.brief"
 
 
 def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping[str, str] | None = None) -> ui.Modal:
-    """The form for a new agent, filled from a draft or from submitted values; `problems` appear below their fields."""
+    """The form for a new agent, filled with `given`. `place`: the channel's key; `problems`: errors by field."""
     form = forms.fields_of(given) if isinstance(given, AgentDraft) else given or {}
     wrong = problems or {}
     modal = _modal("New agent", f"form:new:{place}")
@@ -59,9 +59,9 @@ def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping
 def edit_form(
     turn: Turn, spec: CommandSpec, *, typed: Form | None = None, problems: Mapping[str, str] | None = None
 ) -> ui.Modal:
-    """The form of every argument, with its value or the `typed` one; raise NotPossible if they are too long.
+    """The form for the arguments, with their values or the `typed` ones; raise NotPossible if they are too long.
 
-    The keys of `problems` are argument names.
+    `problems`: error messages by argument name.
     """
     modal = _modal(f"Run edited: {spec.label}", _form_id(Button("edit", turn.id, shown=turn.control_hash)))
     wrong = {one_line(name): problem for name, problem in (problems or {}).items()}

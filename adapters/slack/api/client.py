@@ -1,4 +1,4 @@
-"""Slack's Web API: rate limits and backoff per channel, and Slack's error codes as errors of the core."""
+"""Calls Slack's Web API with rate limits and backoff per channel; translates Slack's errors to errors of the core."""
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -43,7 +43,7 @@ GONE_REASONS = {
 
 @dataclass(slots=True)
 class Backoff:
-    """No request before `until`; `faults` counts the failures in a row."""
+    """A pause for one channel: no request is sent before `until`. `faults`: the number of failures in a row."""
 
     until: datetime
     faults: int
@@ -51,7 +51,7 @@ class Backoff:
 
 @dataclass(slots=True, kw_only=True)
 class SlackApi:
-    """Calls Slack's Web API, except while a rate limit or backoff for that channel lasts."""
+    """Calls Slack's Web API. While a rate limit or backoff lasts for a channel, raises SurfaceBusy without a call."""
 
     tokens: SlackTokens
     clock: Clock
@@ -86,9 +86,9 @@ class SlackApi:
         place: str,
         retries: bool = False,
     ) -> AsyncIterator[AsyncSlackResponse]:
-        """At most `most` pages of a method that is given a client and a `cursor`; raise what `ask` raises.
+        """Yield at most `most` pages of a method; raise what `SlackApi.ask` raises.
 
-        `retries`: wait and retry while Slack is busy.
+        The parameter `ask` calls the method with a client and a `cursor`. `retries`: retry while Slack is busy.
         """
         cursor: str | None = None
         for _ in range(most):

@@ -1,4 +1,4 @@
-"""User directory: members, guests, people of other organisations and bots, cached from Slack's API and events."""
+"""User directory: caches members, guests, external people and bots from Slack's API and events."""
 
 import asyncio
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class SlackDirectory:
     )
 
     async def actor(self, channel: ChannelScope, person: str) -> Actor:
-        """The person, from a cache entry of at most half an hour or from Slack within two seconds.
+        """The person, from a cache entry that is at most half an hour old, or from Slack within two seconds.
 
         Raise NotFound if there is no such person, NotAllowed while Slack does not answer.
         """
@@ -86,7 +86,7 @@ class SlackDirectory:
 
 
 def actor_of(workspace: str, user: User) -> Actor:
-    """The Actor for a user object: external if neither their workspace nor organisation has the id `workspace`."""
+    """The Actor for a user object: external if neither the user's workspace nor organisation has the id `workspace`."""
     profile: Mapping[str, Any] = user.get("profile") or {}
     names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
     display = next((str(name) for name in names if name), user["id"])

@@ -20,7 +20,7 @@ MAX_SAVE_TRIES = 60
 
 
 class Rotation:
-    """Refreshes tokens that expire soon; while a refresh fails the old token is used until it expires."""
+    """Refreshes tokens that expire soon. While refreshes fail, the old token is used until it expires."""
 
     def __init__(
         self, installed: InstallationStore, clock: Clock, api: SlackClients, client_id: str, client_secret: str

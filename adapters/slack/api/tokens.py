@@ -32,7 +32,7 @@ class SlackTokens:
 
     @classmethod
     def single(cls, *, bot_token: str, base_url: str = SLACK_API) -> Self:
-        """For the single workspace of a bot token."""
+        """Create the clients for the single workspace of a bot token."""
         api = SlackClients(base_url)
         return cls(api, OneToken(api, bot_token.strip()))
 
@@ -46,7 +46,7 @@ class SlackTokens:
         client_secret: str,
         base_url: str = SLACK_API,
     ) -> Self:
-        """For all workspaces that installed the app by OAuth."""
+        """Create the clients for all workspaces that installed the app by OAuth."""
         api = SlackClients(base_url)
         return cls(api, Rotation(installed, clock, api, client_id, client_secret))
 
@@ -56,7 +56,7 @@ class SlackTokens:
         return self._api.base_url
 
     async def client(self, workspace: str) -> AsyncWebClient:
-        """Return a client; raise ThreadGone if Signoff is not installed, SurfaceBusy while a refresh is pending."""
+        """A client; raise ThreadGone if Signoff is not installed, SurfaceBusy until an expired token is refreshed."""
         install = await self.source.valid(workspace)
         if install is None:
             raise ThreadGone(NOT_INSTALLED)
@@ -104,7 +104,7 @@ class OneToken:
         return (self._install,) if self._install else ()
 
     async def close(self) -> None:
-        """Do nothing: nothing runs."""
+        """Do nothing: there is no refresh to wait for."""
 
 
 def _owner(token: str, told: AsyncSlackResponse) -> WorkspaceInstall:

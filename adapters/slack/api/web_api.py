@@ -1,4 +1,4 @@
-"""Clients of Slack's Web API that share one HTTP session, and the errors behind unsuccessful responses."""
+"""Clients of Slack's Web API that share one HTTP session; turns unsuccessful responses into errors of the core."""
 
 import base64
 import logging
@@ -58,7 +58,7 @@ def _meaning(fault: SlackApiError) -> SurfaceError:
 def exchange(
     client: AsyncWebClient, *, client_id: str, client_secret: str, **given: str
 ) -> Awaitable[AsyncSlackResponse]:
-    """Call oauth.v2.access with a code or a refresh token. The SDK's method needs what aiohttp removes."""
+    """Call oauth.v2.access with a code or a refresh token. The SDK's method uses BasicAuth, which aiohttp 4 removes."""
     credentials = base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
     headers = {"Authorization": f"Basic {credentials}"}
     return client.api_call("oauth.v2.access", data=given, headers=headers)

@@ -1,4 +1,4 @@
-"""Block actions (buttons, menus, reply boxes) as calls of the services."""
+"""Turns block actions (buttons, menus, reply boxes) into calls of the services."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
@@ -25,12 +25,15 @@ from agent_core.model.ids import AgentId, NoticeId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class SlackClickListener:
-    """Handles block actions. Forms open at once; any other action is saved before it is acknowledged."""
+    """Handles block actions. A decision is saved before it is acknowledged.
+
+    Forms, views, uploads and slow commands run in the background, after the acknowledgement.
+    """
 
     context: SlackContext
 
     async def press(self, ack: Ack, body: Body, workspace: str) -> None:
-        """Carry out one click; if it is refused, tell the person why in a message that only they see."""
+        """Carry out one click; if it is refused, tell the person why in an ephemeral message."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
             self.context.soon(self.context.tell(event, refusal.on_card))
@@ -93,7 +96,7 @@ class SlackClickListener:
         await self.context.open(event, view)
 
     async def _review(self, button: Button, event: SlackEvent) -> None:
-        """Start a self-review; it finishes long after the acknowledgement."""
+        """Run a self-review, which ends long after the acknowledgement; tell the person that it began."""
         origin = await self.context.origin(event)
         await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject))
         await self.context.tell(event, REVIEWS)

@@ -1,4 +1,4 @@
-"""The context of every Slack listener: services, Slack's API and ephemeral answers."""
+"""What every Slack listener uses: the services, Slack's API, and methods that answer people."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -34,14 +34,14 @@ LOG_FILES_FAILED = "The files of the full log could not be sent to your direct m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackContext(ChatServices):
-    """The services and Slack's API that all listeners share."""
+    """The services, the surface, the user directory and Slack's API that all listeners share."""
 
     surface: SlackSurface
     directory: SlackDirectory
     calls: SlackApi
 
     async def origin(self, event: SlackEvent) -> Origin:
-        """The person and channel of an event, with the kind of member from the directory."""
+        """The person and channel of an event; the directory tells whether the person is a member, guest or external."""
         channel = channel_of(event)
         by = await self.directory.actor(channel, event.person)
         return Origin(by=by, channel=channel, delivery=event.delivery)
@@ -73,7 +73,7 @@ class SlackContext(ChatServices):
             await webhook.send_dict({**message.arguments, "response_type": "ephemeral", "replace_original": False})
 
     async def give(self, event: SlackEvent, answer: Answer, agent_id: AgentId | None, origin: Origin) -> None:
-        """Answer with a text or file. Files go into the thread for people who may decide, else as ephemeral text.
+        """Answer with a text or a file. A person who may decide gets the file in the thread, others its text alone.
 
         The files of the decision log are sent as a direct message.
         """
@@ -97,7 +97,7 @@ class SlackContext(ChatServices):
             await self.tell(event, f"{LOG_FILES_FAILED} {fault}")
 
     async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
-        """The agent, if this person may share files with the channel (the same rule as for files of the workspace)."""
+        """The agent, if it has a thread and this person may share its workspace's files with the channel; else None."""
         views = self.views
         try:
             await views.file_to_share(origin.by, origin.channel, agent_id, name)
@@ -125,7 +125,7 @@ class SlackContext(ChatServices):
         )
 
     async def open(self, event: SlackEvent, view: Block) -> str:
-        """Open a form and return its id; raise NotPossible after Slack's limit of three seconds."""
+        """Open a form and return its id; raise NotPossible if Slack's limit of three seconds has passed."""
         try:
             answer: Any = await self.calls.ask(
                 event.workspace,

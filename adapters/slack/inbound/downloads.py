@@ -1,4 +1,4 @@
-"""Downloads uploaded files, from Slack's hosts only."""
+"""Downloads files that people uploaded, from Slack's hosts only and up to the size limit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

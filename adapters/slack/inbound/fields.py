@@ -23,7 +23,7 @@ MAX_ERROR_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class FormContext:
-    """What a form is about, and its channel. Slack stores it with the form; users cannot change it.
+    """The channel of a form, and the button that opened it. Slack stores it with the form; users cannot change it.
 
     `channel`: the key of a ChannelScope.
     `about`: `str` of the button that opened the form, which contains the hash of the card at that time.
@@ -71,7 +71,7 @@ def draft_of(view: Mapping[str, Any]) -> AgentDraft:
 
 
 def chosen_channel(view: Mapping[str, Any]) -> str:
-    """The channel chosen in the form; raise InvalidInput if the form asks for one and it is empty."""
+    """The channel chosen in the form; raise InvalidInput if none was chosen."""
     values = (view.get("state") or {}).get("values") or {}
     chosen = (values.get("channel") or {}).get(FIELD) or {}
     if not (channel := chosen.get("selected_conversation")):
@@ -106,7 +106,7 @@ def number_of(view: Mapping[str, Any]) -> int:
 def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:
     """The problems by block id, for `response_action: errors`.
 
-    `names` are the arguments of the form behind Edit. Problems of no field appear below the first one.
+    `names`: the argument names of an edit form. Problems that belong to no field are shown at the first field.
     """
     blocks = [block["block_id"] for block in view.get("blocks", ()) if block.get("type") == "input"]
     fields = {name: f"{ARGUMENT}{place}" for place, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""The Home tab: a person's open decisions, their agents and the spend."""
+"""The Home tab: publishes a person's open decisions, agents and spend, and handles clicks there and in views."""
 
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,7 @@ from agent_core.model.turn import Turn
 
 @dataclass(frozen=True, slots=True)
 class HomeTab:
-    """Shows people their own agents in all channels, and handles clicks there and in open views."""
+    """Shows people the agents that they own in all channels, and handles clicks on the tab and in open views."""
 
     context: SlackContext
 

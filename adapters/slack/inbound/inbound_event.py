@@ -1,4 +1,4 @@
-"""Slack's payloads as events: person, channel and delivery id. Button values are not trusted for them."""
+"""Reads person, channel and delivery id from Slack's payloads. None of them is taken from a button's value."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ class SlackEvent:
 
     `delivery`: identifies the payload; unchanged if Slack sends the payload again.
     `thread`: "" outside of threads.
-    `trigger`: opens one form, within three seconds.
-    `response_url`: reaches the person alone, even in channels without Signoff.
+    `trigger`: Slack's id with which one form can be opened within three seconds.
+    `response_url`: for answers that only the person sees; works even in channels that Signoff is not in.
     """
 
     workspace: str
@@ -42,7 +42,7 @@ def workspaces_in(body: Body) -> Iterator[str]:
 
 
 def of_press(body: Body, workspace: str) -> SlackEvent:
-    """A click, choice or reply box; `channel` is "" in a form or on the Home tab."""
+    """A click, a choice in a menu, or a text from a reply box; `channel` is "" in a view or on the Home tab."""
     container, action = body.get("container") or {}, body["actions"][0]
     channel = container.get("channel_id") or (body.get("channel") or {}).get("id") or ""
     message = body.get("message") or {}
@@ -104,7 +104,7 @@ def of_event(body: Body, workspace: str) -> SlackEvent:
 
 
 def with_thread(event: SlackEvent, ts: str) -> SlackEvent:
-    """The event in its thread; an event outside of threads gets the thread below its message."""
+    """The event with a thread: its own, or for a message outside of threads the thread that begins at `ts`."""
     return event if event.thread else replace(event, thread=ts)
 
 

@@ -1,4 +1,4 @@
-"""Messages in Slack as calls of the services: replies in threads, mentions, direct messages, files."""
+"""Turns Slack messages (replies in threads, mentions, direct messages, files) into calls of the services."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ ASKING_FOR_HELP = frozenset({"", "help", "hi", "hello", "hey", "?", "!help"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackThreadMessage:
-    """A message in an agent's thread; its answers are sent in the background, and only its writer sees them."""
+    """A message in an agent's thread. Answers are sent in the background; only the writer sees their texts."""
 
     context: SlackContext
     agent: Agent
@@ -111,7 +111,7 @@ class SlackMessageListener(ThreadListener):
             await self.take_file(agent, message, file["id"], self.downloads.fetch(message.event.workspace, file))
 
     async def _to_signoff(self, payload: Body, event: SlackEvent) -> None:
-        """Answer outside of agents' threads: offer an agent for the request, or explain Signoff."""
+        """Answer a mention or direct message outside of agents' threads: offer an agent for it, or explain Signoff."""
         if not await self.context.inbound_log.first_time(event.delivery):
             return
         said = await self.context.plain_text(payload.get("text") or "", event.workspace)
@@ -126,7 +126,7 @@ class SlackMessageListener(ThreadListener):
             self.context.soon(self.context.tell_refusal(event, self._offer(said, payload["ts"], event)))
 
     async def _offer_settings(self, said: str, file: dict[str, Any] | None, event: SlackEvent) -> None:
-        """Offer the agent of an uploaded or pasted ai_settings.yaml, without a call of a model."""
+        """Offer the agent that an uploaded or pasted ai_settings.yaml describes; no model is called."""
         origin = await self.context.origin(event)
         draft = await self._read_settings(file, event) if file else pasted_draft(said)
         offered = _named(draft).like(await self.context.service.load_agent_defaults(origin)).tidied()

@@ -1,4 +1,4 @@
-"""View submissions as calls of the services. A refused modal stays open with its input and the errors."""
+"""Turns view submissions into calls of the services. A refused modal stays open with its input and the errors."""
 
 from dataclasses import dataclass, replace
 
@@ -72,7 +72,7 @@ class SlackModalListener:
             await self.context.surface.say_to(event.workspace, event.person, f"{agent.name} {MADE_ELSEWHERE}")
 
     async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
-        """The problems by field; the fields of an edit have the names of the arguments."""
+        """The problems by block id; in an edit form, problems are first named by the command's arguments."""
         if view["callback_id"] != "signoff.edit":
             return fields.errors_of(view, error.problems)
         place = fields.place_of(view)

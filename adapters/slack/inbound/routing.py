@@ -46,7 +46,7 @@ SCOPES = (
 
 @dataclass(slots=True, kw_only=True)
 class EventRouter:
-    """Registers the listeners with Bolt; manifest.yml subscribes to exactly these events."""
+    """Registers the listeners with Bolt. `manifest.yml` subscribes to exactly the events in `by_name`."""
 
     context: SlackContext
     messages: SlackMessageListener
@@ -83,7 +83,7 @@ class EventRouter:
         await self.messages.take(body["event"], workspace)
 
     async def _on_stopped(self, body: Body, workspace: str) -> None:
-        """Slack's Stop button was pressed: stop the agent, as Signoff's own Stop button does."""
+        """Handle a click on Slack's own Stop button: stop the agent, as Signoff's Stop button does."""
         event = of_event(body, workspace)
         agent = await self.context.views.in_thread(thread_of(event))
         if agent is None:
@@ -110,7 +110,7 @@ class EventRouter:
 
 
 class SlackAuthorizer(AsyncAuthorize):
-    """Finds the installation for a request, without a network call."""
+    """Finds the installation for a request, without a call to Slack."""
 
     def __init__(self, tokens: SlackTokens) -> None:
         self._tokens = tokens

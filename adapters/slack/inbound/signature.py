@@ -1,6 +1,6 @@
 """Verifies Slack's request signature (HMAC-SHA256) on headers and raw bytes, before anything is parsed.
 
-The rules: docs.slack.dev/authentication/verifying-requests-from-slack. Any fault of a header means "not signed".
+A missing or malformed header means "not signed". See docs.slack.dev/authentication/verifying-requests-from-slack
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The slash command `/agent`. The answer is the acknowledgement itself and is ephemeral."""
+"""The slash command `/agent`. A quick answer is sent as the acknowledgement; only the person sees it."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from agent_core.model.actors import Origin
 
 @dataclass(frozen=True, slots=True)
 class SlackSlashListener:
-    """Handles the slash command `/agent`. Forms are opened before their content is ready."""
+    """Handles the slash command `/agent`. Forms, drafts and thread commands run after the acknowledgement."""
 
     context: SlackContext
 
@@ -50,7 +50,7 @@ class SlackSlashListener:
         await self.context.give(event, answer, agent.id if agent else None, origin)
 
     async def _draft(self, sentence: str, event: SlackEvent, origin: Origin) -> None:
-        """Open a form with a placeholder, then replace it with the draft."""
+        """Open a view with a placeholder at once; replace it with the form when the model has drafted the agent."""
         view_id = await self.context.open(event, views.drafting_view())
         drafted = await self.context.drafting.draft(sentence, origin)
         last = await self.context.service.load_agent_defaults(origin)

@@ -1,4 +1,4 @@
-"""The install pages as HTML."""
+"""The pages of the installation as HTML: invitation, success and failure."""
 
 import base64
 import hashlib

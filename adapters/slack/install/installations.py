@@ -1,4 +1,4 @@
-"""Installations by workspace in the database; tokens are encrypted with a key derived from the client secret."""
+"""Stores installations by workspace in the database, encrypted with a key derived from the client secret."""
 
 import base64
 import hashlib
@@ -26,9 +26,9 @@ CACHE_TTL = timedelta(minutes=1)  # another process may have changed the row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceInstall:
-    """Signoff in a workspace: `workspace` is the team's id, or the organisation's for an org-wide installation.
+    """An installation of Signoff. `workspace`: the team's id, or the organisation's for an org-wide installation.
 
-    Without `expires_at` the token is valid until it is revoked. `enterprise` is the organisation of a team, if any.
+    Without `expires_at` the token is valid until it is revoked. `enterprise`: the organisation's id, if there is one.
     """
 
     workspace: str
@@ -60,7 +60,7 @@ class InstallationStore:
         self._shut: set[str] = set()
 
     async def get(self, workspace: str, *, anew: bool = False) -> WorkspaceInstall | None:
-        """The workspace's installation, from a cache of at most a minute; with `anew` from the database."""
+        """The workspace's installation, from the database or a cache of one minute; `anew` bypasses the cache."""
         if not anew and (known := self._known.get(workspace)):
             return known
         before = self._changes
@@ -72,7 +72,7 @@ class InstallationStore:
         return found
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:
-        """All installations that can be decrypted, by workspace."""
+        """All installations that can be decrypted."""
         async with self._database.begin() as work:
             rows = await work.installations.of("slack")
         return tuple(install for install in map(self._opened, rows) if install)
@@ -85,7 +85,7 @@ class InstallationStore:
         self._change(install.workspace, install)
 
     async def renew(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
-        """Compare and swap: store `after` if `before` is stored; return what is stored then."""
+        """Store `after` only if `before` is still stored (compare and swap); return what is stored afterwards."""
 
         async def act(work: UnitOfWork) -> WorkspaceInstall | None:
             there = await work.installations.get("slack", before.workspace)
@@ -101,7 +101,7 @@ class InstallationStore:
         return kept
 
     async def may_renew(self, install: WorkspaceInstall) -> bool:
-        """Claim the refresh token for at least half a minute; False if another process may be using it."""
+        """Claim the refresh token for at least half a minute; return False if another process may be using it."""
         now = self._clock.now()
         turn = int(now.timestamp()) // RENEWAL_CLAIM_SECONDS
         name = f"slack/renewal/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"

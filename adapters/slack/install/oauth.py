@@ -1,4 +1,4 @@
-"""Slack's OAuth installation flow by Bolt, with our own installation store and OAuth states."""
+"""Slack's OAuth installation flow, built on Bolt, with Signoff's own installation store, OAuth states and pages."""
 
 import logging
 import re
@@ -37,7 +37,7 @@ REASON_CODE = re.compile(r"[a-z_]{1,60}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackApp:
-    """The app's credentials at Slack, and `public_url`, the address of this server for browsers."""
+    """The app's credentials at Slack and the scopes it asks for. `public_url`: this server's address for browsers."""
 
     client_id: str
     client_secret: str = field(repr=False)
@@ -46,7 +46,7 @@ class SlackApp:
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers connect by TLS; requests through a proxy do not show it."""
+        """Whether browsers connect over TLS. Only `public_url` tells it: requests from a proxy may be plain HTTP."""
         return self.public_url.startswith("https:")
 
     def url(self, path: str) -> str:
@@ -56,7 +56,7 @@ class SlackApp:
 def oauth_flow(
     app: SlackApp, *, installed: InstallationStore, tokens: SlackTokens, database: Database, clock: Clock
 ) -> AsyncOAuthFlow:
-    """Bolt's flow for this app. `routes` serves it; an AsyncApp can use it to find the tokens for its events."""
+    """Create Bolt's flow for this app. `routes` serves it; Bolt's AsyncApp can use it to find tokens."""
     states = OAuthStates(database=database, clock=clock, client_secret=app.client_secret)
     settings = AsyncOAuthSettings(
         client_id=app.client_id,
@@ -79,7 +79,7 @@ def oauth_flow(
 
 
 def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
-    """GET of the install page and of the redirect page."""
+    """The routes of the install page and the redirect page. They accept only GET, not HEAD."""
 
     async def install(request: web.Request) -> web.Response:
         return _page(await flow.handle_installation(_without_body(request)))
@@ -91,7 +91,7 @@ def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
 
 
 class OAuthFlow(AsyncOAuthFlow):
-    """Bolt's flow, with the shared client, our own clock and no code in the log."""
+    """Bolt's flow with the shared HTTP client and Signoff's clock; it never logs an authorization code."""
 
     def __init__(self, settings: AsyncOAuthSettings, tokens: SlackTokens, clock: Clock) -> None:
         super().__init__(settings=settings, logger=logger)
@@ -136,7 +136,7 @@ class OAuthFlow(AsyncOAuthFlow):
         return installation if installation.bot_token and _install(installation).workspace else None
 
     async def handle_callback(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Handle Slack's redirect, also if the database is unavailable."""
+        """Handle Slack's redirect; if the database is unavailable, answer with a page and status 503."""
         try:
             return await super().handle_callback(request)
         except (DatabaseAway, Conflict):
@@ -152,7 +152,7 @@ class OAuthFlow(AsyncOAuthFlow):
 
 
 class BoltInstallationStore(AsyncInstallationStore):
-    """Bolt's interface to the installations: valid tokens without refresh tokens, which `SlackTokens` uses itself."""
+    """Bolt's interface to the installations. It gives valid tokens but no refresh tokens: Rotation alone refreshes."""
 
     def __init__(self, installed: InstallationStore, tokens: SlackTokens) -> None:
         self._installed = installed
@@ -172,7 +172,7 @@ class BoltInstallationStore(AsyncInstallationStore):
     async def async_find_bot(
         self, *, enterprise_id: str | None, team_id: str | None, is_enterprise_install: bool | None = False
     ) -> Bot | None:
-        """The bot of the team, or of its organisation."""
+        """The bot of the team's installation, else of the organisation's; None if there is neither."""
         for workspace in (None if is_enterprise_install else team_id, enterprise_id):
             if workspace and (install := await self._tokens.source.valid(workspace)):
                 return Installation(
@@ -189,7 +189,7 @@ class BoltInstallationStore(AsyncInstallationStore):
         return None
 
     async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
-        """Delete the installation of the team, or without one of the organisation."""
+        """Delete the installation of the team, or of the organisation if no team is given."""
         if workspace := team_id or enterprise_id:
             await self._installed.forget(workspace)
 
@@ -201,7 +201,7 @@ class BoltInstallationStore(AsyncInstallationStore):
 
 @dataclass(frozen=True, slots=True)
 class OAuthCallbacks:
-    """The pages after success and failure."""
+    """Builds the pages after success and failure; both delete the state cookie."""
 
     app: SlackApp
     cookie: OAuthStateUtils
@@ -215,7 +215,7 @@ class OAuthCallbacks:
         return self._response(200, pages.welcome(install.team_name, opens, is_enterprise=install.is_enterprise))
 
     async def failure(self, args: AsyncFailureArgs) -> BoltResponse:
-        """Show the reason of the failure. It comes from the query string: only a plain error code is logged."""
+        """Show why the installation failed. The reason may come from the query string: only a plain code is logged."""
         reason = args.reason if REASON_CODE.fullmatch(args.reason) else "unknown"
         logger.info("not installed in a workspace", extra={"reason": reason})
         return self._response(args.suggested_status_code, pages.refusal(reason, self.app.url(INSTALL_PATH)))

@@ -54,7 +54,7 @@ class OAuthStates(AsyncOAuthStateStore):
 
 
 class StateCookie(OAuthStateUtils):
-    """The cookie with the OAuth state. Slack returns by a link, so SameSite=Lax suffices."""
+    """The cookie with the OAuth state. The browser returns from Slack by a redirect (GET), so SameSite=Lax suffices."""
 
     def __init__(self, *, is_secure: bool) -> None:
         super().__init__(cookie_name=COOKIE_NAME, expiration_seconds=STATE_TTL_SECONDS)

@@ -1,6 +1,6 @@
 """Builders for Slack's Block Kit that keep to its limits.
 
-Text is plain text or rich text, so nothing in it can mention, link or format; the only mrkdwn is `date_field`. Lengths
+Texts are plain or rich text, so nothing in them can mention, link or format; only `date_field` is mrkdwn. Lengths
 are in UTF-16 code units, as Slack counts.
 """
 
@@ -35,7 +35,7 @@ MAX_NOTIFICATION = 300
 
 
 def notification(text: str) -> str:
-    """A message's `text`: one line that formats and notifies nothing."""
+    """A message's `text`: one line, escaped so that nothing in it formats or mentions, and cut."""
     return escaped(cut(" ".join(readable(text).split()), MAX_NOTIFICATION)) or NOTHING
 
 
@@ -46,7 +46,7 @@ def plain(text: str, most: int = MAX_TEXT) -> Block:
 
 
 def section(text: str, accessory: Block | None = None, *, most: int = MAX_TEXT, at: datetime | None = None) -> Block:
-    """A section with its whole text, an optional button and an optional time in the reader's time zone."""
+    """A section with a text of at most `most` units, which Slack does not fold, an optional button and time."""
     block: Block = {"type": "section", "text": plain(text, most), "expand": True}
     block |= {"fields": [date_field(at)]} if at else {}
     return block | {"accessory": accessory} if accessory else block
@@ -67,18 +67,18 @@ def rich(*elements: Block) -> Block:
 
 
 def line(*runs: Block) -> Block:
-    """Runs of text in sequence."""
+    """One line of rich text, made of runs."""
     return {"type": "rich_text_section", "elements": list(runs)}
 
 
 def run(text: str, *styles: str) -> Block:
-    """Text in these styles: bold, italic, code."""
+    """A piece of a line in these styles: bold, italic, code."""
     element: Block = {"type": "text", "text": readable(text) or NOTHING}
     return element | {"style": dict.fromkeys(styles, True)} if styles else element
 
 
 def date_run(at: datetime) -> Block:
-    """A time in rich text, shown in the reader's time zone; `fallback` is for clients that cannot."""
+    """A time as a piece of a line, shown in the reader's time zone; clients that cannot do this show `fallback`."""
     return {"type": "date", "timestamp": int(at.timestamp()), "format": DATE_FORMAT, "fallback": time_text(at)}
 
 
@@ -137,7 +137,7 @@ def option(label: str, value: str) -> Block:
 
 
 def chooser(kind: str, action_id: str, options: Sequence[Block], chosen: Sequence[str] = ()) -> Block:
-    """A static_select, radio_buttons or checkboxes with its initial choice."""
+    """A choice among options. `kind`: static_select, radio_buttons or checkboxes; `chosen`: the initial values."""
     first = [option for option in options if option["value"] in chosen]
     element: Block = {"type": kind, "action_id": action_id, "options": list(options)}
     if first and kind == "checkboxes":

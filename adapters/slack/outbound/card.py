@@ -1,4 +1,4 @@
-"""A turn's card as blocks that fit one message. After a part that was cut come a mark and the button Show all."""
+"""Lays out a turn's card as blocks that fit one Slack message. Buttons show the rest of texts that were cut."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def show_all_button(card: Card) -> Block:
 
 
 def text_size(blocks: Sequence[Block]) -> int:
-    """How much of the message's limit the blocks use, with a margin for their structure."""
+    """How much of the message's limit the blocks use, as `weight` measures, with a margin for their structure."""
     return sum(weight(text) + BLOCK_OVERHEAD for text in texts_in(list(blocks)))
 
 
@@ -137,7 +137,7 @@ def _boxed(name: str, text: str, part: str) -> list[Block]:
 
 
 def _joined(elements: Sequence[Block]) -> list[Block]:
-    """The lines as one element with line breaks, which every client displays in the same way."""
+    """Join neighbouring lines to one element with line breaks, which every client displays in the same way."""
     joined: list[Block] = []
     for each in elements:
         last = joined[-1] if joined else each

@@ -1,4 +1,4 @@
-"""Signoff's buttons as Slack elements: the `action_id` is `signoff.` and the verb, the value is the whole button."""
+"""Builds Signoff's buttons as Slack elements: `action_id` is `signoff.` and the verb, `value` the whole button."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args
@@ -97,13 +97,13 @@ def rest_button(agent: Agent) -> Block:
 
 
 def upload_button(agent: Agent, path: str) -> Block | None:
-    """A button that uploads a file to the thread; None if the path is too long for a button."""
+    """A button that uploads a file to the thread; None if the path is too long or not printable."""
     upload = UploadButton(agent.id, path)
     return element(upload) if fits(str(upload), MAX_VALUE) and path.isprintable() else None
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[Block]:
-    """The buttons of a card in its current state, as a row."""
+    """The buttons of a card in its current state, as one block; no block if there are none."""
     drawn: list[Block] = []
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     for each in card.buttons:
@@ -123,7 +123,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
 
 
 def reply_box(agent: Agent, shown: str) -> Block:
-    """An input in the message that sends on Enter; the block's id has the agent and the turn of the reply."""
+    """An input that sends on Enter; its block id is the reply button, with the agent and the proposal's hash."""
     reply = Button("reply", agent.id, shown=shown)
     typed = text_input(action_id(reply), placeholder=REPLY_DOES, multiline=False)
     typed["dispatch_action_config"] = {"trigger_actions_on": ["on_enter_pressed"]}

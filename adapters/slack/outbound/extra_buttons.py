@@ -1,4 +1,4 @@
-"""Slack's buttons Create and Change, which carry a draft. Only exactly what this module writes is accepted."""
+"""Slack's buttons Create and Change, which carry a draft. A value of any other form is refused."""
 
 import json
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from agent_core.model.draft import AgentDraft
 
 @dataclass(frozen=True, slots=True)
 class SlackDraftButton:
-    """Creates a drafted agent or opens it in the form.
+    """Creates a drafted agent or opens it in the form. The draft's free classes are left out.
 
-    If a draft is too long for a button, `draft` is None and only the `sentence` it was made from remains.
+    If a draft is too long for a button, its value has only the `sentence` that the draft was made from.
     """
 
     verb: ExtraVerb
@@ -31,7 +31,7 @@ class SlackDraftButton:
 
     @property
     def carries_draft(self) -> bool:
-        """Whether the button contains the draft itself."""
+        """Whether the draft is short enough for the button's value."""
         return self.draft is not None and fits(_json([self.verb, _fields(self.draft), ""]), MAX_VALUE)
 
     def __str__(self) -> str:

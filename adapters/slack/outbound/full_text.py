@@ -1,4 +1,4 @@
-"""The full content of a turn, in as many parts as Slack's views need, without cuts."""
+"""Lays out the full content of a turn without cuts, in as many parts as Slack's limits for a view require."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ def parts_of(card: Card) -> list[list[Block]]:
 
 
 def drawn(texts: Sequence[Labelled], *, boxed: bool = False) -> Iterator[Block]:
-    """Blocks with each text below its label. A text too long for one block continues in the next, without loss."""
+    """Yield blocks with each text below its label. A text too long for one block continues in the next block."""
     for part in texts:
         label = one_line(part.label)[:MAX_LABEL]
         for piece in pieces(readable(part.text), MAX_TEXT):

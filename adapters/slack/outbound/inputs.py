@@ -34,7 +34,7 @@ def entries(field: str, label: str, text: str = "", **look: Any) -> list[Block]:
 
 
 def written(values: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The value of each field in `view.state.values`; a ticked box is a field of its own, `block.value`."""
+    """The value of each field in `view.state.values`; a ticked box becomes a field `block.value` with "on"."""
     found: dict[str, str] = {}
     ends: dict[str, str] = {}
     for block_id, states in sorted(values.items(), key=lambda item: _order(item[0])):

@@ -18,7 +18,7 @@ Metadata: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SlackMessage:
-    """The arguments of chat.postMessage and chat.update. Notifications and screen readers use `text`."""
+    """A message for chat.postMessage or chat.update. Notifications and screen readers use `text`."""
 
     text: str
     blocks: list[Block]
@@ -26,7 +26,7 @@ class SlackMessage:
 
     @classmethod
     def plain(cls, text: str) -> Self:
-        """A text without formatting, links and mentions."""
+        """A message that shows a text without formatting, links and mentions; a long text is cut."""
         most = MAX_MESSAGE_TEXT // 2
         return cls(
             notification(text), [section(piece) for piece in pieces(cut(readable(text), most) or NOTHING, MAX_TEXT)]
@@ -34,7 +34,7 @@ class SlackMessage:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the method."""
+        """The arguments for either method."""
         given: dict[str, Any] = {"text": self.text, "blocks": self.blocks}
         return given if self.metadata is None else given | {"metadata": self.metadata}
 

@@ -13,7 +13,7 @@ MAX_CLOCK_SKEW = timedelta(minutes=2)
 
 
 async def find_posted(calls: SlackApi, thread: ThreadRef, metadata: Metadata, since: datetime) -> str:
-    """The `ts` of Signoff's own message with this metadata in the thread, or ""; raise ThreadGone without the thread.
+    """The `ts` of Signoff's message with this metadata in the thread, or ""; raise ThreadGone if the thread is gone.
 
     An empty thread means the channel's own messages. Slack shows metadata only to the app that wrote it.
     """

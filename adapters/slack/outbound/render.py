@@ -1,4 +1,4 @@
-"""Builds Slack messages. Pure: values of the core → text, blocks and metadata, within Slack's limits."""
+"""Builds Slack messages (text, blocks, metadata) from values of the core, within Slack's limits. Pure functions."""
 
 from collections.abc import Sequence
 
@@ -80,7 +80,7 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
 
 
 def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
-    """A notice for the thread, with Resume if the agent is at rest."""
+    """A notice for the thread, with Resume if the agent is at rest, and Show reply if there is a model's reply."""
     resume = element(Button("resume", agent.id)) if notice.kind in AT_REST else None
     name = cut(one_line(agent.name), MAX_NAME)
     said = notice_text(name, notice)
@@ -104,7 +104,7 @@ def kept_message(agent: Agent, said: str) -> SlackMessage:
 
 
 def answer_message(answer: Answer) -> SlackMessage:
-    """The response to a typed command, with the text of its file; if cut, with the number of characters left out."""
+    """The answer to a typed command: rows of the decision log, or text and files as text, cut to fit a message."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = readable(answer.whole)
@@ -211,5 +211,5 @@ def _file(agent: Agent, entry: FileEntry) -> Block:
 
 
 def rest_line(count: int, what: str = "") -> list[Block]:
-    """The line below a list from which `count` entries were left out; none for 0."""
+    """A line that tells how many entries a list leaves out; no line if `count` is not above 0."""
     return [context(f"and {count:,} more{what}")] if count > 0 else []

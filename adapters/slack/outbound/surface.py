@@ -43,8 +43,8 @@ MAX_TITLE = 200
 class SlackSurface:
     """Shows agents in Slack.
 
-    Caches, without which unchanged content is sent again:
-    `drawn`: the digest of each message. `sessions`: the state of Slack's own indicator of each agent.
+    Caches; if they are lost, unchanged content is sent again:
+    `drawn`: the digest of each message. `sessions`: the last state sent to Slack's own indicator for each agent.
     `lines`: the agents whose root message has, or had, a status line.
     """
 
@@ -91,7 +91,7 @@ class SlackSurface:
         self.updates.update(agent)
 
     def forget_status(self, agent: Agent) -> None:
-        """Send the agent's status again, because Slack changed its indicator by itself."""
+        """Make the next `status` send the status even if unchanged, because Slack changed its indicator by itself."""
         self.updates.forget(agent.id)
         self.sessions.pop(agent.id, None)
 
@@ -143,7 +143,7 @@ class SlackSurface:
         return await self.directory.actor(channel, person.id)
 
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
-        """Update a card after a click on an outdated state."""
+        """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
         if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
             self.drawn.pop(f"{agent.channel.key}/{stands}", None)
             await self._edit(agent, stands, self._card(agent, turn))
@@ -177,7 +177,7 @@ class SlackSurface:
         return True
 
     async def _send_status(self, agent: Agent, text: str) -> None:
-        """Show the status: working or waiting in Slack's indicator, other states in the root message."""
+        """Set Slack's indicator. If there is none, or the agent is held up, write the root message's status too."""
         has_indicator = await self._set_session(agent)
         line = text if is_held_up(agent) or not has_indicator else ""
         if line or agent.id in self.lines:
@@ -185,7 +185,7 @@ class SlackSurface:
             self.lines.add(agent.id)
 
     async def _set_session(self, agent: Agent) -> bool:
-        """Set Slack's indicator for agents; return whether the workspace has it."""
+        """Set Slack's indicator for agents to the agent's state; return whether the workspace has the indicator."""
         if agent.channel.workspace in self.without_sessions:
             return False
         waits = isinstance(agent.status, Thinking) and agent.status.waits_for

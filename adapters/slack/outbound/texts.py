@@ -6,7 +6,7 @@ NOTHING = "–"  # Slack rejects empty texts
 
 
 def weight(text: str) -> int:
-    """The size of a text in a message, if Slack counts the escapes of & < and >."""
+    """The length of a text in a message, on the assumption that Slack counts & < > in their escaped form."""
     return units(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
 
 

@@ -57,9 +57,9 @@ EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a c
 def agent_form(
     draft: AgentDraft | None, last: AgentDraft | None, channel_key: str, *, said: str = "", thread: str = ""
 ) -> Block:
-    """The form for a new agent, filled from a draft if given, with the settings last used in the channel.
+    """The form for a new agent. `draft`: values to fill in; `last`: the settings last used in the channel.
 
-    Without a channel the form asks for one.
+    With an empty `channel_key` the form asks for a channel.
     """
     given = (draft or AgentDraft()).like(last)
     budget = "" if given.budget is None else str(given.budget)
@@ -119,21 +119,21 @@ def number_form(turn: Turn, place: FormContext, most: int = MAX_LEASE_COMMANDS) 
 
 
 def show_all(card: Card, place: FormContext, part: int = 1) -> Block:
-    """The full content of a turn; a part of it if it is long."""
+    """A view of the full content of a turn; if it is too long for one view, of its part number `part`."""
     parts = parts_of(card)
     which, around = _part(parts, "show all", card.turn, part)
     return _view(f"Turn {card.number}", [*around[0], *parts[which - 1], *around[1]], place)
 
 
 def reply_view(notice: Notice, place: FormContext, part: int = 1) -> Block:
-    """The whole unusable reply of the model; a part of it if it is long."""
+    """A view of an unusable reply of the model; if it is too long for one view, of its part number `part`."""
     parts = split_into_parts(list(drawn([Labelled(REPLY, notice.reply)], boxed=True)))
     which, around = _part(parts, "show reply", notice.id, part)
     return _view(REPLY, [*around[0], *parts[which - 1], *around[1]], place)
 
 
 def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
-    """All thoughts of a turn; the first part if they are longer than a view."""
+    """A view of all thoughts of a turn; if they are too long for one view, of their beginning and Show all."""
     first, *more = split_into_parts(list(drawn(thoughts_sections(card))))
     rest = "This is only the beginning: Show all has everything."
     button = element(ViewButton("show all", card.turn)) if place else None
@@ -165,7 +165,7 @@ def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Lin
 def _part(
     parts: Sequence[object], verb: ViewVerb, subject: str, part: int
 ) -> tuple[int, tuple[list[Block], list[Block]]]:
-    """One part of a long text, with a heading and buttons for the previous and next part."""
+    """The number of the part to show, kept in range, and the blocks above it (heading) and below it (buttons)."""
     which = min(max(part, 1), len(parts))
     steps = [("Previous part", which - 1), ("Next part", which + 1)]
     buttons = [
