@@ -66,6 +66,7 @@ EVERYTHING = AgentDraft(
     goals=("write", "tidy"),
     budget=Decimal("2.50"),
     model="gpt-test",
+    effort="low",
     policy=Policy(approvers="owner", free=RISK_CLASSES, verbosity="brief"),
 )
 

@@ -827,6 +827,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
             "Settings from Old, the last agent created here.",
             "Budget in US dollars: <2>",
             "Model: <small>",
+            "Reasoning effort: <>",
             "Run without asking: <>",
             "Who may approve: <>",
             "Cards show: <>",
