@@ -9,7 +9,7 @@ from adapters.cards import Card, Labelled, as_text, money
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.subcommands import Link
 from adapters.forms import DEFAULT_EFFORT, argument_names
-from adapters.slack.inbound.fields import ARGUMENT, FormContext
+from adapters.slack.inbound.submitted_forms import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_PLACEHOLDER,

@@ -16,7 +16,7 @@ from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
-from adapters.slack.inbound.fields import FormContext, home_channel, place_of
+from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage

@@ -9,7 +9,7 @@ import pytest
 from discord.ui import Modal
 
 from adapters.buttons import Button
-from adapters.discord.inbound.fields import (
+from adapters.discord.inbound.submitted_forms import (
     AgentForm,
     EditForm,
     Submitted,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.buttons import Button
-from adapters.slack.inbound.fields import (
+from adapters.slack.inbound.submitted_forms import (
     FormContext,
     changed_arguments,
     draft_of,
