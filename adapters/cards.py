@@ -37,6 +37,7 @@ class Card:
     `state_parts`: what happened, who decided and when. Times are separate parts, for surfaces that show local time.
     `question`: the question to people about an interrupted command, or "".
     `details`: further thoughts; a brief card shows them behind a Thoughts button. `review`: the self-review, or "".
+    `model_reasoning`: what a reasoning model wrote before its reply, always behind the Thoughts button; or "".
     `lease`: what is left of the lease under which the command runs or ran, or "".
     `outcome`: the result, or the newest output of a running command.
     `remark`: why the card is shown again. `edits`: one sentence on what a person changed; `changes`: the diffs.
@@ -63,6 +64,7 @@ class Card:
     remark: str
     outcome: str
     buttons: tuple[Button, ...]
+    model_reasoning: str = ""
     edits: str = ""
     changes: tuple[Labelled, ...] = ()
 
@@ -111,6 +113,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         says=readable(thoughts.text),
         plan=_steps(readable(thoughts.plan)),
         details=tuple(Labelled(label, readable(text)) for label, text in spoken if text),
+        model_reasoning=readable(thoughts.model_reasoning),
         review=readable(turn.review),
         is_brief=agent.policy.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments),

@@ -99,6 +99,7 @@ class CoreOptions:
     `fast_model`: the model for summaries and repairs; if empty, the agent's own model.
     `effort`, `fast_effort`: reasoning efforts of the agent's model and of `fast_model`; if empty, the model's own.
     `history_tokens`: older turns are summarised when the history takes more.
+    `shows_reasoning`: whether cards offer what a reasoning model wrote before its reply.
     `price_setting`, `commands_setting`: names of settings, for error messages.
     `hooks`: functions around the run of every command; the first is the outermost.
     """
@@ -109,6 +110,7 @@ class CoreOptions:
     fast_model: str = ""
     effort: str = ""
     fast_effort: str = ""
+    shows_reasoning: bool = False
     profile: ProfileName = "auto"
     history_tokens: int = MAX_HISTORY_TOKENS
     price_setting: str = PRICE_SETTING
@@ -212,6 +214,7 @@ class _Foundation:
             history_tokens=options.history_tokens,
             wanted_profile=options.profile,
             commands_setting=options.commands_setting,
+            shows_reasoning=options.shows_reasoning,
         )
         runner = CommandRunner(
             commands=self.commands, workspaces=ports.workspaces, sandbox=ports.sandbox, hooks=options.hooks

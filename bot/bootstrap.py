@@ -157,6 +157,7 @@ def _options(settings: Settings) -> CoreOptions:
         fast_model=settings.fast_model if settings.has_endpoint else "",  # a model file contains one model
         effort=settings.reasoning_effort,
         fast_effort=settings.fast_reasoning_effort,
+        shows_reasoning=settings.show_reasoning,
         continuous_limit=settings.continuous_limit,
         price_setting="MODEL_PRICES",
         commands_setting="DISABLED_CATEGORIES",

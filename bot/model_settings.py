@@ -44,6 +44,7 @@ class ModelSettings(BaseSettings):
     max_reply_tokens: int | None = Field(default=None, ge=256, le=1_000_000)
     reasoning_effort: Effort = ""
     fast_reasoning_effort: Effort = ""
+    show_reasoning: bool = False
     prompt_profile: Literal["auto", "full", "compact"] = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}

@@ -100,6 +100,13 @@ MINDS = (
         example="low",
     ),
     model(
+        name="SHOW_REASONING",
+        meaning="Whether cards offer, behind Thoughts, what a reasoning model wrote before its reply.",
+        rule="true or false",
+        default="false",
+        example="true",
+    ),
+    model(
         name="PROMPT_PROFILE",
         meaning="How agents are instructed: in full, or compactly as small models need it.",
         rule="auto, full or compact",

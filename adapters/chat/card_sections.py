@@ -6,7 +6,8 @@ from adapters.cards import Card, Labelled
 def thoughts_sections(card: Card) -> tuple[Labelled, ...]:
     """The model's thoughts about its command, the most important first."""
     spoken = (Labelled("Thoughts", card.says), Labelled("Plan", "\n".join(card.plan)), *card.details)
-    return tuple(part for part in (*spoken, Labelled("Self-review", card.review)) if part.text)
+    apart = (Labelled("Self-review", card.review), Labelled("The model's own reasoning", card.model_reasoning))
+    return tuple(part for part in (*spoken, *apart) if part.text)
 
 
 def headline_sections(card: Card, state: str) -> tuple[Labelled, ...]:

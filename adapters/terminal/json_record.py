@@ -22,6 +22,7 @@ def turn_as_json(turn: Turn) -> str:
             "plan": thoughts.plan,
             "criticism": thoughts.criticism,
             "speak": thoughts.speak,
+            "model_reasoning": thoughts.model_reasoning,
         },
         "state": turn.state,
         "decided_by": by.display if by else None,

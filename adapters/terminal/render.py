@@ -12,6 +12,7 @@ from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
 from adapters.risk_labels import Level
+from adapters.ui_text import first_lines
 from adapters.visible_text import one_line, readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
@@ -145,6 +146,9 @@ def _thoughts(card: Card, look: Look) -> list[str]:
     if not card.is_brief:
         shown += [Labelled("Plan", "\n".join(f"- {step}" for step in card.plan))] if card.plan else []
         shown += card.details
+    if card.model_reasoning:
+        text, is_cut = first_lines(card.model_reasoning)
+        shown.append(Labelled("The model's own reasoning", f"{text}{' …' * is_cut}"))
     return _labelled([*shown, *_review(card)], look)
 
 

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from agent_core.commands.registry import CommandContext, Commands
@@ -23,6 +23,7 @@ from agent_core.replies.reply_parser import parse
 from agent_core.spending.spending_tracker import SpendingTracker
 
 MAX_DELAY_SECONDS = 300.0
+MAX_REASONING_CHARACTERS = 20_000  # that are kept for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Proposer:
     history_tokens: int = MAX_HISTORY_TOKENS
     wanted_profile: ProfileName = "auto"
     commands_setting: str = COMMANDS_SETTING
+    shows_reasoning: bool = False
 
     def profile(self, agent: Agent) -> Profile:
         name = self.metered_model.name_for(agent.model)
@@ -115,6 +117,8 @@ class Proposer:
             return UnusableAnswer(str(problem), problem.brief, reply.text)
         except CommandError as problem:
             return UnusableAnswer(str(problem), str(problem), reply.text)
+        if self.shows_reasoning:
+            thoughts = replace(thoughts, model_reasoning=reply.written_reasoning[:MAX_REASONING_CHARACTERS])
         return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:

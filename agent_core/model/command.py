@@ -70,13 +70,17 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thoughts:
-    """What the model says about its command. `plan` has one step per line."""
+    """What the model says about its command. `plan` has one step per line.
+
+    `model_reasoning`: what a reasoning model wrote before its reply, if the operator lets it be shown.
+    """
 
     text: str = ""
     reasoning: str = ""
     plan: str = ""
     criticism: str = ""
     speak: str = ""
+    model_reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

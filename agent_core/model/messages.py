@@ -43,6 +43,11 @@ class Reply:
         return has_reasoned and (is_empty or self.finish_reason == "length")
 
     @property
+    def written_reasoning(self) -> str:
+        """The reasoning that the endpoint gives apart, or that the model put between <think> tags."""
+        return (self.reasoning or self.text.rpartition("</think>")[0].replace("<think>", "")).strip()
+
+    @property
     def answer(self) -> str:
         """The text after the reasoning that some models put between <think> tags."""
         return self.text.rpartition("</think>")[2].strip()

@@ -56,6 +56,10 @@ class ShownCard(PressableCard, Protocol):
         """What Show all gives of the card as it is now."""
         ...
 
+    async def thoughts(self) -> str:
+        """What Thoughts gives, where the card keeps them behind a button; else the card."""
+        ...
+
 
 class DayChat(Protocol):
     """One person at one surface, with one agent: what a working day takes."""
@@ -98,6 +102,10 @@ class Chat(DayChat, Protocol):
 
     async def root(self) -> str:
         """What stands above the thread."""
+        ...
+
+    async def sees_status(self, text: str) -> bool:
+        """Wait until it can be read, wherever the surface shows what the agent does, that it does this."""
         ...
 
     async def writes(self, text: str) -> LateLine:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from adapters.actions import ActionDispatcher, FormInput
 from adapters.answers import Answer
 from adapters.buttons import Button
-from adapters.cards import free_text, turn_card
+from adapters.cards import free_text, status_text, turn_card
 from adapters.forms import fields_of
 from adapters.subcommands import ThreadSubcommand, grant_to_agent
 from adapters.visible_text import visible
@@ -82,6 +82,10 @@ class CoreCard:
 
     async def whole(self) -> str:
         """The same: nothing is cut here."""
+        return await self.now()
+
+    async def thoughts(self) -> str:
+        """The same: nothing is behind a button here."""
         return await self.now()
 
     def _button(self, label: str) -> Button:
@@ -179,6 +183,13 @@ class CoreChat:
         """Press Stop."""
         await self.presses(Button("stop", self.agent.id))
 
+    async def sees_status(self, text: str) -> bool:
+        """Wait for a status."""
+        await self.surface.until(
+            lambda shown: any(text in status_text(agent.status) for agent in shown.agents.values())
+        )
+        return True
+
     async def sees(self, text: str) -> bool:
         """Wait for a text on a card or in a notice."""
         await self.surface.until(lambda _: text in self._thread())
@@ -227,6 +238,5 @@ def card_text(agent: Agent, turn: Turn) -> str:
     previewed = (card.preview.title, card.preview.body) if card.preview else ()
     sign = {"good": "✓", "bad": "✗"}.get(card.tone, "")
     said = (card.headline, f"{sign} {card.standing}", card.says, card.remark, card.edits, card.outcome, card.review)
-    return "\n".join(
-        (*said, *(f"{part.label}: {part.text}" for part in labelled), *previewed, *card.footer, card.lease)
-    )
+    apart = (card.model_reasoning, card.lease)
+    return "\n".join((*said, *(f"{part.label}: {part.text}" for part in labelled), *previewed, *card.footer, *apart))

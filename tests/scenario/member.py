@@ -87,6 +87,12 @@ class GuildCard:
         assert shown.response
         return (await shown.response.attachments[0].read()).decode()
 
+    async def thoughts(self) -> str:
+        """What the button answers with."""
+        shown = await pressed(self.chat.person, self._there, "Thoughts")
+        assert shown.response
+        return str(shown.response.components)
+
     @property
     def _there(self) -> discord.Message:
         thread = self.chat.guild.thread(self.chat.name)
@@ -185,6 +191,11 @@ class GuildChat:
         """Press Resume under the notice."""
         notice = await self.guild.message("Resume to continue")
         await pressed(self.person, notice, "Resume")
+
+    async def sees_status(self, text: str) -> bool:
+        """Wait until the root message says this."""
+        await self.guild.message(text, place=self.guild.general)
+        return True
 
     async def sees(self, text: str) -> bool:
         """Wait until the thread shows this."""

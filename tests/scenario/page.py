@@ -84,6 +84,10 @@ class PageCard:
         """The page of the turn."""
         return text_of(await self.chat.page(f"/t/{self.turn}"))
 
+    async def thoughts(self) -> str:
+        """The page of the turn, where a part unfolds."""
+        return await self.whole()
+
     def button(self, verb: str, times: int = 1) -> str:
         """What the button of this verb carries on the card as it was looked at."""
         found = re.search(rf'value="({verb}:{self.turn}:{times}(?::[0-9a-f]+)?)"', self.source)
@@ -162,6 +166,10 @@ class PageChat:
     async def resume(self) -> None:
         """Press Resume."""
         await self.send("press", {"button": f"resume:{self._agent}:1"})
+
+    async def sees_status(self, text: str) -> bool:
+        """Wait until the thread's page says this."""
+        return await self.sees(text)
 
     async def sees(self, text: str) -> bool:
         """Wait until the page can be read to say this."""

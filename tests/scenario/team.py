@@ -81,6 +81,13 @@ class SlackCard:
         await self.chat.person.closes(view)
         return text_of(view)
 
+    async def thoughts(self) -> str:
+        """The view that the button opens."""
+        await self.chat.person.clicks(self.message, "Thoughts")
+        view = await self.chat.office.form(self.chat.person, "")
+        await self.chat.person.closes(view)
+        return text_of(view)
+
     async def _opened(self, label: str, title: str) -> Json:
         answer = await self.chat.person.clicks(self.message, label)
         assert answer.is_acknowledged, answer
@@ -156,6 +163,10 @@ class SlackChat:
         """Press Resume under the notice."""
         notice = await self.office.said("Resume to continue")
         await self.person.clicks(notice, "Resume")
+
+    async def sees_status(self, text: str) -> bool:
+        """Wait until the root message says this."""
+        return await self.sees(text)
 
     async def sees(self, text: str) -> bool:
         """Wait until the thread shows this."""

@@ -54,6 +54,10 @@ class DeskCard:
         """The same: nothing is cut here."""
         return await self.now()
 
+    async def thoughts(self) -> str:
+        """The same: nothing is behind a button here."""
+        return await self.now()
+
 
 @dataclass(slots=True)
 class DeskChat:
@@ -125,6 +129,10 @@ class DeskChat:
         """Start the program again with the same name."""
         await self._until(lambda: self.codes == [3])
         self.tasks.create_task(self._sit())
+
+    async def sees_status(self, text: str) -> bool:
+        """Wait until this was printed."""
+        return await self.sees(text)
 
     async def sees(self, text: str) -> bool:
         """Wait until this was printed."""

@@ -93,11 +93,8 @@ def _open(card: Card, footer: Sequence[str]) -> CardParts:
     if command.is_cut:
         items.append(ui.Section(CUT_TO_FIT, accessory=element(show_all)))
     items += [ui.TextDisplay(text) for part in (outcome, *bottom) for text in part.texts]
-    openings = (
-        [ViewButton("thoughts", card.turn)]
-        if thoughts.is_cut or (card.is_brief and (card.plan or card.details))
-        else []
-    )
+    is_more = thoughts.is_cut or card.model_reasoning or (card.is_brief and (card.plan or card.details))
+    openings = [ViewButton("thoughts", card.turn)] if is_more else []
     is_cut = head.is_cut or (is_running and outcome.is_cut) or any(part.is_cut for part in bottom)
     return CardParts((*items,), (*openings, *([show_all] if is_cut and not command.is_cut else [])))
 
@@ -108,7 +105,7 @@ def _folded(card: Card, footer: Sequence[str]) -> CardParts:
     parts = [_head(card), says, brief, edits, _outcome(card, MAX_FOLDED_OUTCOME), small(" · ".join(footer), MAX_FOOTER)]
     is_same = all(one_line(part.text) == part.text for part in (Labelled("", card.says), *card.arguments))
     is_more = bool(card.preview or card.plan or card.details or card.review or card.remark or card.changes)
-    is_cut = is_more or not is_same or any(part.is_cut for part in parts)
+    is_cut = is_more or bool(card.model_reasoning) or not is_same or any(part.is_cut for part in parts)
     items = tuple(ui.TextDisplay[ui.LayoutView](text) for part in parts for text in part.texts)
     return CardParts(items, (ViewButton("show all", card.turn),) if is_cut else ())
 

@@ -88,7 +88,8 @@ def _thoughts(card: Card) -> list[Block]:
     texts = [(card.plan_text, MAX_PLAN)] if card.plan else []
     texts += [(f"{part.label}: {part.text}", MAX_DETAIL) for part in card.details]
     is_cut = not all(fits(readable(text), most) for text, most in [(card.says, MAX_SAYS), *texts])
-    more = element(ViewButton("thoughts", card.turn)) if is_cut or (card.is_brief and texts) else None
+    is_more = is_cut or card.model_reasoning or (card.is_brief and texts)
+    more = element(ViewButton("thoughts", card.turn)) if is_more else None
     small = [] if card.is_brief else [context(text, most=most) for text, most in texts]
     if not card.says.strip():
         return [*small, actions(more)] if more else small

@@ -169,7 +169,7 @@ def test_a_turns_record_says_all_of_it_in_ascii() -> None:
         "number": 1,
         "command": "write_to_file",
         "arguments": {"text": EVIL},
-        "thoughts": {"text": "Hm.", "reasoning": "", "plan": "", "criticism": "", "speak": ""},
+        "thoughts": {"text": "Hm.", "reasoning": "", "plan": "", "criticism": "", "speak": "", "model_reasoning": ""},
         "state": "rejected",
         "decided_by": "ana",
         "result": {"kind": "rejected", "text": "Härter."},
