@@ -147,7 +147,7 @@ class FallbackModel:
             outage = self._outages[name] = Outage(began=began, last_failed_at=now, next_trial=now)
         outage.last_failed_at, outage.why = now, str(error)
         left = (outage.began + AWAY - now).total_seconds()
-        if left > 0 and not outage.is_away:
+        if left > 0:
             return ModelUnavailable(outage.why, _at_most(left, error.retry_after))
         outage.is_away = True
         pause = max(AWAY, timedelta(seconds=error.retry_after or 0), (now - started) * TRIAL_SHARE)

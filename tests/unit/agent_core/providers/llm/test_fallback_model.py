@@ -126,6 +126,13 @@ async def test_the_first_is_not_tried_before_the_time_that_it_named(pair: Pair) 
     assert await pair.ask("one") == "one by first · one.test"
 
 
+async def test_a_first_that_fails_again_after_a_quiet_hour_is_still_away(pair: Pair) -> None:
+    pair.second.say("two", "two")
+    await pair.go_away()
+    pair.clock.advance(3_600)
+    assert [await pair.ask(BUSY), await pair.ask()] == ["two by second · two.test"] * 2
+
+
 async def test_a_first_that_hangs_takes_at_most_a_fifth_of_the_time(pair: Pair) -> None:
     pair.first.seconds = 120
     pair.second.say("two", "two")
