@@ -30,7 +30,6 @@ from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings
 from bot.tool_wiring import Tools, tool_probes
-from bot.value_types import Endpoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +127,7 @@ def probes(settings: Settings) -> Probes:
     from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
 
     return Probes(
-        endpoint=partial(endpoint_fault, settings.endpoint or Endpoint(url="", key="")),
+        endpoint=endpoint_fault,
         local_servers=find_local_servers,
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
@@ -159,8 +158,13 @@ def _options(settings: Settings) -> CoreOptions:
         fast_effort=settings.fast_reasoning_effort,
         shows_reasoning=settings.show_reasoning,
         continuous_limit=settings.continuous_limit,
-        price_setting="MODEL_PRICES",
+        price_setting=_price_setting(settings),
         commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
     )
+
+
+def _price_setting(settings: Settings) -> str:
+    """The name of the setting for prices, for the message that a price is missing."""
+    return f"MODEL_PRICES, also for {settings.fallback_model}" if settings.fallback_model else "MODEL_PRICES"

@@ -76,6 +76,7 @@ CORE_RULES: Mapping[str, Rule] = {
     "public_url": _public_url,
     "azure_openai_endpoint": _azure_openai_endpoint,
     "local_model": _local_model,
+    "fallback_api_key": partial(_beside, field="fallback_base_url"),
     "embedding_model": _embedding_model,
     "pinecone_host": partial(_beside, field="pinecone_api_key"),
     "pinecone_controller_host": partial(_beside, field="pinecone_api_key"),

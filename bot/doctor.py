@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -33,7 +34,7 @@ class Tables:
 class Probes:
     """Checks that only the composition root can supply. No check raises. Waits for servers end after 3 to 4 seconds.
 
-    `endpoint`: what is wrong with the language model's endpoint, or None.
+    `endpoint`: what is wrong with a language model's endpoint, or None.
     `local_servers`: model servers that were found on this machine.
     `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
     `database`: the result of the database check; for SQLite called only if the file exists.
@@ -43,7 +44,7 @@ class Probes:
     `tools`: the checks of external services and programs.
     """
 
-    endpoint: Callable[[], Awaitable[str | None]]
+    endpoint: Callable[[Endpoint], Awaitable[str | None]]
     local_servers: Callable[[], Awaitable[Sequence[LocalServer]]]
     database: Callable[[], Awaitable[Tables]]
     platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
@@ -132,23 +133,34 @@ async def _answer_or(late: L, probe: Callable[[], Awaitable[T]], seconds: float 
 
 
 async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    if settings.endpoint:
-        return (await _endpoint(settings, settings.endpoint, probes),)
+    tested = [
+        _endpoint(name, endpoint, model, probes)
+        for name, endpoint, model in (
+            ("model", settings.endpoint, settings.smart_model),
+            ("fallback", settings.fallback_endpoint, settings.fallback_model),
+        )
+        if endpoint
+    ]
+    found = tuple(await asyncio.gather(*tested))
     if settings.local_model:
-        return (_own_model(settings.local_model, probes.local_model()),)
+        return _own_model(settings.local_model, probes.local_model()), *found
+    if found:
+        return found
     why = "Demo · scripted, no AI"
     demo = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY")
     return (demo, *map(_offer, await _answer_or((), probes.local_servers)))
 
 
-async def _endpoint(settings: Settings, endpoint: Endpoint, probes: Probes) -> Finding:
+async def _endpoint(name: str, endpoint: Endpoint, model: str, probes: Probes) -> Finding:
+    """Test the endpoint of a model: `name` is "model" or "fallback"."""
     host = _host(endpoint)
-    name = f"{settings.smart_model} · {host}" if settings.smart_model else host
-    fault = await _answer_or(_silent(), probes.endpoint, PATIENCE + 1)
+    why = f"{model} · {host}" if model else host
+    fault = await _answer_or(_silent(), partial(probes.endpoint, endpoint), PATIENCE + 1)
     if fault is None:
-        return Finding(name="model", state="on", why=name, variable=f"{endpoint.url_variable}, SMART_MODEL")
+        variable = "SMART_MODEL" if name == "model" else "FALLBACK_MODEL"
+        return Finding(name=name, state="on", why=why, variable=f"{endpoint.url_variable}, {variable}")
     variables = f"{endpoint.key_variable}, {endpoint.url_variable}"
-    return Finding(name="model", state="fault", why=f"{name} {fault}", variable=variables)
+    return Finding(name=name, state="fault", why=f"{why} {fault}", variable=variables)
 
 
 def _own_model(path: Path, fault: str) -> Finding:

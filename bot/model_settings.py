@@ -9,10 +9,15 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.cross_setting_rules import LOCAL
+from bot.cross_setting_rules import LOCAL, Given, Rule
 from bot.value_types import ANTHROPIC_URL, NO_SECRET, OPENAI_URL, AzureAddress, Endpoint, ModelFile, Secret, WebAddress
 
 USUAL_EMBEDDINGS = "text-embedding-3-small"
+CLAUDE_PREFIX = "claude-"
+SAME_MODEL = "is the model that SMART_MODEL names, at the same endpoint: name another."
+NO_FIRST = "stands in for a model, so a model must be connected: set OPENAI_API_KEY, for example."
+NO_PLACE = "has no endpoint: set FALLBACK_BASE_URL, OPENAI_API_KEY or ANTHROPIC_API_KEY."
+NO_MODEL = "must name a model of FALLBACK_BASE_URL."
 
 Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
@@ -48,6 +53,9 @@ class ModelSettings(BaseSettings):
     prompt_profile: Literal["auto", "full", "compact"] = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}
+    fallback_base_url: WebAddress = ""
+    fallback_api_key: Secret = NO_SECRET
+    fallback_model: str = ""
     embedding_api_key: Secret = NO_SECRET
     embedding_base_url: WebAddress = ""
     embedding_model: str = ""
@@ -56,6 +64,25 @@ class ModelSettings(BaseSettings):
     def endpoint(self) -> Endpoint | None:
         """The language model's endpoint; None if LOCAL_MODEL is set or no endpoint is configured."""
         return None if self.local_model else self._claude or self._openai
+
+    @property
+    def fallback_endpoint(self) -> Endpoint | None:
+        """The endpoint of FALLBACK_MODEL; None if that is not set or has no endpoint.
+
+        Without FALLBACK_BASE_URL, Anthropic's API serves `claude-…` and the OpenAI-compatible endpoint other models, if
+        they are configured.
+        """
+        if not self.fallback_model:
+            return None
+        if not self.fallback_base_url:
+            is_claude = self.fallback_model.startswith(CLAUDE_PREFIX)
+            return (is_claude and self._anthropic) or self._openai or self._anthropic
+        return Endpoint(
+            url=self.fallback_base_url,
+            key=self.fallback_api_key.get_secret_value(),
+            url_variable="FALLBACK_BASE_URL",
+            key_variable="FALLBACK_API_KEY",
+        )
 
     @property
     def openai_endpoint(self) -> Endpoint | None:
@@ -98,8 +125,12 @@ class ModelSettings(BaseSettings):
     def _claude(self) -> Endpoint | None:
         """Anthropic's API, if it is configured and SMART_MODEL is one of its models, or nothing else is configured."""
         has_address = self.openai_base_url or self.azure_openai_endpoint
-        is_wanted = self._openai is None or (not has_address and self.smart_model.startswith("claude-"))
-        if not (is_wanted and (self.anthropic_api_key or self.anthropic_base_url)):
+        is_wanted = self._openai is None or (not has_address and self.smart_model.startswith(CLAUDE_PREFIX))
+        return self._anthropic if is_wanted else None
+
+    @property
+    def _anthropic(self) -> Endpoint | None:
+        if not (self.anthropic_api_key or self.anthropic_base_url):
             return None
         return Endpoint(
             url=self.anthropic_base_url or ANTHROPIC_URL,
@@ -143,3 +174,18 @@ class ModelSettings(BaseSettings):
     @classmethod
     def _decoded(cls, given: object) -> object:
         return json.loads(given) if isinstance(given, str) else given
+
+
+def _fallback_model(value: str, given: Given) -> str | None:
+    settings = ModelSettings.model_construct(**{**given, "fallback_model": value})
+    if not value:
+        return NO_MODEL if settings.fallback_base_url else None
+    if settings.endpoint is None and settings.local_model is None:
+        return NO_FIRST
+    if settings.fallback_endpoint is None:
+        return NO_PLACE
+    is_same = value == settings.smart_model and settings.fallback_endpoint == settings.endpoint
+    return SAME_MODEL if is_same else None
+
+
+MODEL_RULES: Mapping[str, Rule] = {"fallback_model": _fallback_model}

@@ -72,6 +72,27 @@ MINDS = (
         example="/var/lib/models/qwen2.5-1.5b-instruct-q4_k_m.gguf",
     ),
     model(
+        name="FALLBACK_MODEL",
+        meaning="The model that answers after the first was not available for a minute, until that answers again.",
+        rule="the name of a model",
+        default="none: agents wait for the first",
+        example="claude-haiku-4-5",
+    ),
+    model(
+        name="FALLBACK_BASE_URL",
+        meaning="The endpoint of FALLBACK_MODEL, which speaks OpenAI's chat completions. It is sent no other key.",
+        rule=WEB_ADDRESS,
+        default="Anthropic's for `claude-…` if its key is set, else the OpenAI-compatible one, else the first model's",
+        example="https://llm.example.com/v1",
+    ),
+    model(
+        name="FALLBACK_API_KEY",
+        meaning="The key for FALLBACK_BASE_URL. One on your own machine needs none.",
+        rule=KEY,
+        default="none",
+        example="your-fallback-key",
+    ),
+    model(
         name="CONTEXT_WINDOW",
         meaning="How many tokens a model takes in one call, prompt and reply together. It holds for every model.",
         rule="a whole number from 1024 to 20000000",

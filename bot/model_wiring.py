@@ -62,10 +62,21 @@ class Models:
 
 
 def make_model(settings: Settings) -> LanguageModel:
-    """The model of LOCAL_MODEL if it is set, else the endpoint's, else the scripted demo model.
+    """The model that the settings choose; with FALLBACK_MODEL, a second one answers while it is away.
 
-    Raise SettingsError if LOCAL_MODEL cannot be served.
+    Raise SettingsError if a model cannot be served.
     """
+    first = _make_first_model(settings)
+    if settings.fallback_endpoint is None:
+        return first
+    from agent_core.providers.llm.fallback_model import FallbackModel
+
+    second = _make_endpoint_model(settings, settings.fallback_endpoint, settings.fallback_model, "FALLBACK_MODEL")
+    return FallbackModel(first=first, second=second)
+
+
+def _make_first_model(settings: Settings) -> LanguageModel:
+    """The model of LOCAL_MODEL if it is set, else the endpoint's, else the scripted demo model."""
     if path := settings.local_model:
         from agent_core.providers.llm.local_model import LocalModel, model_file_fault
 
@@ -75,25 +86,30 @@ def make_model(settings: Settings) -> LanguageModel:
         return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
     if settings.endpoint is None:
         return RehearsalModel(MODEL_VARIABLES)
-    if settings.endpoint.api == "anthropic":
-        return _make_claude(settings, settings.endpoint)
+    return _make_endpoint_model(settings, settings.endpoint, settings.smart_model, "SMART_MODEL")
+
+
+def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, variable: str) -> LanguageModel:
+    """The model `name` of the endpoint; `variable` is the one that names it."""
+    if endpoint.api == "anthropic":
+        return _make_claude(settings, endpoint, name, variable)
     from agent_core.providers.llm.endpoint_errors import CHAT
     from agent_core.providers.llm.openai_model import OpenAIModel
 
     return OpenAIModel(
-        base_url=settings.endpoint.url,
-        api_key=settings.endpoint.key,
-        model=settings.smart_model,
+        base_url=endpoint.url,
+        api_key=endpoint.key,
+        model=name,
         temperature=settings.temperature,
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
         learned=settings.home / "learned-models.json",
-        prices=Prices.at(settings.endpoint.url, settings.model_prices),
-        ability=with_variables(CHAT, settings.endpoint, "SMART_MODEL"),
+        prices=Prices.at(endpoint.url, settings.model_prices),
+        ability=with_variables(CHAT, endpoint, variable),
     )
 
 
-def _make_claude(settings: Settings, endpoint: Endpoint) -> LanguageModel:
+def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: str) -> LanguageModel:
     from agent_core.providers.llm.anthropic_model import CLAUDE, DEFAULT_CLAUDE_MODEL, ClaudeModel
 
     if not ClaudeModel.is_installed():
@@ -102,12 +118,12 @@ def _make_claude(settings: Settings, endpoint: Endpoint) -> LanguageModel:
     return ClaudeModel(
         base_url=endpoint.url,
         api_key=endpoint.key,
-        model=settings.smart_model or DEFAULT_CLAUDE_MODEL,
+        model=name or DEFAULT_CLAUDE_MODEL,
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
         learned=settings.home / "learned-claude-models.json",
         prices=Prices.at(endpoint.url, settings.model_prices),
-        ability=with_variables(CLAUDE, endpoint, "SMART_MODEL"),
+        ability=with_variables(CLAUDE, endpoint, variable),
     )
 
 

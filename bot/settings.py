@@ -16,7 +16,7 @@ from pydantic_settings import DotEnvSettingsSource
 
 from agent_core.errors import SettingsError
 from bot.cross_setting_rules import CORE_RULES, Rule
-from bot.model_settings import ModelSettings
+from bot.model_settings import MODEL_RULES, ModelSettings
 from bot.platforms.settings import PLATFORM_RULES, PlatformSettings
 from bot.value_types import (
     NO_SECRET,
@@ -35,7 +35,7 @@ OWN_WORDS = "own words"
 LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
 
 Names = tuple[str, ...]
-RULES: Mapping[str, Rule] = {**CORE_RULES, **PLATFORM_RULES}
+RULES: Mapping[str, Rule] = {**CORE_RULES, **MODEL_RULES, **PLATFORM_RULES}
 
 
 class CoreSettings(ModelSettings):

@@ -28,19 +28,24 @@ MAX_REASONING_CHARACTERS = 20_000  # that are kept for people
 
 @dataclass(frozen=True, slots=True)
 class ProposedCommand:
-    """A command that can run, with its spec."""
+    """A command that can run, with its spec. `answered_by` is as in `Reply`."""
 
     proposal: Proposal
     spec: CommandSpec
+    answered_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class UnusableAnswer:
-    """A reply without a runnable command. The model reads `problem`; people read `brief` and the whole `reply`."""
+    """A reply without a runnable command. The model reads `problem`; people read `brief` and the whole `reply`.
+
+    `answered_by` is as in `Reply`.
+    """
 
     problem: str
     brief: str = ""
     reply: str = ""
+    answered_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class Proposer:
                 report=report,
             )
             reply = await self.metered_model.ask(question, agent.choice, tracker)
-            return await self._read(situation, reply, tracker)
+            return replace(await self._read(situation, reply, tracker), answered_by=reply.answered_by)
         except ModelUnavailable as unavailable:
             return Delay(str(unavailable), _delay(agent, unavailable))
         except ModelRefused as refused:
@@ -105,7 +110,9 @@ class Proposer:
         except OverBudget as over:
             return Refusal(str(over))
 
-    async def _read(self, situation: Situation, reply: Reply, tracker: SpendingTracker) -> Thought:
+    async def _read(
+        self, situation: Situation, reply: Reply, tracker: SpendingTracker
+    ) -> ProposedCommand | UnusableAnswer:
         agent = situation.agent
         try:
             thoughts, given = await self._parse(agent, reply, tracker)

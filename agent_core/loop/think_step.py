@@ -15,7 +15,16 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Proposer, Refusal, Thought, UnusableAnswer
 from agent_core.loop.recall import Recall, recall_memories
 from agent_core.loop.summarising import summarise_if_due
-from agent_core.loop.transitions import complain, delay, expose_to_recalled, pause, propose, stop_circling, with_recall
+from agent_core.loop.transitions import (
+    complain,
+    delay,
+    expose_to_recalled,
+    pause,
+    propose,
+    stop_circling,
+    switch_model,
+    with_recall,
+)
 from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Agent, Digest, Thinking
 from agent_core.ports.clock import Clock
@@ -84,9 +93,10 @@ class ThinkStep:
             return self._with_recall(Outcome(agent=paid), seen)
         now = self.clock.now()
         recalling, exposures = expose_to_recalled(paid, seen, None, now)
-        asked, notices = stop_circling(recalling, self.turn_context, now)
+        switched, switches = switch_model(recalling, thought, self.proposer.metered_model.model.label, now)
+        asked, notices = stop_circling(switched, self.turn_context, now)
         outcome = self._outcome_of(thought, asked, granters, now)
-        return self._with_recall(replace(outcome, notices=(*exposures, *notices, *outcome.notices)), seen)
+        return self._with_recall(replace(outcome, notices=(*exposures, *switches, *notices, *outcome.notices)), seen)
 
     def _with_recall(self, outcome: Outcome, seen: Recall) -> Outcome:
         paid = replace(outcome, spent=dict(self.tracker.spent))

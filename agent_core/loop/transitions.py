@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from agent_core.loop.granter_rights import Granters
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.proposing import Delay, ProposedCommand, UnusableAnswer
+from agent_core.loop.proposing import Delay, ProposedCommand, Thought, UnusableAnswer
 from agent_core.loop.recall import Recall
 from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
@@ -101,6 +101,19 @@ def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -
         text = f"Long-term memory is not available: {seen.away} {agent.name} continues without it and updates it later."
         notices = (*notices, Notice.to(agent, "waiting", text, now))
     return replace(outcome, agent=changed, notices=notices, seen=seen, index_key=index_key)
+
+
+def switch_model(agent: Agent, thought: Thought, first: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after a reply, with a notice if the fallback model has taken over or `first` answers again.
+
+    `first`: the label of the operator's first model.
+    """
+    if not isinstance(thought, ProposedCommand | UnusableAnswer) or thought.answered_by == agent.fallback:
+        return agent, ()
+    first, second = agent.model or first, thought.answered_by
+    text = f"{first} has not answered for a minute, so {second} answers until it does."
+    notice = Notice.to(agent, "waiting", text if second else f"{first} answers again.", now)
+    return replace(agent, fallback=second), (notice,)
 
 
 def delay(agent: Agent, thought: Delay, now: datetime) -> Outcome:

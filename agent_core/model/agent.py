@@ -105,6 +105,7 @@ class Agent:
     `remembered`: the number of the last turn in long-term memory.
     `recalled`: memories offered in prompts since the last summary.
     `forgetful`: why long-term memory cannot be reached, or "".
+    `fallback`: the label of the fallback model if that gave the last reply, or "".
 
     `parent`, `under`: the id and the name of the agent that started this one.
     `head`: the root agent, which people created and whose budget and files a helper uses.
@@ -140,6 +141,7 @@ class Agent:
     remembered: int = 0
     recalled: tuple[MemoryId, ...] = ()
     forgetful: str = ""
+    fallback: str = ""
     fence: int = 0
     wake_at: datetime | None = None
     parent: AgentId | None = None

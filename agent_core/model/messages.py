@@ -27,6 +27,7 @@ class Reply:
     """A model's reply. `finish_reason` is `stop` for a complete reply, `length` for one that was cut off.
 
     `reasoning`: what the endpoint gives apart from the text; commands are never read from it.
+    `answered_by`: the label of the fallback model if that answered, else "".
     """
 
     text: str
@@ -34,6 +35,7 @@ class Reply:
     finish_reason: str = "stop"
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+    answered_by: str = ""
 
     @property
     def is_cut_by_reasoning(self) -> bool:

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
+
+# The cost of a usage in US dollars, or None if no price is known.
+Pricing: TypeAlias = Callable[[Usage], Decimal | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class CallOptions:
     `effort`: the reasoning effort; if empty, the model's default.
     `cache_key`: equal for calls whose prompts share a prefix, for the endpoint's prompt cache.
     `report`: is called with the progress each time a part of a streamed reply arrives.
+    `report_price`: is called before a request with the prices of the model that is asked, by providers that may ask
+    another model than `model`.
     """
 
     max_tokens: int
@@ -53,6 +58,7 @@ class CallOptions:
     effort: str = ""
     cache_key: str = ""
     report: Callable[[ModelProgress], None] | None = None
+    report_price: Callable[[Pricing], None] | None = None
 
 
 class LanguageModel(Protocol):

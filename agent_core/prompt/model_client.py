@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 
 from agent_core.errors import ModelError, OverBudget
 from agent_core.model.agent import ModelChoice
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
-from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, TokenCounters
+from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, Pricing, TokenCounters
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
 from agent_core.spending.spending_tracker import SpendingTracker
 
@@ -113,7 +114,7 @@ class MeteredModel:
         limit: int,
         tracker: SpendingTracker,
     ) -> Reply:
-        received = _Received(question.report)
+        received = _Received(question.report, partial(self.model.price, model=choice.model))
         options = CallOptions(
             schema=question.schema,
             model=choice.model,
@@ -122,6 +123,7 @@ class MeteredModel:
             effort=choice.effort or (self.effort if question.kind == "chat" else self.fast_effort),
             cache_key=choice.cache_key,
             report=received.note,
+            report_price=received.use_price,
         )
         with tracker.reserve(self._estimate(prompt, choice.model, limit), choice.model or "this model"):
             try:
@@ -129,22 +131,14 @@ class MeteredModel:
             except (asyncio.CancelledError, ModelError):
                 if received.characters:
                     tokens = received.characters // CHARACTERS_PER_TOKEN + 1
-                    self._charge(
-                        question,
-                        choice.model,
-                        Usage(prompt=self._prompt_tokens(prompt, choice.model), completion=tokens),
-                        tracker,
-                    )
+                    used = Usage(prompt=self._prompt_tokens(prompt, choice.model), completion=tokens)
+                    tracker.record(question.kind, received.priced(used))
                 raise
-        usage = self._charge(question, choice.model, reply.usage, tracker)
+        usage = received.priced(reply.usage)
+        tracker.record(question.kind, usage)
         redact = self.secrets.redact
         calls = tuple(replace(call, arguments=redact(call.arguments)) for call in reply.tool_calls)
         return replace(reply, text=redact(reply.text), reasoning=redact(reply.reasoning), tool_calls=calls, usage=usage)
-
-    def _charge(self, question: ModelRequest, name: str, used: Usage, tracker: SpendingTracker) -> Usage:
-        usage = replace(used, cost=self.model.price(used, name) or used.cost)
-        tracker.record(question.kind, usage)
-        return usage
 
     def _affordable(self, prompt: Sequence[Message], name: str, limit: int, tracker: SpendingTracker) -> int:
         """The limit in tokens, reduced so that the call costs at most a fixed share of the remaining budget."""
@@ -164,10 +158,20 @@ class MeteredModel:
 
 @dataclass(slots=True)
 class _Received:
-    """Counts the received characters of a reply, so that a call that is cancelled or fails can be charged."""
+    """What a call received, so that it can be charged if it is cancelled or fails too.
+
+    `price`: the prices of the model that was asked.
+    """
 
     report: Callable[[ModelProgress], None] | None
+    price: Pricing
     characters: int = 0
+
+    def use_price(self, price: Pricing) -> None:
+        self.price = price
+
+    def priced(self, usage: Usage) -> Usage:
+        return replace(usage, cost=self.price(usage) or usage.cost)
 
     def note(self, progress: ModelProgress) -> None:
         self.characters = progress.characters

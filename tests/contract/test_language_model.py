@@ -15,6 +15,7 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.providers.llm.anthropic_model import ClaudeModel
+from agent_core.providers.llm.fallback_model import FallbackModel
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
@@ -36,6 +37,8 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
         yield ScriptedModel(REPLY)
     elif kind == "rehearsal":
         yield RehearsalModel()
+    elif kind == "fallback":
+        yield FallbackModel(first=ScriptedModel(REPLY), second=ScriptedModel())
     elif kind.startswith("claude"):
         async with anthropic_standin() as api:
             api.answers(Says(REPLY))
@@ -57,7 +60,7 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
             await model.close()
 
 
-@pytest.fixture(params=["scripted", "rehearsal", "streamed", "whole", "tools", "plain", *CLAUDE])
+@pytest.fixture(params=["scripted", "rehearsal", "fallback", "streamed", "whole", "tools", "plain", *CLAUDE])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
     async with opened(request.param) as model:
         yield model

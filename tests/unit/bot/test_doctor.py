@@ -38,6 +38,7 @@ class World:
     """What the probes will find."""
 
     endpoint_fault: str | None = None
+    fallback_fault: str | None = None
     servers: tuple[LocalServer, ...] = ()
     tables: Tables = field(default_factory=Tables)
     slack_fault: str | None = None
@@ -50,9 +51,9 @@ class World:
     git_fault: str = ""
     asked: list[str] = field(default_factory=list)
 
-    async def endpoint(self) -> str | None:
+    async def endpoint(self, endpoint: Endpoint) -> str | None:
         self.asked.append("endpoint")
-        return self.endpoint_fault
+        return self.fallback_fault if endpoint.key_variable == "FALLBACK_API_KEY" else self.endpoint_fault
 
     async def local_servers(self) -> tuple[LocalServer, ...]:
         self.asked.append("local servers")
@@ -336,11 +337,34 @@ async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pyte
     async with openai_standin() as standin:
         standin.listing = Hangs()
         monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-        looks = replace(World().probes, endpoint=lambda: endpoint_fault(Endpoint(url=standin.base_url, key="")))
+        looks = replace(World().probes, endpoint=endpoint_fault)
         settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
     assert "did not answer within" in model.why
+
+
+async def test_the_fallback_is_a_finding_of_its_own(tmp_path: Path) -> None:
+    beside = {"FALLBACK_MODEL": "small", "FALLBACK_BASE_URL": "http://127.0.0.1:9/v1"}
+    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", **beside)
+    right = await found(settings)
+    wrong = await found(settings, World(fallback_fault="answers 500"))
+    assert right["model"] == wrong["model"]
+    on, off = right["fallback"], wrong["fallback"]
+    assert (on.state, on.why, on.variable) == ("on", "small · 127.0.0.1:9", "FALLBACK_BASE_URL, FALLBACK_MODEL")
+    assert (off.state, off.why) == ("fault", "small · 127.0.0.1:9 answers 500")
+    assert off.variable == "FALLBACK_API_KEY, FALLBACK_BASE_URL"
+
+
+async def test_a_model_in_a_file_has_its_fallback_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.touch()
+    settings = settings_with(tmp_path, LOCAL_MODEL=str(path), OPENAI_API_KEY="sk-1234", FALLBACK_MODEL="small")
+    seen = await found(settings)
+    assert [(seen[name].state, seen[name].why) for name in ("model", "fallback")] == [
+        ("on", "model.gguf · on this machine"),
+        ("on", "small · OpenAI"),
+    ]
 
 
 async def test_files_that_other_accounts_can_open_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

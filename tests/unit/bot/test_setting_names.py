@@ -10,6 +10,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.llm.anthropic_model import ClaudeModel
 from agent_core.providers.llm.endpoint_errors import Ability
+from agent_core.providers.llm.fallback_model import FallbackModel
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.bootstrap import assemble
 from bot.model_wiring import make_embedder, make_model, make_search
@@ -87,6 +88,17 @@ def test_the_model_decides_which_of_two_endpoints_is_asked(beside: dict[str, str
     assert (make_images(settings) is not None) == has_openai
 
 
+def test_a_fallback_knows_its_own_variables_and_answers_behind_the_first() -> None:
+    beside = {"FALLBACK_MODEL": "small", "FALLBACK_BASE_URL": "https://llm.test/v1"}
+    same, own = (load({**given, "FALLBACK_MODEL": "small"}, None) for given in (ELSEWHERE, {**CLAUDE, **beside}))
+    first, second = make_model(same), make_model(own)
+    assert isinstance(first, FallbackModel)
+    assert isinstance(second, FallbackModel)
+    assert variables_of(first.second) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "FALLBACK_MODEL")
+    assert variables_of(second.second) == ("FALLBACK_API_KEY", "FALLBACK_BASE_URL", "FALLBACK_MODEL")
+    assert (second.label, second.second.label) == ("claude-sonnet-5-5 · api.anthropic.com", "small · llm.test")
+
+
 def test_claude_without_its_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
     with pytest.raises(SettingsError, match=r"pip install 'signoff\[claude\]'"):
@@ -116,3 +128,6 @@ async def test_budgets_and_prompts_know_the_variables_that_they_advise(tmp_path:
     async with assemble(load({"SIGNOFF_HOME": str(tmp_path)}, None)) as signoff:
         assert signoff.core.ledger.price_setting == "MODEL_PRICES"
         assert signoff.core.loop.proposer.commands_setting == "DISABLED_CATEGORIES"
+    given = {"SIGNOFF_HOME": str(tmp_path), "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "FALLBACK_MODEL": "small"}
+    async with assemble(load(given, None)) as signoff:
+        assert signoff.core.ledger.price_setting == "MODEL_PRICES, also for small"

@@ -213,6 +213,84 @@ def test_a_model_in_a_file_goes_without_an_endpoint(tmp_path: Path, other: dict[
     assert (settings.local_model, settings.endpoint, settings.embedding_name) == (path, None, "local")
 
 
+FALLBACK = {"FALLBACK_MODEL": "small"}
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "fault"),
+    [
+        (FALLBACK, "FALLBACK_MODEL", "stands in for a model, so a model must be connected"),
+        (FALLBACK | {"FALLBACK_BASE_URL": "http://localhost/v1"}, "FALLBACK_MODEL", "stands in for a model"),
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_BASE_URL": "http://localhost/v1"}, "FALLBACK_MODEL", "must name a model"),
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_API_KEY": "sk-2"}, "FALLBACK_API_KEY", "needs FALLBACK_BASE_URL beside"),
+        ({"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "small", **FALLBACK}, "FALLBACK_MODEL", "is the model that SMART"),
+        (
+            {"ANTHROPIC_API_KEY": "a", "SMART_MODEL": "claude-a", "FALLBACK_MODEL": "claude-a"},
+            "FALLBACK_MODEL",
+            "is the model that SMART_MODEL names, at the same endpoint",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://localhost/v1", "SMART_MODEL": "small"}
+            | {"FALLBACK_BASE_URL": "http://localhost/v1/", **FALLBACK},
+            "FALLBACK_MODEL",
+            "is the model that SMART_MODEL names, at the same endpoint",
+        ),
+    ],
+)
+def test_a_fallback_that_cannot_stand_in_is_refused(given: dict[str, str], variable: str, fault: str) -> None:
+    told = fault_of(given)
+    assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
+
+
+def test_a_model_in_a_file_needs_an_endpoint_for_its_fallback(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    path.touch()
+    given = {"LOCAL_MODEL": str(path), **FALLBACK}
+    assert fault_of(given).fault.startswith("has no endpoint: set FALLBACK_BASE_URL")
+    settings = load(given | {"OPENAI_API_KEY": "sk-1"}, None)
+    assert settings.fallback_endpoint == Endpoint(url="https://api.openai.com/v1", key="sk-1")
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "small"}, "https://api.openai.com/v1"),
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"}, "https://api.openai.com/v1"),
+        ({"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": "small"}, "https://api.anthropic.com"),
+        (
+            {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"},
+            "https://api.anthropic.com",
+        ),
+        (
+            {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "sk-1", "SMART_MODEL": "claude-a", "FALLBACK_MODEL": "small"},
+            "https://api.openai.com/v1",
+        ),
+        (
+            {"ANTHROPIC_API_KEY": "a", "OPENAI_BASE_URL": "http://localhost/v1", "SMART_MODEL": "claude-a"}
+            | {"FALLBACK_MODEL": "claude-a"},
+            "https://api.anthropic.com",
+        ),
+        (
+            {"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a", "FALLBACK_BASE_URL": "https://llm.test/v1"},
+            "https://llm.test/v1",
+        ),
+    ],
+)
+def test_the_name_of_the_fallback_decides_where_it_is_asked(given: dict[str, str], url: str) -> None:
+    endpoint = load(given, None).fallback_endpoint
+    assert endpoint is not None
+    assert endpoint.url == url
+
+
+def test_the_key_of_the_fallback_is_a_secret_and_goes_to_its_own_endpoint() -> None:
+    given = {"OPENAI_API_KEY": "sk-1", "FALLBACK_BASE_URL": "https://llm.test/v1", "FALLBACK_API_KEY": "sk-hush"}
+    settings = load(given | FALLBACK, None)
+    assert settings.fallback_endpoint == Endpoint(url="https://llm.test/v1", key="sk-hush")
+    without = load({name: value for name, value in (given | FALLBACK).items() if name != "FALLBACK_API_KEY"}, None)
+    assert without.fallback_endpoint == Endpoint(url="https://llm.test/v1", key="")
+    assert "sk-hush" in settings.secrets
+
+
 HERE = "http://127.0.0.1:11434/v1"
 OWN_EMBEDDINGS = {"OPENAI_API_KEY": "sk-1", "EMBEDDING_BASE_URL": HERE, "EMBEDDING_MODEL": "nomic"}
 OPENAI = "https://api.openai.com/v1"

@@ -17,6 +17,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.doctor import Probes, Tables, findings, report
 from bot.settings import load
 from bot.tool_wiring import tool_probes
+from bot.value_types import Endpoint
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
@@ -259,7 +260,7 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
     page = (Path(__file__).parents[4] / "docs" / "tutorial" / "first-agent.md").read_text(encoding="utf-8")
     _, *shown = page.partition("Signoff is at")[2].partition("```")[0].splitlines()
 
-    async def nothing() -> None:
+    async def nothing(_endpoint: Endpoint) -> None:
         return None
 
     async def no_servers() -> tuple[LocalServer, ...]:

@@ -11,7 +11,7 @@ from agent_core.errors import ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Budget, Usage
-from agent_core.ports.models import CallOptions, ModelProgress
+from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress
 from agent_core.prompt.model_client import (
     DEFAULT_REPLY_TOKENS,
     MIN_AFFORDABLE_TOKENS,
@@ -19,8 +19,10 @@ from agent_core.prompt.model_client import (
     MeteredModel,
     ModelRequest,
 )
+from agent_core.providers.llm.fallback_model import FallbackModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.spending.spending_tracker import SpendingTracker
+from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
@@ -46,11 +48,18 @@ class PricedModel(ScriptedModel):
         return await super().complete(messages, options)
 
 
+class DearModel(PricedModel):
+    """Costs a dollar for each thousand tokens of a reply."""
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        return Decimal(usage.completion) / 1_000
+
+
 def reasoned(text: str = "", *, tokens: int = 4_000, finish_reason: str = "length") -> Reply:
     return Reply(text=text, usage=Usage(completion=tokens, reasoning=tokens), finish_reason=finish_reason)
 
 
-def metered(model: ScriptedModel, **settings: Any) -> MeteredModel:
+def metered(model: LanguageModel, **settings: Any) -> MeteredModel:
     return MeteredModel(model=model, tokens=Estimates(), **settings)
 
 
@@ -168,3 +177,23 @@ async def test_a_call_of_which_nothing_was_received_costs_nothing() -> None:
     with pytest.raises(ModelUnavailable):
         await ask(metered(model), tracker)
     assert tracker.total == Usage()
+
+
+@pytest.mark.parametrize("is_trial", [True, False])
+async def test_what_a_stopped_call_received_is_paid_at_the_price_of_the_model_that_was_asked(is_trial: bool) -> None:
+    busy, clock = ModelUnavailable("busy"), FakeClock()
+    first, second = DearModel(busy, busy, waits=True), PricedModel(waits=True, default_model="second")
+    client = metered(FallbackModel(first=first, second=second, clock=clock))
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            await ask(client)
+        clock.advance(60)
+    clock.advance(60 if is_trial else -60)
+    asked, tracker = first if is_trial else second, SpendingTracker()
+    asked.received, asked.begun = 3_000, asyncio.Event()
+    call = asyncio.create_task(ask(client, tracker))
+    await asked.begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert tracker.total.cost == Decimal(1001) / (1_000 if is_trial else 1_000_000)
