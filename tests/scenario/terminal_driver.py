@@ -61,13 +61,14 @@ class DeskCard:
 
 @dataclass(slots=True)
 class DeskChat:
-    """One person at one terminal; `read_to` is how far they have read."""
+    """One person at one terminal; `read_to` is how far they have read. `is_live`: the terminal rewrites a line."""
 
     stage: Stage
     tasks: asyncio.TaskGroup
     options: SoloOptions = field(init=False)
     output: str = ""
     read_to: int = 0
+    is_live: bool = False
     card_at: int = -1
     lines: asyncio.Queue[str | None] = field(default_factory=asyncio.Queue)
     printed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -192,7 +193,8 @@ class DeskChat:
         assert isinstance(surface, TerminalSurface)
         core = replace(self.stage.core, loop=self.stage.loop)
         terminal = Terminal(core=core, actions=self._actions(), surface=surface)
-        self.codes.append(await solo(terminal, self.options, Streams(read=self.lines.get, write=self._print)))
+        streams = Streams(read=self.lines.get, write=self._print, is_live=self.is_live)
+        self.codes.append(await solo(terminal, self.options, streams))
         self.printed.set()
 
     def _actions(self) -> ActionDispatcher:

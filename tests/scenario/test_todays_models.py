@@ -20,6 +20,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.scenario.chat import writing
 from tests.scenario.surfaces import Name, Scene, opened
+from tests.scenario.terminal_driver import DeskChat
 from tests.scenario.test_signed_off import on_each_surface
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import OpenAIStandIn, Says, openai_standin
@@ -92,11 +93,23 @@ async def test_reasoning_is_shown_behind_thoughts_and_a_command_in_it_never_runs
         assert "I could end at once" not in str(model.prompts[1])
 
 
-async def pass_seconds(scene: Scene, seconds: float) -> None:
-    """Let time pass; a real clock does that by itself."""
-    if isinstance(scene.stage.clock, FakeClock):
-        await scene.stage.clock.until_sleeping()
-        scene.stage.clock.advance(seconds)
+@asynccontextmanager
+async def time_passing(scene: Scene) -> AsyncIterator[None]:
+    """Move a fake clock whenever somebody sleeps; a real clock moves by itself."""
+    clock = scene.stage.clock
+
+    async def move() -> None:
+        assert isinstance(clock, FakeClock)
+        while True:
+            await asyncio.create_task(clock.until_sleeping())  # a task, so that others get their turn
+            clock.advance(1)
+
+    moving = asyncio.create_task(move()) if isinstance(clock, FakeClock) else None
+    try:
+        yield
+    finally:
+        if moving:
+            moving.cancel()
 
 
 @pytest.mark.proves("models:streaming")
@@ -104,9 +117,11 @@ async def pass_seconds(scene: Scene, seconds: float) -> None:
 async def test_a_long_thought_is_seen_and_stop_ends_it_at_once(surface: Name, tmp_path: Path) -> None:
     model = StreamingModel()
     async with opened(surface, model, tmp_path) as scene:
+        if isinstance(scene.ana, DeskChat):
+            scene.ana.is_live = True
         await clerk(scene)
-        await pass_seconds(scene, 5)
-        assert await scene.ana.sees_status("writing write_to_file report.md")
+        async with time_passing(scene):
+            assert await scene.ana.sees_status("writing write_to_file report.md")
         await scene.ana.stops()
         async with asyncio.timeout(20):
             await model.ended.wait()
