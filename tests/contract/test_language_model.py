@@ -24,7 +24,8 @@ from agent_core.replies.reply_parser import parse, reply_schema
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.standins.anthropic import anthropic_standin
-from tests.standins.openai import Fails, Says, openai_standin
+from tests.standins.openai import Fails, Manners, Says, openai_standin
+from tests.standins.services import SERVICES
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
 CLAUDE = ("claude", "claude whole", "claude plain")
@@ -53,6 +54,7 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
             standin.refuses = {"tools": {"json_schema"}, "plain": {"json_schema", "tools", "json_object"}}.get(
                 kind, set()
             )
+            standin.manners = SERVICES.get(kind, Manners())
             prices, streams = Prices.at(standin.base_url, {}), kind != "whole"
             model = OpenAIModel(base_url=standin.base_url, prices=prices, streams=streams)
             await model.prepare()
@@ -60,7 +62,7 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
             await model.close()
 
 
-@pytest.fixture(params=["scripted", "rehearsal", "fallback", "streamed", "whole", "tools", "plain", *CLAUDE])
+@pytest.fixture(params=["scripted", "rehearsal", "fallback", "streamed", "whole", "tools", "plain", *CLAUDE, *SERVICES])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
     async with opened(request.param) as model:
         yield model

@@ -6,7 +6,7 @@ import hashlib
 import json
 import struct
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -74,6 +74,22 @@ class Embeds:
 
 LOOK_SECONDS = 0.05  # aiohttp does not tell a handler that its client is gone
 
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a service differs from OpenAI: each function is given what OpenAI would send, and returns what it sends.
+
+    `refuses` is given a request, and returns status and body of its refusal, or None. `comment` is sent as a comment
+    between the events of a stream. `always_counts`: usage comes in streams without being asked for.
+    """
+
+    completion: Callable[[dict[str, Any]], object] = lambda completion: completion
+    chunk: Callable[[dict[str, Any]], object] = lambda chunk: chunk
+    refuses: Callable[[Mapping[str, Any]], tuple[int, object] | None] = lambda _body: None
+    comment: str = ""
+    always_counts: bool = False
+
+
 Answer: TypeAlias = Embeds | Says | Fails | SaysPlain | CutsOff | Hangs
 
 
@@ -101,6 +117,7 @@ class OpenAIStandIn:
     only_floats: bool = False
     streams: bool = True
     obeys: bool = True
+    manners: Manners = Manners()
     lost_a_stream: asyncio.Event = field(default_factory=asyncio.Event)
     key: str = ""
     refuses: set[str] = field(default_factory=set)
@@ -134,6 +151,8 @@ class OpenAIStandIn:
         """POST /v1/chat/completions."""
         body = await request.json()
         self.requests.append(Request(request.path, request.headers.copy(), body))
+        if refusal := self.manners.refuses(body):
+            return web.json_response(refusal[1], status=refusal[0])
         fault = self._wrong_key(request) or self._unknown_model(body) or self._refused(body)
         answer = fault or (self._answers.popleft() if self._answers else Says())
         if isinstance(answer, Says) and self.obeys and body.get("tool_choice") == "required" and not answer.tools:
@@ -193,7 +212,8 @@ class OpenAIStandIn:
             case Says(body=None) if self._is_streamed(request):
                 return await self._stream(answer, request)
             case Says():
-                return web.json_response(_completion(answer))
+                completion = _completion(answer)
+                return web.json_response(self.manners.completion(completion) if answer.body is None else completion)
             case Fails():
                 error = {"message": answer.message, "type": "error", "code": answer.code, "param": answer.param}
                 return web.json_response({"error": error}, status=answer.status, headers=answer.headers)
@@ -224,7 +244,7 @@ class OpenAIStandIn:
     async def _stream(self, answer: Says, request: web.Request, *, stalls: bool = False) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        with_usage = bool(self.requests[-1].body.get("stream_options"))
+        with_usage = self.manners.always_counts or bool(self.requests[-1].body.get("stream_options"))
         try:
             for sent, chunk in enumerate(_chunks(answer, with_usage=with_usage)):
                 if stalls and "finish_reason" in chunk:
@@ -233,7 +253,10 @@ class OpenAIStandIn:
                     if request.transport:
                         request.transport.close()
                     return response
-                await response.write(f"data: {chunk}\n\n".encode())
+                if self.manners.comment:
+                    await response.write(f": {self.manners.comment}\n\n".encode())
+                sent_chunk = chunk if chunk == "[DONE]" else json.dumps(self.manners.chunk(json.loads(chunk)))
+                await response.write(f"data: {sent_chunk}\n\n".encode())
         except ConnectionError:
             self.lost_a_stream.set()
         return response
@@ -285,7 +308,7 @@ def pieces(text: str, length: int) -> Iterator[str]:
         yield text[start : start + length]
 
 
-def _completion(answer: Says) -> object:
+def _completion(answer: Says) -> Any:
     if answer.body is not None:
         return answer.body
     message: dict[str, object] = {"role": "assistant", "content": answer.text}

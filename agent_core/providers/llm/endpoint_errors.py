@@ -62,6 +62,8 @@ def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
                 f"{host} sent more than {most:,} bytes as one reply, so it was not read. Check {ability.address} and "
                 f"{ability.model}, then resume."
             )
+        case BrokenOff(args=(str(message),)):
+            return ModelUnavailable(f"{host} broke off its reply: {redact_and_shorten(message, call.secret)}")
         case BrokenOff():
             return ModelUnavailable(f"{host} broke off in the middle of its reply.")
         case sdk.APIConnectionError():
@@ -82,6 +84,15 @@ def error_text(error: Exception) -> str:
     return " ".join(str(word) for word in message if word).lower()
 
 
+def failed_generation(error: Exception) -> str:
+    """The reply that Groq could not validate as JSON or as a tool call, or "": our own reader may understand it."""
+    match getattr(error, "body", None):
+        case {"code": "json_validate_failed" | "tool_use_failed", "failed_generation": str(text)}:
+            return text
+        case _:
+            return ""
+
+
 def message_in(body: object) -> str:
     """The message in an error body, "" if there is none. Endpoints use several formats."""
     match body:
@@ -89,8 +100,20 @@ def message_in(body: object) -> str:
             return message
         case {"detail": str(message)} | str(message):
             return message
+        case {"detail": [*details]}:  # Mistral
+            return "; ".join(_detail(each) for each in details)
+        case [first, *_]:  # Gemini
+            return message_in(first)
         case _:
             return ""
+
+
+def _detail(detail: object) -> str:
+    match detail:
+        case {"loc": [*place], "msg": str(message)}:
+            return f"{'.'.join(map(str, place))}: {message}"
+        case _:
+            return str(detail)
 
 
 def redact_and_shorten(message: str, secret: str) -> str:
@@ -130,7 +153,7 @@ def _seconds_until(date: str, now: datetime) -> float | None:
 def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
     host, status = call.host, error.status_code
     codes = getattr(error, "code", None), error.type
-    if any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in message:
+    if status == 402 or any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in message:
         return ModelRefused(f"{host} says that the account has no credit left: {message} Add credit, then resume.")
     if status < 400:  # an error event in a stream
         return ModelUnavailable(f"{host} broke off its reply: {message}")

@@ -15,6 +15,7 @@ MAX_PLAUSIBLE_TOKENS = 100_000_000
 MAX_TRAILING_BLANKS = 8_000  # characters; a grammar that allows blanks lets some servers write them for ever
 MAX_TOOL_CALLS = 64
 CUT_OFF_REASONS = ("length", "content_filter")
+BROKEN_OFF_REASONS = ("error", "insufficient_system_resource")  # OpenRouter; DeepSeek
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # DeepSeek, vLLM and Qwen; OpenRouter, Groq and Ollama
 
 
@@ -41,7 +42,7 @@ class Completion:
     @classmethod
     def of(cls, completion: Any) -> "Completion":
         """Read a whole completion: an object of the SDK or of parsed JSON."""
-        answer = cls(usage=getattr(completion, "usage", None))
+        answer = cls(usage=_told_usage(completion))
         for choice in _choices(completion):
             answer.add(getattr(choice, "message", None), getattr(choice, "finish_reason", None), is_whole=True)
         return answer
@@ -58,17 +59,17 @@ class Completion:
 
     def add_chunk(self, chunk: Any) -> None:
         """Add one chunk of a stream."""
-        self.usage = getattr(chunk, "usage", None) or self.usage
+        self.usage = _told_usage(chunk) or self.usage
         for choice in _choices(chunk):
             self.add(getattr(choice, "delta", None), getattr(choice, "finish_reason", None))
 
     def add(self, part: object, finish_reason: object, *, is_whole: bool = False) -> None:
         """Add a whole message or a delta: its text, refusal, reasoning and tool calls."""
-        text = _text(part, "content")
+        text, thought = _content(part)
         self.text += text
         self._blanks = self._blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
         self.refusal += _text(part, "refusal")
-        self.reasoning += next((found for name in REASONING_FIELDS if (found := _text(part, name))), "")
+        self.reasoning += thought or next((found for name in REASONING_FIELDS if (found := _text(part, name))), "")
         calls = getattr(part, "tool_calls", None)
         for call in calls if isinstance(calls, list) else ():
             self._add_tool(call, is_whole=is_whole)
@@ -92,7 +93,7 @@ class Completion:
     @property
     def is_whole(self) -> bool:
         """Whether a streamed reply is complete: it has a finish reason, or its text is one JSON object."""
-        return bool(self.finish_reason) or _is_object(self.text)
+        return self.finish_reason not in BROKEN_OFF_REASONS and (bool(self.finish_reason) or _is_object(self.text))
 
     @property
     def is_cut_off(self) -> bool:
@@ -132,7 +133,9 @@ class Completion:
         sent = token_count(told, "prompt_tokens") or sum(map(count, prompt))
         reasoning = _reasoning_tokens(told)
         if reasoning is None:
-            reasoning = count(self.reasoning) if self.reasoning else 0
+            beside = (token_count(told, "total_tokens") or 0) - sent - (completion or 0)  # Gemini
+            reasoning = max(beside, 0) if completion else 0
+            reasoning = reasoning or (count(self.reasoning) if self.reasoning else 0)
         if completion is None or (completion == 0 and self.size):
             written = self.text + "".join(call.name + call.arguments for call in self.tools)
             completion = count(written) + reasoning
@@ -155,6 +158,21 @@ class _ToolParts:
     id: str
     name: str
     arguments: str
+
+
+def read_completion(completion: object) -> Completion | None:
+    """A whole completion of the SDK or of parsed JSON; None if it is none.
+
+    Raise BrokenOff if it is an error, which some services send with status 200, or if an error ended it.
+    """
+    if not isinstance(getattr(completion, "choices", None), list):
+        if message := _member(getattr(completion, "error", None), "message"):
+            raise BrokenOff(str(message))
+        return None
+    answer = Completion.of(completion)
+    if answer.finish_reason in BROKEN_OFF_REASONS:
+        raise BrokenOff
+    return answer
 
 
 def _choices(completion: object) -> list[Any]:
@@ -201,6 +219,33 @@ def _cache_written_tokens(usage: object) -> int:
     return token_count(details, "cache_write_tokens") or token_count(usage, "cache_creation_input_tokens") or 0
 
 
+def _told_usage(sent: object) -> object:
+    """The usage of a completion or of a stream's chunk; Groq gives it in a field of its own."""
+    if usage := getattr(sent, "usage", None):
+        return usage
+    usage = _member(getattr(sent, "x_groq", None), "usage")
+    return parse_completion(json.dumps(usage)) if isinstance(usage, Mapping) else usage
+
+
+def _content(part: object) -> tuple[str, str]:
+    """The text and the reasoning in `content`, which Mistral gives as a list of chunks."""
+    content = getattr(part, "content", None)
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else "", ""
+    text = "".join(_string(_member(chunk, "text")) for chunk in content if _member(chunk, "type") == "text")
+    thoughts = [_member(chunk, "thinking") for chunk in content if _member(chunk, "type") == "thinking"]
+    inner = [each for thought in thoughts if isinstance(thought, list) for each in thought]
+    return text, "".join(_string(_member(each, "text")) for each in inner)
+
+
+def _member(given: object, name: str) -> object:
+    """A member of an object of the SDK or of parsed JSON."""
+    return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+
+
+def _string(given: object) -> str:
+    return given if isinstance(given, str) else ""
+
+
 def _text(part: object, name: str) -> str:
-    text = getattr(part, name, None)
-    return text if isinstance(text, str) else ""
+    return _string(getattr(part, name, None))

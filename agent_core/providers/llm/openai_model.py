@@ -18,10 +18,10 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
-from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text
+from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text, failed_generation
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
-from agent_core.providers.llm.openai_completion import Completion, CompressedStream
+from agent_core.providers.llm.openai_completion import Completion, CompressedStream, read_completion
 from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_stream import receive_stream
 from agent_core.providers.llm.token_estimates import EstimatedTokens
@@ -116,6 +116,8 @@ class OpenAIModel(OpenAIEndpoint):
             try:
                 answer = await self._send(request | dialect.parameters(options), options)
             except self.sdk_errors as error:
+                if text := failed_generation(error):
+                    return Completion(text=text, finish_reason="stop"), dialect
                 other = self._next_dialect(error, dialect, options)
                 if other is None or other in tried:
                     raise self.model_error(error, name, self.ability) from None
@@ -132,8 +134,7 @@ class OpenAIModel(OpenAIEndpoint):
         if not parameters.get("stream"):
             async with asyncio.timeout(self.seconds):
                 completion = await client.chat.completions.create(**parameters)
-            is_one = isinstance(getattr(completion, "choices", None), list)
-            answer = Completion.of(completion) if is_one else None
+            answer = read_completion(completion)
         else:
             async with asyncio.timeout(self.seconds):
                 response = await client.chat.completions.with_raw_response.create(**parameters)

@@ -8,7 +8,13 @@ import httpx2
 
 from agent_core.ports.models import ModelProgress
 from agent_core.providers.limited_replies import join_limited
-from agent_core.providers.llm.openai_completion import BrokenOff, Completion, CompressedStream, parse_completion
+from agent_core.providers.llm.openai_completion import (
+    BrokenOff,
+    Completion,
+    CompressedStream,
+    parse_completion,
+    read_completion,
+)
 
 EVENT_STREAM = "text/event-stream"
 
@@ -60,4 +66,4 @@ async def _read_whole(response: Any, max_bytes: int) -> Completion | None:
         raise BrokenOff from None
     except (ValueError, TypeError, RecursionError):
         return None
-    return Completion.of(completion) if isinstance(getattr(completion, "choices", None), list) else None
+    return read_completion(completion)
