@@ -45,11 +45,17 @@ class ModelSettings(BaseSettings):
     reasoning_effort: Effort = ""
     fast_reasoning_effort: Effort = ""
     prompt_profile: Literal["auto", "full", "compact"] = "auto"
+    vision: Literal["auto", "on", "off"] = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}
     embedding_api_key: Secret = NO_SECRET
     embedding_base_url: WebAddress = ""
     embedding_model: str = ""
+
+    @property
+    def sees(self) -> bool | None:
+        """Whether every model takes pictures; None if that is found out."""
+        return {"auto": None, "on": True, "off": False}[self.vision]
 
     @property
     def endpoint(self) -> Endpoint | None:

@@ -63,6 +63,7 @@ async def test_a_photo_stays_a_jpeg(mode: str) -> None:
     assert (found.image.media_type, opened(found).format, opened(found).size) == ("image/jpeg", "JPEG", (30, 20))
 
 
+@pytest.mark.proves("vision:pixels")
 @pytest.mark.parametrize("name", ["JPEG", "PNG", "WEBP"])
 async def test_metadata_are_dropped_and_the_picture_stands_upright(name: str) -> None:
     exif = Image.Exif()
