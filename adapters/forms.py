@@ -16,6 +16,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
 Form: TypeAlias = Mapping[str, str]
+DEFAULT_EFFORT = "default"  # the form's value for an agent without an effort of its own
 MAX_DOLLARS, MAX_QUOTED_CHARACTERS = 1_000_000_000, 40
 
 
@@ -31,6 +32,7 @@ def draft_of(form: Form) -> AgentDraft:
         role=form.get("role", ""),
         goals=tuple(form.get("goals", "").splitlines()),
         model=form.get("model", "").strip(),
+        effort="" if form.get("effort") == DEFAULT_EFFORT else form.get("effort", "").strip().lower(),
         policy=policy,
     )
     try:
@@ -56,6 +58,7 @@ def fields_of(draft: AgentDraft) -> dict[str, str]:
         "goals": "\n".join(draft.goals),
         "budget": str(draft.budget) if draft.budget is not None else "",
         "model": draft.model,
+        "effort": draft.effort,
         "approvers": policy.approvers,
         "verbosity": policy.verbosity,
         **{f"free.{risk}": "on" for risk in policy.free},

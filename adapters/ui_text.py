@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.lease import covered_classes
@@ -106,3 +107,8 @@ def first_word(said: str) -> tuple[str, str]:
     """The first word of a typed line in lower case, and the rest of the line."""
     word, *rest = said.split(maxsplit=1) or ("",)
     return word.casefold(), rest[0].strip() if rest else ""
+
+
+def effort_text(agent: Agent) -> str:
+    """How much the agent's model reasons, or "" if it follows the operator's setting."""
+    return f"reasoning effort {agent.effort}" if agent.effort else ""

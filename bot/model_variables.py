@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from bot.variable import FOLDER, HOST_ADDRESS, KEY, WEB_ADDRESS, Variable
+from bot.variable_doc import FOLDER, HOST_ADDRESS, KEY, WEB_ADDRESS, Variable
 
 model = partial(Variable, section="The language model")
 memory = partial(Variable, section="Memory")

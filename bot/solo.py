@@ -19,11 +19,12 @@ from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, is_com
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
+from adapters.ui_text import effort_text
 from agent_core.assembly import Core
 from agent_core.errors import InvalidInput, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.draft import AgentDraft
+from agent_core.model.draft import EFFORTS, AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.service.views import AgentViews
 from bot.bootstrap import assemble
@@ -67,7 +68,8 @@ def parse(argv: Sequence[str]) -> SoloOptions:
         draft = read_settings(given.settings) if given.settings else AgentDraft()
     except InvalidInput as error:
         parser.error(str(error))
-    said = {"name": given.name, "role": given.role, "goals": tuple(given.goal), "model": given.model}
+    said = {"name": given.name, "role": given.role, "goals": tuple(given.goal)}
+    said |= {"model": given.model, "effort": given.effort}
     draft = replace(draft, **{field: value for field, value in said.items() if value})
     budget = draft.budget if given.budget is None else given.budget
     return SoloOptions(
@@ -166,13 +168,15 @@ async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin
 
 
 def _model(terminal: Terminal, agent: Agent) -> str:
-    return f"Model: {terminal.core.metered_model.model.label}" + (f" · {agent.model}" if agent.model else "")
+    facts = (terminal.core.metered_model.model.label, agent.model, effort_text(agent))
+    return f"Model: {' · '.join(filter(None, facts))}"
 
 
 async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     was = status_text(known.status)
     text = f"{known.name} is there already and goes on where it was: turn {known.turns}, {was}."
-    ignored = [word for word, value in (("role", draft.role), ("goals", draft.goals), ("model", draft.model)) if value]
+    given = [("role", draft.role), ("goals", draft.goals), ("model", draft.model), ("effort", draft.effort)]
+    ignored = [word for word, value in given if value]
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
     streams.write(said_text(f"{text}\n{_model(terminal, known)}", streams.look))
@@ -214,6 +218,7 @@ def _parser() -> _Parser:
     parser.add_argument("--settings", type=Path, metavar="FILE", help="an ai_settings.yaml of AutoGPT")
     parser.add_argument("--budget", type=_dollars, metavar="USD", help="what it may spend; 0 is no limit")
     parser.add_argument("--model", default="", help="the language model it thinks with")
+    parser.add_argument("--effort", default="", choices=EFFORTS, help="how long that model reasons")
     parser.add_argument(
         "--continuous", type=_count, default=0, metavar="N", help="run N commands of every class without asking"
     )

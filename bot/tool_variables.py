@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from bot.variable import KEY, WEB_ADDRESS, Variable
+from bot.variable_doc import KEY, WEB_ADDRESS, Variable
 
 programs = partial(Variable, section="Programs of agents")
 reach = partial(Variable, section="The web")

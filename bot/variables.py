@@ -5,7 +5,7 @@ from functools import partial
 from bot.model_variables import MINDS
 from bot.platforms.settings import PLATFORM_VARIABLES
 from bot.tool_variables import TOOLS
-from bot.variable import FOLDER, KEY, WEB_ADDRESS, Variable
+from bot.variable_doc import FOLDER, KEY, WEB_ADDRESS, Variable
 
 runtime = partial(Variable, section="Where it runs")
 limit = partial(Variable, section="What agents may do")

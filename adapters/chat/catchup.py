@@ -77,7 +77,7 @@ class CatchUp:
             logger.warning("thread not read", extra={"agent": agent.id, "why": str(fault)[:200]})
 
 
-async def retry_while_busy(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
+async def retry_while_rate_limited(ask: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """Call `ask`; on SurfaceBusy wait as the platform says (or 1 s) and retry. Raise it after MAX_TRIES calls."""
     for _ in range(MAX_TRIES):
         try:

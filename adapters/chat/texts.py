@@ -1,6 +1,7 @@
 """Sentences about agents that the chat platforms show in the same words."""
 
 from adapters.cards import free_text, lease_text
+from adapters.ui_text import effort_text
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
@@ -24,8 +25,9 @@ def notice_text(name: str, notice: Notice) -> str:
 def settings_lines(agent: Agent) -> tuple[str, ...]:
     """The settings of an agent besides its role and goals, one per line."""
     policy = agent.policy
+    facts = (f"Started by {agent.owner}", agent.model or "the default model", effort_text(agent), f"turn {agent.turns}")
     return (
-        f"Started by {agent.owner} · {agent.model or 'the default model'} · turn {agent.turns}",
+        " · ".join(filter(None, facts)),
         f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
         free_text(agent) or "Every command asks",
         *([lease_text(agent)] if agent.lease else []),

@@ -21,6 +21,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Headcount
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
+from agent_core.model.draft import EFFORTS
 from agent_core.ports.clock import Clock
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
@@ -88,6 +89,7 @@ class WebContext:
             now=self.clock.now(),
             continuous_limit=self.service.continuous_limit,
             risk_classes=RISK_CLASSES,
+            efforts=EFFORTS,
             **{"said": "", "channel": None, "agent": None, **values},
         )
         response = web.Response(text=html, content_type="text/html", status=status)

@@ -16,13 +16,13 @@ from functools import partial
 
 from agent_core.errors import CommandError, NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.answering import QuestionAnswerer
-from agent_core.loop.card_presenter import CardPresenter
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.think_step import ThinkStep
+from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.loop.transitions import bill, conclude, move, pause, wait_for
 from agent_core.loop.turn_context import load_turn_context
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
@@ -96,7 +96,9 @@ class AgentLoop:
         """Claim the agent, even if another worker has it; raise NotFound if it was deleted."""
         async with self.database.begin() as work:
             agent = await work.agents.locate(agent_id)
-        presenter = CardPresenter(surface=self._surface_of(agent), workspaces=self.runner.workspaces, clock=self.clock)
+        presenter = ThreadPresenter(
+            surface=self._surface_of(agent), workspaces=self.runner.workspaces, clock=self.clock
+        )
         return AgentClaim(
             database=self.database,
             waker=self.waker,

@@ -17,7 +17,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.prompt.history import quote
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
-from agent_core.prompt.question_answering import MAX_ANSWER_CHARACTERS, MAX_REPLY_TOKENS, SHOWN_TURNS, answer_messages
+from agent_core.prompt.proposal_questions import MAX_ANSWER_CHARACTERS, MAX_REPLY_TOKENS, SHOWN_TURNS, answer_messages
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
 from agent_core.spending.spending_tracker import SpendingTracker

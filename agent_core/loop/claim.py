@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from agent_core.errors import NotFound, Superseded, ThreadGone
-from agent_core.loop.card_presenter import CardPresenter
 from agent_core.loop.outcome import Outcome
+from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import AgentId, TurnId
@@ -21,7 +21,7 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_i
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.write_priority import WritePriority
-from agent_core.spending.helper_tree import charge_ancestors, report, taint_shared_folder
+from agent_core.spending.helper_tree import charge_root, report, taint_shared_folder
 from agent_core.spending.spending_tracker import SpendingTracker
 
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
@@ -39,7 +39,7 @@ class AgentClaim:
     database: Database
     waker: Waker
     write_priority: WritePriority
-    presenter: CardPresenter
+    presenter: ThreadPresenter
     agent: Agent
     is_fenced: bool = False
     questions: list[Notice] = field(default_factory=list)
@@ -93,7 +93,7 @@ class AgentClaim:
             outcome = await step(work, replace(present, fence=self.fence))
             outcome.save(work)
             self.presenter.record(work)
-            await charge_ancestors(work, outcome.agent, outcome.spent)
+            await charge_root(work, outcome.agent, outcome.spent)
             if outcome.agent.folder_tainted and not present.folder_tainted:
                 await taint_shared_folder(work, outcome.agent)
             rests = outcome.agent.is_at_rest and not present.is_at_rest
@@ -136,7 +136,7 @@ class AgentClaim:
             if present.fence != self.fence:
                 return False
             Outcome(agent=present.pay(spent), spent=spent).save(work)
-            await charge_ancestors(work, present, spent)
+            await charge_root(work, present, spent)
             return True
 
         with suppress(NotFound):

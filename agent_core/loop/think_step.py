@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from agent_core.loop.claim import AgentClaim, Step
-from agent_core.loop.granters import Granters, look_up_granters
+from agent_core.loop.granter_rights import Granters, look_up_granters
 from agent_core.loop.live_thinking import LiveThinking
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Proposer, Refusal, Thought, UnusableAnswer

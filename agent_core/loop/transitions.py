@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent_core.loop.granters import Granters
+from agent_core.loop.granter_rights import Granters
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, UnusableAnswer
 from agent_core.loop.recall import Recall

@@ -14,6 +14,7 @@ from agent_core.model.ids import AgentId, new_id
 from agent_core.model.usage import Budget
 
 MAX_NAME_CHARACTERS, MAX_ROLE_CHARACTERS, MAX_GOAL_CHARACTERS, MAX_GOALS = 80, 1000, 2000, 5
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")  # of reasoning, as OpenAI's API names them
 DEFAULT_NAME = "Helper"
 DEFAULT_ROLE = "an assistant that works on its goals one careful step at a time"
 
@@ -27,6 +28,7 @@ class AgentDraft:
     goals: tuple[str, ...] = ()
     budget: Decimal | None = None
     model: str = ""
+    effort: str = ""
     policy: Policy = Policy()
 
     def tidied(self) -> Self:
@@ -42,7 +44,7 @@ class AgentDraft:
         return draft
 
     def like(self, last: Self | None) -> Self:
-        """The draft, with budget, model and policy taken from `last` where this draft has none.
+        """The draft, with budget, model, effort and policy taken from `last` where this draft has none.
 
         Classes that need no approval are never copied: the person who creates the agent chooses them.
         """
@@ -52,6 +54,7 @@ class AgentDraft:
             self,
             budget=last.budget if self.budget is None else self.budget,
             model=self.model or last.model,
+            effort=self.effort or last.effort,
             policy=replace(last.policy, free=()) if self.policy == Policy() else self.policy,
         )
 
@@ -67,6 +70,7 @@ class AgentDraft:
             created_at=at,
             since=at,
             model=self.model,
+            effort=self.effort,
             budget=Budget(limit=self.budget),
             policy=self.policy,
         )
@@ -102,4 +106,6 @@ def draft_problems(draft: AgentDraft) -> dict[str, str]:
         problems["goals"] = problem
     if draft.budget is not None and not (draft.budget.is_finite() and draft.budget > 0):
         problems["budget"] = "Budget: an amount in US dollars above 0, or nothing for no limit."
+    if draft.effort and draft.effort not in EFFORTS:
+        problems["effort"] = f"Reasoning effort: one of {', '.join(EFFORTS)}, or nothing for the operator's setting."
     return problems

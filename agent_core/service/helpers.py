@@ -120,6 +120,7 @@ class AgentHelpers(TransactionalService):
             created_at=now,
             since=now,
             model=agent.model,
+            effort=agent.effort,
             budget=Budget(),
             policy=replace(agent.policy, free=()),
             parent=agent.id,

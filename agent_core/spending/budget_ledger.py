@@ -8,7 +8,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.spending.helper_tree import budget_of, charge_ancestors
+from agent_core.spending.helper_tree import budget_of, charge_root
 from agent_core.spending.spending_tracker import NO_BUDGET, PRICE_SETTING, SpendingTracker
 
 
@@ -67,7 +67,7 @@ class BudgetLedger:
             if agent:
                 present = await work.agents.get(channel, agent.id)
                 work.agents.save(present.pay(spent))
-                await charge_ancestors(work, present, spent)
+                await charge_root(work, present, spent)
             charge(work, channel, spent)
 
         if spent:

@@ -34,7 +34,7 @@ async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
         return Budget(limit=FREE)
 
 
-async def charge_ancestors(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
+async def charge_root(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
     """Charge a helper's spending to its root agent too. The caller saves the helper in the same unit of work."""
     cost = sum(spent.values(), Usage()).cost
     if agent.head is None or cost <= FREE:

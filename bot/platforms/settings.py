@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from bot.cross_setting_rules import Rule
 from bot.platforms.discord.settings import DISCORD_VARIABLES, DiscordSettings
 from bot.platforms.slack.settings import SLACK_RULES, SLACK_VARIABLES, SlackSettings
-from bot.variable import Variable
+from bot.variable_doc import Variable
 
 
 class PlatformSettings(DiscordSettings, SlackSettings):

@@ -48,7 +48,7 @@ MODULES_OF_ONE_PLATFORM = {
     "slack/inbound/home": "only Slack has a Home tab",
     "slack/inbound/routing": "discord.py calls methods of its client, in the connection; Bolt takes listeners",
     "slack/inbound/signature": "Slack may send by HTTP; Discord's gateway is a connection that Signoff opens",
-    "discord/inbound/expiring": "Slack keeps refused forms open and drafts in buttons; Discord has no room for either",
+    "discord/inbound/form_store": "Slack keeps refused forms open, and drafts in buttons; Discord does neither",
     "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
     "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
     "slack/api/rotation": "a bot of Discord has one token, which does not expire",

@@ -15,8 +15,8 @@ from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
-from adapters.discord.inbound.fields import AgentForm, EditForm, Submitted, submitted
-from adapters.discord.inbound.fields import read as read_form
+from adapters.discord.inbound.submitted_forms import AgentForm, EditForm, Submitted, submitted
+from adapters.discord.inbound.submitted_forms import read as read_form
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.message import DiscordMessage

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
-from adapters.slack.inbound.fields import FormContext, changed_arguments
+from adapters.slack.inbound.submitted_forms import FormContext, changed_arguments
 from adapters.slack.outbound.card import MAX_REVIEW
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton

@@ -21,7 +21,7 @@ from adapters.discord.inbound.context import (
     show_thinking,
     tell,
 )
-from adapters.discord.inbound.expiring import RefusedForm
+from adapters.discord.inbound.form_store import StoredForm
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound import views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
@@ -116,7 +116,7 @@ class DiscordClickListener:
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
                 fresh = AgentDraft().like(await self.context.service.load_agent_defaults(origin))
-                held = RefusedForm(fresh) if opening.subject == EMPTY_FORM else self.context.drafts.get(opening.subject)
+                held = StoredForm(fresh) if opening.subject == EMPTY_FORM else self.context.drafts.get(opening.subject)
                 await open_form(interaction, _agent_form(held, origin))
             case "open":
                 pass
@@ -144,7 +144,7 @@ class DiscordClickListener:
             await open_form(interaction, _agent_form(held, origin))
 
 
-def _agent_form(held: RefusedForm, origin: Origin) -> ui.Modal:
+def _agent_form(held: StoredForm, origin: Origin) -> ui.Modal:
     return views.agent_form(held.given, place=origin.channel.key, problems=held.problems)
 
 

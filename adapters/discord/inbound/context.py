@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import discord
 
 from adapters.chat.services import ChatServices
-from adapters.discord.inbound.expiring import ExpiringStore
+from adapters.discord.inbound.form_store import FormStore
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import text_message
@@ -24,8 +24,8 @@ class DiscordContext(ChatServices):
     """The services, the surface, and the stores of offered drafts and of refused forms that all listeners share."""
 
     surface: DiscordSurface
-    drafts: ExpiringStore
-    edits: ExpiringStore
+    drafts: FormStore
+    edits: FormStore
 
 
 async def tell(interaction: discord.Interaction, said: str | DiscordMessage) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 import discord
 
 from adapters.answers import Answer
-from adapters.chat.catchup import retry_while_busy
+from adapters.chat.catchup import retry_while_rate_limited
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
@@ -104,7 +104,7 @@ class DiscordMessageListener(ThreadListener):
                 return []
             return [message async for message in place.history(limit=MAX_MESSAGES, after=since, oldest_first=True)]
 
-        for message in await retry_while_busy(lambda: sending.calls.ask(history), self.context.clock):
+        for message in await retry_while_rate_limited(lambda: sending.calls.ask(history), self.context.clock):
             await self.take(message)
 
     async def _author(self, message: discord.Message) -> discord.User | discord.Member:

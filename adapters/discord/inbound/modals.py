@@ -10,7 +10,7 @@ from adapters.actions import FormInput, takes_long
 from adapters.buttons import Button, ViewButton
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
-from adapters.discord.inbound import fields
+from adapters.discord.inbound import submitted_forms
 from adapters.discord.inbound.context import (
     DiscordContext,
     acknowledge,
@@ -18,9 +18,9 @@ from adapters.discord.inbound.context import (
     show_thinking,
     tell,
 )
-from adapters.discord.inbound.expiring import RefusedForm
-from adapters.discord.inbound.fields import AgentForm, EditForm, TextForm
+from adapters.discord.inbound.form_store import StoredForm
 from adapters.discord.inbound.inbound_event import origin_of
+from adapters.discord.inbound.submitted_forms import AgentForm, EditForm, TextForm
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
 from adapters.forms import times_of
@@ -43,7 +43,7 @@ class DiscordModalListener:
     async def _carry_out(self, interaction: discord.Interaction, origin: Origin) -> None:
         data: Mapping[str, Any] = dict(interaction.data or {})
         press = self.context.actions.press
-        match fields.read(str(data.get("custom_id")), fields.submitted(data.get("components"))):
+        match submitted_forms.read(str(data.get("custom_id")), submitted_forms.submitted(data.get("components"))):
             case AgentForm() as sent:
                 await tell(interaction, await self._create(sent, origin))
             case EditForm() as sent:
@@ -60,7 +60,7 @@ class DiscordModalListener:
         try:
             agent = await self.context.service.create(sent.draft(), origin)
         except InvalidInput as error:
-            key = self.context.drafts.keep(RefusedForm(sent.fields, error.problems))
+            key = self.context.drafts.keep(StoredForm(sent.fields, error.problems))
             return refused_message(error.problems, ViewButton("new agent", key))
         return text_message(creation_text(agent))
 
@@ -72,7 +72,7 @@ class DiscordModalListener:
         try:
             await self.context.actions.press(button, FormInput(arguments=sent.arguments(turn, spec)), origin)
         except InvalidInput as error:
-            self.context.edits.keep(RefusedForm(sent.fields, error.problems), edit_key(turn.id, origin.by))
+            self.context.edits.keep(StoredForm(sent.fields, error.problems), edit_key(turn.id, origin.by))
             return refused_message(error.problems, button)
         return None
 

@@ -11,7 +11,7 @@ from discord import app_commands
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommands import run_subcommand
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
-from adapters.discord.inbound.expiring import RefusedForm
+from adapters.discord.inbound.form_store import StoredForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.outbound import render, views
 from adapters.discord.outbound.message import DiscordMessage, link_to
@@ -88,7 +88,7 @@ class DiscordSlashListener:
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)
         draft = drafted.draft.like(await self.context.service.load_agent_defaults(origin))
-        return render.offer_message(draft, self.context.drafts.keep(RefusedForm(draft)), said=drafted.said)
+        return render.offer_message(draft, self.context.drafts.keep(StoredForm(draft)), said=drafted.said)
 
 
 def commands_of(slash: DiscordSlashListener) -> app_commands.Group:

@@ -24,7 +24,7 @@ def file_of_button(button: UploadButton, entries: Iterable[FileEntry]) -> FileEn
 
 @dataclass(frozen=True, slots=True)
 class DiscordDraftButton(ColonSeparatedButton):
-    """Creates a drafted agent or opens it in the form; `key` is the draft's key in the ExpiringStore."""
+    """Creates a drafted agent or opens it in the form; `key` is the draft's key in the FormStore."""
 
     verb: ExtraVerb
     key: str

@@ -33,7 +33,7 @@ from adapters.discord.outbound.texts import (
 from adapters.risk_labels import Level
 from adapters.text_fit import beginning_by_size, units
 from adapters.turn_state import Tone
-from adapters.ui_text import DELETE_MEANS, HelpText, media_type, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, media_type, size_text
 from adapters.visible_text import one_line, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -87,7 +87,7 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
-    facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
+    facts = [f"Started by {agent.owner}", model, agent.model, effort_text(agent), spend_text(agent), free_text(agent)]
     texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
 

@@ -22,7 +22,7 @@ from adapters.visible_text import one_line, readable, visible
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
-from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, AgentDraft
 from agent_core.model.turn import Turn
 
 # https://discord.com/developers/docs/components/reference: limits of a form's title, labels, descriptions and inputs.
@@ -107,6 +107,10 @@ def _more(form: Form) -> ui.Select[Any]:
     options.append(
         _option("Cards show the text only, the rest under Thoughts", BRIEF, is_on=form.get("verbosity") == "brief")
     )
+    options += [
+        _option(f"Reasoning effort: {effort}", f"effort.{effort}", is_on=form.get("effort") == effort)
+        for effort in EFFORTS
+    ]
     if (model := form.get("model", "").strip()) and fits(f"model.{model}", MAX_OPTION):
         options.append(_option(f"Model: {one_line(model)}", f"model.{model}", is_on=True))
     return ui.Select(custom_id="more", options=options, min_values=0, max_values=len(options), required=False)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.chat.catchup import retry_while_busy
+from adapters.chat.catchup import retry_while_rate_limited
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SlackRefused, require_success
 from agent_core.errors import SurfaceBusy, ThreadGone
@@ -93,7 +93,7 @@ class SlackApi:
         cursor: str | None = None
         for _ in range(most):
             call = partial(self.ask, workspace, partial(ask, cursor=cursor), place=place)
-            page = await (retry_while_busy(call, self.clock) if retries else call())
+            page = await (retry_while_rate_limited(call, self.clock) if retries else call())
             yield page
             cursor = (page.get("response_metadata") or {}).get("next_cursor") or None
             if cursor is None:

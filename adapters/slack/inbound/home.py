@@ -7,8 +7,8 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.inbound.context import Ack, SlackContext
-from adapters.slack.inbound.fields import home_channel, place_of
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
+from adapters.slack.inbound.submitted_forms import home_channel, place_of
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.message import link_to

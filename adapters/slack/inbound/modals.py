@@ -7,10 +7,10 @@ from adapters.buttons import Button
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
 from adapters.forms import argument_names
-from adapters.slack.inbound import fields
+from adapters.slack.inbound import submitted_forms
 from adapters.slack.inbound.context import Ack, SlackContext
-from adapters.slack.inbound.fields import FormContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_submission
+from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound.views import sentence_view
 from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
@@ -32,7 +32,7 @@ class SlackModalListener:
             case RefusedAction(error=InvalidInput() as error):
                 await self._give_back(ack, await self._errors(view, error))
             case RefusedAction(text):
-                await self._give_back(ack, fields.errors_of(view, {"": text}), text)
+                await self._give_back(ack, submitted_forms.errors_of(view, {"": text}), text)
             case None:
                 await ack()
 
@@ -40,28 +40,30 @@ class SlackModalListener:
         if view["callback_id"] == "signoff.new":
             await self._create(body, view, workspace)
             return
-        place = fields.place_of(view)
+        place = submitted_forms.place_of(view)
         origin = await self.context.origin(of_submission(body, workspace, place.scope.channel))
         match view["callback_id"]:
             case "signoff.edit":
                 _, turn = await self.context.views.turn(origin.channel, _turn_in(place))
                 spec = self.context.views.spec(turn.proposal.call.name)
-                filled = FormInput(arguments=fields.changed_arguments(view, turn, spec))
+                filled = FormInput(arguments=submitted_forms.changed_arguments(view, turn, spec))
                 await self.context.actions.press(Button.parse(place.about), filled, origin)
             case "signoff.reject":
-                filled = FormInput(text=fields.text_of(view))
+                filled = FormInput(text=submitted_forms.text_of(view))
                 await self.context.actions.press(Button.parse(place.about), filled, origin)
             case "signoff.times":
-                button = replace(Button.parse(place.about), times=fields.number_of(view))
+                button = replace(Button.parse(place.about), times=submitted_forms.number_of(view))
                 await self.context.actions.press(button, FormInput(), origin)
             case _:
                 pass
 
     async def _create(self, body: Body, view: Body, workspace: str) -> None:
-        place = fields.place_of(view)
-        channel = place.scope if place.channel else ChannelScope("slack", workspace, fields.chosen_channel(view))
+        place = submitted_forms.place_of(view)
+        channel = (
+            place.scope if place.channel else ChannelScope("slack", workspace, submitted_forms.chosen_channel(view))
+        )
         event = of_submission(body, workspace, channel.channel, place.thread)
-        agent = await self.context.service.create(fields.draft_of(view), await self.context.origin(event))
+        agent = await self.context.service.create(submitted_forms.draft_of(view), await self.context.origin(event))
         self.context.soon(self._tell_of(event, agent))
 
     async def _tell_of(self, event: SlackEvent, agent: Agent) -> None:
@@ -74,11 +76,11 @@ class SlackModalListener:
     async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
         """The problems by block id; in an edit form, problems are first named by the command's arguments."""
         if view["callback_id"] != "signoff.edit":
-            return fields.errors_of(view, error.problems)
-        place = fields.place_of(view)
+            return submitted_forms.errors_of(view, error.problems)
+        place = submitted_forms.place_of(view)
         _, turn = await self.context.views.turn(place.scope, _turn_in(place))
         names = argument_names(turn, self.context.views.spec(turn.proposal.call.name))
-        return fields.errors_of(view, error.problems, names)
+        return submitted_forms.errors_of(view, error.problems, names)
 
     async def _give_back(self, ack: Ack, errors: dict[str, str], said: str = "") -> None:
         if errors:

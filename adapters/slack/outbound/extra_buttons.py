@@ -63,12 +63,13 @@ def _fields(draft: AgentDraft) -> list[Any]:
         [readable(goal) for goal in draft.goals],
         readable(draft.model),
     ]
-    return [*texts, budget, policy.approvers, policy.verbosity]
+    return [*texts, budget, policy.approvers, policy.verbosity, draft.effort]
 
 
 def _draft(fields: Any) -> AgentDraft:
-    name, role, goals, model, budget, approvers, verbosity = fields
-    texts = [name, role, model, *goals]
+    name, role, goals, model, budget, approvers, verbosity, *rest = fields
+    (effort,) = rest or ("",)  # older buttons have none
+    texts = [name, role, model, effort, *goals]
     if not (all(isinstance(text, str) for text in texts) and isinstance(goals, list)):
         raise TypeError
     if approvers not in get_args(Approvers) or verbosity not in get_args(Verbosity):
@@ -78,6 +79,7 @@ def _draft(fields: Any) -> AgentDraft:
         role=role,
         goals=tuple(goals),
         model=model,
+        effort=effort,
         budget=None if budget is None else Decimal(budget),
         policy=Policy(approvers=approvers, verbosity=verbosity),
     )

@@ -37,7 +37,7 @@ from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage, metadata
 from adapters.slack.outbound.texts import escaped, weight
 from adapters.text_fit import beginning, beginning_by_size, cut, shares
-from adapters.ui_text import DELETE_MEANS, HelpText, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, size_text
 from adapters.visible_text import one_line, readable, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -68,7 +68,7 @@ def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit:
 
 def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMessage:
     """The root message, to which the agent's thread is attached."""
-    facts = [f"Started by {agent.owner}", model, agent.model, spend_text(agent), free_text(agent)]
+    facts = [f"Started by {agent.owner}", model, agent.model, effort_text(agent), spend_text(agent), free_text(agent)]
     blocks = [
         *_about(agent.name, agent.role, agent.goals),
         context(" · ".join(filter(None, facts))),

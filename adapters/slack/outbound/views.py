@@ -8,10 +8,11 @@ from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.subcommands import Link
-from adapters.forms import argument_names
-from adapters.slack.inbound.fields import ARGUMENT, FormContext
+from adapters.forms import DEFAULT_EFFORT, argument_names
+from adapters.slack.inbound.submitted_forms import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (
     MAX_ID,
+    MAX_PLACEHOLDER,
     MAX_VIEW_BLOCKS,
     MAX_VIEW_BUTTON,
     MAX_VIEW_BYTES,
@@ -37,7 +38,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
-from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MAX_GOAL_CHARACTERS, MAX_GOALS, AgentDraft
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, MAX_GOAL_CHARACTERS, MAX_GOALS, AgentDraft
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
@@ -73,6 +74,10 @@ def agent_form(
     blocks += [context(f"Settings from {last.name}, the last agent created here.")] if last and last.name else []
     blocks += entries("budget", "Budget in US dollars", budget, placeholder="No limit")
     blocks += entries("model", "Model", given.model, placeholder="The default model")
+    efforts = [option("As the operator set it", DEFAULT_EFFORT), *(option(effort, effort) for effort in EFFORTS)]
+    chosen = chooser("static_select", FIELD, efforts, [given.effort or DEFAULT_EFFORT])
+    chosen["placeholder"] = plain("Reasoning effort", MAX_PLACEHOLDER)
+    blocks += [labelled("Reasoning effort", chosen, "effort")]
     place = FormContext(channel_key, thread=thread)
     return _form(NEW_AGENT, "new", [*blocks, *_policy_fields(given.policy)], place, submit="Create")
 

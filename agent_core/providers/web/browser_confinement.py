@@ -1,6 +1,6 @@
 """Confines Chromium by bubblewrap if Signoff runs as root: another user, no files, and no network but the proxy.
 
-Chromium runs in a network namespace with one listening socket. `browser_starter` hands this socket to Signoff, and the
+Chromium runs in a network namespace with one listening socket. `browser_entry` hands this socket to Signoff, and the
 egress proxy answers connections to it. Without root this is not needed: Chromium's own sandbox confines pages.
 """
 
@@ -30,7 +30,7 @@ from agent_core.providers.sandbox.bwrap_options import (
 from agent_core.providers.sandbox.bwrap_process import ADVICE, wait_readable
 from agent_core.providers.sandbox.interpreter import USR, Interpreter
 
-STARTER = Path(__file__).with_name("browser_starter.py")
+STARTER = Path(__file__).with_name("browser_entry.py")
 TOOLS = ("bwrap", "setpriv", "prlimit", "sh")
 HANDOVER = "/handover"
 BROWSER_CONFIG_PATHS = (

@@ -5,7 +5,7 @@ from functools import partial
 from pydantic import BaseModel
 
 from bot.value_types import NO_SECRET, GatewayAddress, Secret, WebAddress
-from bot.variable import KEY, WEB_ADDRESS, Variable
+from bot.variable_doc import KEY, WEB_ADDRESS, Variable
 
 discord = partial(Variable, section="Discord")
 

@@ -8,7 +8,7 @@ from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.api.client import DiscordApi
 from adapters.discord.connection import DiscordConnection, SignoffClient
 from adapters.discord.inbound.context import DiscordContext
-from adapters.discord.inbound.expiring import ExpiringStore
+from adapters.discord.inbound.form_store import FormStore
 from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.assembly import Core
@@ -51,8 +51,8 @@ class WiredDiscord:
             inbound_log=InboundLog(database, clock),
             soon=self.surface.soon,
             surface=self.surface,
-            drafts=ExpiringStore(clock),
-            edits=ExpiringStore(clock),
+            drafts=FormStore(clock),
+            edits=FormStore(clock),
             clock=clock,
         )
         return DiscordConnection(

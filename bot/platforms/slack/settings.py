@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from bot.cross_setting_rules import Given, Rule
 from bot.value_types import NO_SECRET, Secret, WebAddress
-from bot.variable import WEB_ADDRESS, Variable
+from bot.variable_doc import WEB_ADDRESS, Variable
 
 slack = partial(Variable, section="Slack")
 ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."

@@ -10,7 +10,7 @@ from adapters.decision_log import NEWEST_ROWS, time_text
 from adapters.discord.outbound import decision_log as discord_log
 from adapters.discord.outbound import message as discord_message
 from adapters.discord.outbound import render as discord_render
-from adapters.slack.inbound.fields import FormContext
+from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_VIEW_BLOCKS
 from adapters.slack.outbound.message import card_link

@@ -15,15 +15,15 @@ import adapters.chat.messages
 from adapters import actions
 from adapters.buttons import LABELS, VIEW_LABELS, Verb, ViewVerb
 from adapters.chat.messages import ThreadListener
-from adapters.discord.inbound import fields as discord_fields
+from adapters.discord.inbound import submitted_forms as discord_fields
 from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound import views as discord_views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.forms import fields_of
-from adapters.slack.inbound.fields import draft_of
 from adapters.slack.inbound.messages import SlackMessageListener
+from adapters.slack.inbound.submitted_forms import draft_of
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.views import agent_form, home
@@ -66,6 +66,7 @@ EVERYTHING = AgentDraft(
     goals=("write", "tidy"),
     budget=Decimal("2.50"),
     model="gpt-test",
+    effort="low",
     policy=Policy(approvers="owner", free=RISK_CLASSES, verbosity="brief"),
 )
 

@@ -16,7 +16,7 @@ from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
-from adapters.slack.inbound.fields import FormContext, home_channel, place_of
+from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage
@@ -827,6 +827,7 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
             "Settings from Old, the last agent created here.",
             "Budget in US dollars: <2>",
             "Model: <small>",
+            "Reasoning effort: <>",
             "Run without asking: <>",
             "Who may approve: <>",
             "Cards show: <>",

@@ -18,7 +18,7 @@ EXPIRED = "This form was kept for one hour and is gone: start again with /agent 
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedForm:
+class StoredForm:
     """The values of a form, with an error message for each invalid one; an offered draft has no errors."""
 
     given: AgentDraft | Form
@@ -26,22 +26,22 @@ class RefusedForm:
 
 
 @dataclass(slots=True)
-class ExpiringStore:
+class FormStore:
     """Stores forms by key: a random key that a button carries, or `edit_key`. All are lost when the process ends."""
 
     clock: Clock
-    forms: TTLCache[str, RefusedForm] = field(init=False)
+    forms: TTLCache[str, StoredForm] = field(init=False)
 
     def __post_init__(self) -> None:
         self.forms = TTLCache(MAX_STORED, ttl=STORED_FOR.total_seconds(), timer=lambda: self.clock.now().timestamp())
 
-    def keep(self, form: RefusedForm, key: str = "") -> str:
+    def keep(self, form: StoredForm, key: str = "") -> str:
         """Store a form under `key`, or under a new random key; return the key."""
         key = key or secrets.token_urlsafe(16)
         self.forms[key] = form
         return key
 
-    def get(self, key: str) -> RefusedForm:
+    def get(self, key: str) -> StoredForm:
         """The stored form; raise NotPossible if it has expired."""
         if form := self.forms.get(key):
             return form

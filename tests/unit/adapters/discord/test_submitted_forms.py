@@ -9,7 +9,7 @@ import pytest
 from discord.ui import Modal
 
 from adapters.buttons import Button
-from adapters.discord.inbound.fields import (
+from adapters.discord.inbound.submitted_forms import (
     AgentForm,
     EditForm,
     Submitted,
@@ -80,7 +80,7 @@ def test_the_form_of_a_new_agent_shows_the_defaults_and_asks_for_goals_alone() -
 
 
 def test_what_was_typed_and_chosen_makes_a_draft() -> None:
-    more = ["free.read", "free.network", "approvers.owner", "verbosity.brief", "model.a-model"]
+    more = ["free.read", "free.network", "approvers.owner", "verbosity.brief", "model.a-model", "effort.high"]
     typed: dict[str, str | list[str]] = {
         "name": "Scout",
         "role": "looks",
@@ -97,8 +97,17 @@ def test_what_was_typed_and_chosen_makes_a_draft() -> None:
         goals=("look", "tell"),
         budget=Decimal("2.50"),
         model="a-model",
+        effort="high",
         policy=Policy(approvers="owner", free=("read", "network"), verbosity="brief"),
     )
+
+
+def test_two_efforts_are_one_problem() -> None:
+    sent = send(agent_form(None, place=PLACE), {"goals": "look", "more": ["effort.low", "effort.high"]})
+    assert isinstance(sent, AgentForm)
+    with pytest.raises(InvalidInput) as problem:
+        sent.draft().tidied()
+    assert list(problem.value.problems) == ["effort"]
 
 
 def test_a_draft_fills_the_form_in_with_its_model_as_a_choice() -> None:

@@ -105,4 +105,5 @@ def _chosen(choices: Sequence[str]) -> dict[str, str]:
     found |= {"approvers": "owner"} if OWNER in choices else {}
     found |= {"verbosity": "brief"} if BRIEF in choices else {}
     models = [choice.removeprefix("model.") for choice in choices if choice.startswith("model.")]
-    return found | ({"model": models[0]} if models else {})
+    efforts = [choice.removeprefix("effort.") for choice in choices if choice.startswith("effort.")]
+    return found | ({"model": models[0]} if models else {}) | {"effort": " and ".join(efforts)}

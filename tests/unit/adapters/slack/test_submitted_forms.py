@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.buttons import Button
-from adapters.slack.inbound.fields import (
+from adapters.slack.inbound.submitted_forms import (
     FormContext,
     changed_arguments,
     draft_of,
@@ -68,7 +68,7 @@ def _state(block: dict[str, Any], typed: dict[str, str | None]) -> dict[str, Any
     match element["type"]:
         case "checkboxes":
             return {"selected_options": element.get("initial_options", [])}
-        case "radio_buttons":
+        case "radio_buttons" | "static_select":
             return {"selected_option": element.get("initial_option")}
         case _:
             initial = element.get("initial_value")
@@ -149,7 +149,15 @@ def test_a_form_about_something_that_changed_since_is_not_taken() -> None:
 
 def test_a_new_agent_is_read_from_its_form() -> None:
     policy = Policy(approvers="owner", free=("read", "network"), verbosity="brief")
-    draft = AgentDraft(name="Ada", role="a poet", goals=("One", "Two"), budget=Decimal("2.5"), model="m", policy=policy)
+    draft = AgentDraft(
+        name="Ada",
+        role="a poet",
+        goals=("One", "Two"),
+        budget=Decimal("2.5"),
+        model="m",
+        effort="none",
+        policy=policy,
+    )
     assert draft_of(sent(agent_form(draft, None, "slack/T1/C1"))) == draft
 
 

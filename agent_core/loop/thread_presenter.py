@@ -15,7 +15,7 @@ from agent_core.ports.surface import ChatSurface
 
 
 @dataclass(slots=True, kw_only=True)
-class CardPresenter:
+class ThreadPresenter:
     """Presents one agent on its surface.
 
     `addresses`: the surface's address of the card of each turn.
