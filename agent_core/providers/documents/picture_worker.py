@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from PIL import Image, ImageOps, UnidentifiedImageError, WebPImagePlugin
 
-MAX_MEMORY_BYTES = 1024 * 2**20
+MAX_MEMORY_BYTES = 768 * 2**20
 MAX_CPU_SECONDS = 15  # the parent also has a timeout
 MAX_PIXELS = 50_000_000  # 200 MB when decoded; the sensors of most phones have fewer
 MAX_EDGE_PIXELS = 1_568  # Anthropic scales larger pictures down (platform.claude.com/docs, Vision)

@@ -94,8 +94,7 @@ class ClaudeModel(ModelEndpoint):
         try:
             answer, dialect = await self._request(name, messages, options)
         except self.sdk_errors as error:
-            status = getattr(error, "status_code", 0)
-            self._seeing.check_refusal(messages, name, self.host, status, error_text(error))
+            self._seeing.check_refusal(messages, name, error, self.api_key)
             raise self.model_error(error, name, self.ability) from None
         if options.schema is not None and dialect.is_ignored_by(answer) and self._dialect(name) == dialect:
             await self._dialects.learn(name, dialect.with_next_choice())

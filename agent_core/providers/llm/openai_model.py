@@ -91,8 +91,7 @@ class OpenAIModel(OpenAIEndpoint):
         try:
             answer, dialect = await self._request({"model": name, "messages": chat_messages}, options)
         except self.sdk_errors as error:
-            status = getattr(error, "status_code", 0)
-            self._seeing.check_refusal(messages, name, self.host, status, error_text(error))
+            self._seeing.check_refusal(messages, name, error, self.api_key)
             raise self.model_error(error, name, self.ability) from None
         with suppress(ModelError):
             await self._learn_windows()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from agent_core.errors import ModelRefused
 from agent_core.model.messages import Message
+from agent_core.providers.llm.endpoint_errors import error_text, message_in, redact_and_shorten
 
 REFUSAL_STATUSES = (400, 404, 415, 422, 500, 501)  # OpenRouter answers 404, llama.cpp 500
 # Groq and Mistral say of a text model that the content must be a string.
@@ -65,14 +66,16 @@ class VisionModels:
             return self.configured
         return self._reported.get(model, has_seeing_name(model))
 
-    def check_refusal(self, messages: Iterable[Message], model: str, host: str, status: int, complaint: str) -> None:
-        """Raise ModelRefused if this error of a call, in lower case, says that the model takes no pictures."""
+    def check_refusal(self, messages: Iterable[Message], model: str, error: Exception, secret: str) -> None:
+        """Raise ModelRefused, without the `secret`, if this error of a call says that the model takes no pictures."""
         has_images = any(message.images for message in messages)
-        if not has_images or status not in REFUSAL_STATUSES:
+        if not has_images or getattr(error, "status_code", 0) not in REFUSAL_STATUSES:
             return
+        complaint = error_text(error)
         if ABOUT_IMAGES.search(complaint) and not ABOUT_THIS_IMAGE.search(complaint):
             self._refusing.add(model)
-            raise ModelRefused(f"{model} at {host} takes no pictures, so none is sent to it again before the restart.")
+            said = redact_and_shorten(message_in(getattr(error, "body", None)) or str(error), secret)
+            raise ModelRefused(f"{model} takes no pictures, so none is sent to it again before the restart: {said}")
 
 
 def has_seeing_name(model: str) -> bool:
