@@ -16,15 +16,18 @@ from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import TOKENS_PER_IMAGE, Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import Budget, Usage
+from agent_core.ports.models import LanguageModel
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.untrusted_text import DEFAULT_QUESTION
 from agent_core.providers.documents.picture_reader import PictureReader
+from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.standins.openai import Fails, Says, openai_standin
 from tests.unit.agent_core.oversight.test_untrusted_content import RUN, Nothing, approve, run
 
 VIEW = reply_text("view_image", {"filename": "cat.png"})
@@ -174,8 +177,8 @@ class SeeingOne(ScriptedModel):
         return model == "seer"
 
 
-def stage_of(*replies: str | Exception) -> Stage:
-    stage = Stage(model=SeeingOne(*replies, window=32_000, default_model="seer"))
+def stage_of(*replies: str | Exception, model: LanguageModel | None = None) -> Stage:
+    stage = Stage(model=model or SeeingOne(*replies, window=32_000, default_model="seer"))
     for command in (
         *VisionCommands(PictureReader(), stage.metered_model).commands,
         declare(Nothing, paint, label="Paint", risks=("write",), category="media"),
@@ -238,3 +241,18 @@ async def test_a_refusal_of_the_endpoint_is_the_commands_result() -> None:
     looked = next(turn for turn in stage.shown.cards.values() if turn.number == 2)
     assert looked.result == Failed("seer at here takes no pictures.", outside=True)
     assert (await stage.turn(agent)).call.name == "run"
+
+
+async def test_an_endpoint_gets_the_picture_in_one_request_and_after_a_refusal_in_none() -> None:
+    async with openai_standin() as endpoint:
+        endpoint.facts["gpt-test"] = {"architecture": {"input_modalities": ["text", "image"]}}
+        endpoint.answers(Says(PAINT), Says(VIEW), Says("Red."), Says(VIEW), Fails(400, "no image input"), Says(RUN))
+        model = OpenAIModel(base_url=endpoint.base_url, context=32_000, streams=False)
+        await model.prepare()
+        stage = stage_of(model=model)
+        await approve(stage, await stage.create(), times=3)
+        await model.close()
+    requests = [str(request["messages"]) for request in endpoint.completions]
+    assert ["data:image/png;base64," in request for request in requests] == [False, False, True, False, True, False]
+    assert ["View image: view_image(" in request for request in requests] == [True, True, False, True, False, False]
+    assert "Red." in requests[3]
