@@ -125,6 +125,9 @@ class ReplayModel:
         """That of a large one."""
         return 128_000
 
+    def takes_images(self, model: str) -> bool:
+        return False
+
     def max_reply(self, model: str) -> None:
         """Unknown."""
 

@@ -17,6 +17,7 @@ from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.publish import PublishCommands
 from agent_core.commands.redaction import redact_output
 from agent_core.commands.registry import Command, Commands
+from agent_core.commands.vision import VisionCommands
 from agent_core.commands.web_search import WebSearchCommands
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
@@ -28,6 +29,9 @@ NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
 NO_IMAGES = "no image model is set. OPENAI_API_KEY, SD_WEBUI_URL or HUGGINGFACE_API_TOKEN would bring one."
 NO_TRANSCRIBER = "no model for sounds is set. OPENAI_API_KEY or HUGGINGFACE_API_TOKEN would bring one."
 NO_VOICE = "no voice is set. SPEECH_MODEL would bring one."
+NO_VISION = "the agent's model takes no pictures, as far as is known. VISION=on says that it does."
+NO_ENDPOINT = "only a model at an endpoint can take pictures. OPENAI_API_KEY or ANTHROPIC_API_KEY would bring one."
+VISION_OFF = "the operator lets no model see pictures here (VISION)."
 NO_PUBLISHER = f"{X_VARIABLES} are not set."
 
 
@@ -72,6 +76,7 @@ class CommandCatalog:
                 no_transcriber=NO_TRANSCRIBER,
                 no_voice=NO_VOICE,
             ).commands,
+            *self._vision(parts),
             *PublishCommands(tools.publisher, NO_PUBLISHER).commands,
             *FINISH_COMMANDS,
         )
@@ -87,6 +92,10 @@ class CommandCatalog:
         if not self.settings.allow_downloads:
             reasons["download_file"] = NO_DOWNLOADS
         return tuple(each.switched(reasons.get(each.spec.name, "")) for each in commands)
+
+    def _vision(self, parts: CommandParts) -> tuple[Command, ...]:
+        why = VISION_OFF if self.settings.vision == "off" else NO_VISION if self.settings.has_endpoint else NO_ENDPOINT
+        return VisionCommands(self.tools.pictures, parts.metered_model, why).commands
 
 
 def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) -> None:

@@ -22,10 +22,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProbes:
-    """Checks that only the composition root can supply; no check raises. All but `media` return what is wrong, or "".
+    """Checks that only the composition root can supply; no check raises. Most return what is wrong, or "".
 
     `sandbox`: tests the isolation by trying to escape; called only if programs are allowed.
     `sandbox_tools`: names the program that the sandbox needs and the machine lacks.
+    `vision`: tells whether the default model of the configured endpoint takes pictures. Asks the endpoint.
     `media`: returns the labels of the image, the transcription and the speech service, "" for one that is missing.
     """
 
@@ -34,6 +35,7 @@ class ToolProbes:
     browser: Callable[[], str]
     git: Callable[[], str]
     media: Callable[[], tuple[str, str, str]]
+    vision: Callable[[], Awaitable[bool]]
 
 
 async def tool_findings(settings: Settings, probes: ToolProbes) -> tuple[Finding, ...]:
@@ -46,6 +48,7 @@ async def tool_findings(settings: Settings, probes: ToolProbes) -> tuple[Finding
         _made("pictures", drawn, "IMAGE_MODEL, SD_WEBUI_URL, HUGGINGFACE_IMAGE_MODEL"),
         _made("audio", heard, "AUDIO_MODEL, HUGGINGFACE_AUDIO_MODEL"),
         _made("speech", spoken, "SPEECH_MODEL"),
+        await _vision(settings, probes),
         _made("posts", "X" if settings.has_x else "", "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN, X_ACCESS_TOKEN_SECRET"),
     )
 
@@ -65,6 +68,19 @@ async def _programs(settings: Settings, probes: ToolProbes) -> Finding:
         return Finding(name="programs", state="fault", why=f"none will run. {fault}", variable="SANDBOX")
     why = f"in {settings.sandbox}, which stood its test"
     return Finding(name="programs", state="on", why=why, variable="EXECUTE_LOCAL_COMMANDS, SANDBOX")
+
+
+async def _vision(settings: Settings, probes: ToolProbes) -> Finding:
+    found = {True: "agents may have their model look at pictures", False: "the operator lets no model see pictures"}
+    sees = settings.sees if settings.has_endpoint else False
+    if not settings.has_endpoint:
+        why = "only a model at an endpoint can take pictures"
+    elif sees is None:
+        sees = await probes.vision()
+        why = found[True] if sees else "the model takes no pictures, by its name and by what the endpoint lists"
+    else:
+        why = found[sees]
+    return Finding(name="vision", state="on" if sees else "off", why=why, variable="VISION, SMART_MODEL")
 
 
 def _pages(fault: str) -> Finding:

@@ -51,6 +51,7 @@ class ModelSettings(BaseSettings):
     fast_reasoning_effort: Effort = ""
     show_reasoning: bool = False
     prompt_profile: Literal["auto", "full", "compact"] = "auto"
+    vision: Literal["auto", "on", "off"] = "auto"
     temperature: float | None = Field(default=None, ge=0, le=2)
     model_prices: Mapping[str, tuple[Price, Price]] = {}
     fallback_base_url: WebAddress = ""
@@ -59,6 +60,11 @@ class ModelSettings(BaseSettings):
     embedding_api_key: Secret = NO_SECRET
     embedding_base_url: WebAddress = ""
     embedding_model: str = ""
+
+    @property
+    def sees(self) -> bool | None:
+        """Whether every model takes pictures; None if that is found out."""
+        return {"auto": None, "on": True, "off": False}[self.vision]
 
     @property
     def endpoint(self) -> Endpoint | None:

@@ -135,6 +135,13 @@ MINDS = (
         example="compact",
     ),
     model(
+        name="VISION",
+        meaning="Whether agents may show pictures to their model (`view_image`). `on` says that every model sees.",
+        rule="auto, on or off",
+        default="auto: by the endpoint's list of models, or by the model's name",
+        example="on",
+    ),
+    model(
         name="TEMPERATURE",
         meaning="How freely the model answers. Anthropic's own API takes none.",
         rule="a number from 0 to 2",

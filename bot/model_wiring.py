@@ -3,7 +3,9 @@
 Part of the composition root, like `bot.bootstrap`. Modules are imported only if a setting needs them.
 """
 
+import asyncio
 from collections.abc import Awaitable
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from inspect import isawaitable
 from typing import TYPE_CHECKING
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from agent_core.providers.llm.endpoint_errors import Ability
 
 
+LISTING_SECONDS = 3.0
 MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"
 
 
@@ -104,6 +107,7 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
         learned=settings.home / "learned-models.json",
+        vision=settings.sees,
         prices=Prices.at(endpoint.url, settings.model_prices),
         ability=with_variables(CHAT, endpoint, variable),
     )
@@ -122,9 +126,26 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
         learned=settings.home / "learned-claude-models.json",
+        vision=settings.sees,
         prices=Prices.at(endpoint.url, settings.model_prices),
         ability=with_variables(CLAUDE, endpoint, variable),
     )
+
+
+async def default_model_sees(settings: Settings) -> bool:
+    """Whether the default model of the endpoint takes pictures. The endpoint has 3 s to list its models."""
+    try:
+        model = make_model(settings)
+    except SettingsError:
+        return False
+    async with AsyncExitStack() as stack:
+        if close := getattr(model, "close", None):
+            stack.push_async_callback(close)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LISTING_SECONDS):
+                if prepare := getattr(model, "prepare", None):
+                    await prepare()
+        return model.takes_images("")
 
 
 def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Ability":

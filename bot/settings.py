@@ -134,7 +134,7 @@ class CoreSettings(ModelSettings):
             return given
         return tuple(name for name in (part.strip() for part in given.split(",")) if name)
 
-    @field_validator("log_level", "log_format", "prompt_profile", "sandbox", mode="before")
+    @field_validator("log_level", "log_format", "prompt_profile", "vision", "sandbox", mode="before")
     @classmethod
     def _any_case(cls, given: object, info: ValidationInfo) -> object:
         if not isinstance(given, str):

@@ -6,22 +6,24 @@ them.
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
 from agent_core.ports.clock import Clock
-from agent_core.ports.documents import Documents
+from agent_core.ports.documents import Documents, Pictures
 from agent_core.ports.media import Images, Transcriber, Voice
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.social_posts import PostPublisher
 from agent_core.ports.web import Web
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import DocumentReader
+from agent_core.providers.documents.picture_reader import PictureReader
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.findings import ToolProbes
-from bot.model_wiring import with_variables
+from bot.model_wiring import default_model_sees, with_variables
 from bot.settings import Settings
 from bot.value_types import Endpoint
 from bot.variables import VARIABLES
@@ -39,6 +41,7 @@ class Tools:
     """The tools of commands. `no_programs`, `no_clones`: why programs or git clones are off, or "" if they are on."""
 
     documents: Documents
+    pictures: Pictures
     web: Web
     no_clones: str
     sandbox: Sandbox
@@ -61,6 +64,7 @@ class Tools:
         web, no_clones = make_web(settings, documents)
         return cls(
             documents=documents,
+            pictures=PictureReader(),
             web=web,
             no_clones=no_clones,
             sandbox=sandbox,
@@ -222,4 +226,11 @@ def tool_probes(settings: Settings) -> ToolProbes:
         drawn, heard, spoken = (each.label if each else "" for each in made)
         return drawn, heard, spoken
 
-    return ToolProbes(sandbox=sandbox, sandbox_tools=sandbox_tools, browser=browser_fault, git=git_fault, media=media)
+    return ToolProbes(
+        sandbox=sandbox,
+        sandbox_tools=sandbox_tools,
+        browser=browser_fault,
+        git=git_fault,
+        media=media,
+        vision=partial(default_model_sees, settings),
+    )

@@ -76,6 +76,11 @@ Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[CommandOutput]]
 PreviewFunction: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
 
 
+def on_for_every_model(_model: str) -> str:
+    """Return no reason why a command would be off."""
+    return ""
+
+
 async def no_preview(_arguments: Arguments, _context: CommandContext) -> None:
     """Return no preview, for a command whose arguments show everything."""
 
@@ -87,6 +92,7 @@ class Command:
     `preview`: runs before people are asked and again before the command runs; it changes nothing.
     `shows`: describes the preview for the documentation.
     `off`: why the command is off and how to switch it on, or "".
+    `off_for`: why it is off for agents of a model, or "". "" is the default model.
     """
 
     spec: CommandSpec
@@ -94,10 +100,15 @@ class Command:
     preview: PreviewFunction = no_preview
     shows: str = ""
     off: str = ""
+    off_for: Callable[[str], str] = on_for_every_model
 
     def switched(self, off: str) -> "Command":
         """A copy of the command that is off for this reason; "" switches it on."""
         return replace(self, off=off)
+
+    def switched_by_model(self, off_for: Callable[[str], str]) -> "Command":
+        """A copy of the command that is offered only to agents of some models. Its preview has to check it as well."""
+        return replace(self, off_for=off_for)
 
 
 def declare(
@@ -193,6 +204,10 @@ class Commands:
     def specs(self) -> tuple[CommandSpec, ...]:
         """The specs of the commands that are on, in order of registration."""
         return tuple(command.spec for command in self.by_name.values() if not command.off)
+
+    def specs_for(self, model: str) -> tuple[CommandSpec, ...]:
+        """The specs of the commands that are on for agents of this model; "" is the default model."""
+        return tuple(spec for spec in self.specs if not self.by_name[spec.name].off_for(model))
 
     def checked(self, call: CommandCall) -> CommandCall:
         """The call under the command's own names; raise UnusableReply if it is unknown, off, or violates its schema."""

@@ -1,17 +1,36 @@
 """Messages to a language model, and its reply."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from agent_core.model.usage import Usage
 
+# An upper bound for 1,568 by 1,568 pixels: 1568 * 1568 / 750 = 3,279 tokens for Claude (platform.claude.com/docs,
+# Vision); 1,536 * 2.46 = 3,779 for gpt-4.1-nano, and 85 + 8 * 170 = 1,445 for gpt-4o (developers.openai.com, Images and
+# vision). gpt-4o-mini counts up to 48,169: it is underestimated before a call, and charged in full after it.
+TOKENS_PER_IMAGE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture for a model. `media_type` is image/png or image/jpeg."""
+
+    media_type: str
+    data: bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a prompt."""
+    """One message of a prompt. Only models that take pictures are sent `images`."""
 
     role: Literal["system", "user", "assistant"]
     content: str
+    images: tuple[Image, ...] = ()
+
+    def tokens(self, count: Callable[[str], int]) -> int:
+        """The tokens of text and images. `count` counts those of a text; images are estimated on the high side."""
+        return count(self.content) + TOKENS_PER_IMAGE * len(self.images)
 
 
 @dataclass(frozen=True, slots=True)

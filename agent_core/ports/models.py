@@ -76,7 +76,7 @@ class LanguageModel(Protocol):
         """Complete the prompt. With `options.schema`, ask for JSON in the strictest way that the endpoint supports.
 
         Raise ModelUnavailable if a retry may help (rate limit, timeout, outage), ModelRefused otherwise. Cancelling the
-        call also ends a streamed reply at the endpoint.
+        call also ends a streamed reply at the endpoint. Images are sent only to models that `takes_images` names.
         """
 
     def window(self, model: str) -> int:
@@ -84,6 +84,9 @@ class LanguageModel(Protocol):
 
     def max_reply(self, model: str) -> int | None:
         """The longest reply of the model in tokens, reasoning included; None if unknown."""
+
+    def takes_images(self, model: str) -> bool:
+        """Whether the model takes pictures as input; "" is the default model. False if it is unknown."""
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""

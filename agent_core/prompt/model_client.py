@@ -31,6 +31,7 @@ class ModelRequest:
 
     `max_tokens`: the limit of the answer without its reasoning; None stands for the model's usual limit.
     `report`: called with the progress of a streamed reply.
+    `by_own_model`: the agent's own model answers, whatever the kind.
     """
 
     kind: CallKind
@@ -39,6 +40,7 @@ class ModelRequest:
     max_tokens: int | None = None
     temperature: float | None = None
     report: Callable[[ModelProgress], None] | None = None
+    by_own_model: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,10 @@ class MeteredModel:
         own = chosen or self.model.default_model
         return own if kind == "chat" else self.fast_model or own
 
+    def takes_images(self, chosen: str) -> bool:
+        """Whether an agent's own model takes pictures."""
+        return self.model.takes_images(self.name_for(chosen))
+
     def max_reply_tokens(self, name: str) -> int:
         """Tokens of the window that are reserved for the reply, reasoning included."""
         longest = self.model.max_reply(name) or DEFAULT_REPLY_TOKENS
@@ -79,7 +85,7 @@ class MeteredModel:
         secrets are redacted from the prompt and from the reply.
         """
         prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
-        name = self.name_for(choice.model, question.kind)
+        name = self.name_for(choice.model, "chat" if question.by_own_model else question.kind)
         choice, longest = replace(choice, model=name), self._longest_reply(prompt, name)
         limit = self._affordable(prompt, name, self._first_limit(question, name), tracker)
         reply = await self._call(prompt, question, choice, limit, tracker)

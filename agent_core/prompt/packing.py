@@ -68,7 +68,7 @@ class TokenRoom:
     count: Callable[[str], int]
 
     def taken_by(self, messages: Iterable[Message]) -> int:
-        return sum(TOKENS_PER_MESSAGE + self.count(message.content) for message in messages)
+        return sum(TOKENS_PER_MESSAGE + message.tokens(self.count) for message in messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

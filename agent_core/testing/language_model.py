@@ -31,7 +31,8 @@ class ScriptedModel:
     """Implements `LanguageModel`: each call returns the next of the given replies, or raises it if it is an exception.
 
     When no reply is left, a call raises ModelRefused, or waits for `say` if the model was made with `waits=True`.
-    `price` is always `cost`. Each call is recorded in `prompts` and `options`.
+    `price` is always `cost`. Each call is recorded in `prompts` and `options`. It takes pictures if
+    `sees` is set.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class ScriptedModel:
         self.cost, self.label, self.default_model, self.waits = cost, label, default_model, waits
         self.prompts: list[tuple[Message, ...]] = []
         self.options: list[CallOptions] = []
-        self._window, self._max_reply = window, max_reply
+        self._window, self._max_reply, self.sees = window, max_reply, False
         self._replies: asyncio.Queue[Scripted] = asyncio.Queue()
         self.say(*replies)
 
@@ -80,6 +81,9 @@ class ScriptedModel:
 
     def max_reply(self, model: str) -> int | None:
         return self._max_reply
+
+    def takes_images(self, model: str) -> bool:
+        return self.sees
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         return self.cost

@@ -97,8 +97,8 @@ def _described(command: Command) -> str:
         rows.append("| what it gives | quoted and marked where the agent or its folder holds untrusted content |")
     if spec.asks_models:
         rows.append("| costs | calls to a model, paid from the budget |")
-    if command.off:
-        rows.append(f"| off at first | {command.off} |")
+    if off := command.off or command.off_for(""):
+        rows.append(f"| off at first | {off} |")
     return "\n".join([*rows, ""])
 
 

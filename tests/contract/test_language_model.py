@@ -108,6 +108,11 @@ def test_a_window_has_room_for_a_prompt_and_a_reply(model: LanguageModel, name: 
     assert model.window(name) >= 4_096
 
 
+def test_only_a_model_that_is_known_to_takes_pictures(model: LanguageModel) -> None:
+    assert model.takes_images("") == model.takes_images(model.default_model)
+    assert not model.takes_images("a model nobody knows")
+
+
 async def test_these_cost_nothing(model: LanguageModel) -> None:
     assert model.price(Usage(prompt=1000, completion=1000), model.default_model) == Decimal(0)
 

@@ -23,7 +23,8 @@ class AnthropicStandIn:
 
     `models` have their longest reply; `thinking` are the types of thinking that they accept, and `thinks` what they do
     without being told. `lists` is False for a gateway without a list of models. `streams` is False for one that answers
-    every request as a whole. `obeys` is False for a model that ignores a forced tool.
+    every request as a whole. `obeys` is False for a model that ignores a forced tool. `sees` is what the list of models
+    says of pictures; None leaves it out, and only False refuses them.
     """
 
     base_url: str = ""
@@ -34,6 +35,7 @@ class AnthropicStandIn:
     lists: bool = True
     streams: bool = True
     obeys: bool = True
+    sees: bool | None = None
     refuses: set[str] = field(default_factory=set)
     lost_a_stream: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[Request] = field(default_factory=list)
@@ -136,8 +138,8 @@ class AnthropicStandIn:
         blocks = [*body.get("system", ()), *(block for each in body["messages"] for block in each["content"])]
         prefix, words, read, longest = json.dumps(settings), 0, 0, 0
         for block in blocks:
-            prefix += f"\0{block['text']}"
-            words += len(block["text"].split())
+            prefix += f"\0{json.dumps(block.get('source', block.get('text')))}"
+            words += len(block.get("text", "").split())
             if prefix in self._cache:
                 read = words
             if "cache_control" in block and words >= MIN_CACHED_WORDS:
@@ -162,7 +164,7 @@ class AnthropicStandIn:
         is_thinking = thinking in ("adaptive", "enabled") or (self.thinks and thinking != "disabled")
         if not body["messages"] or body["messages"][0]["role"] != "user":
             yield "messages: first message must use the user role"
-        if any(not block["text"].strip() for block in blocks):
+        if any(block["type"] == "text" and not block["text"].strip() for block in blocks):
             yield "messages: text content blocks must be non-empty"
         if sum("cache_control" in block for block in blocks) > MAX_BREAKPOINTS:
             yield "A maximum of 4 blocks with cache_control may be provided."
@@ -180,6 +182,8 @@ class AnthropicStandIn:
             yield f"thinking.type.{thinking} is not supported for this model."
         if self.refuses & {*body.get("thinking", ())}:
             yield "thinking.display: Extra inputs are not permitted"
+        if self.sees is False and '"image"' in json.dumps(body["messages"]):
+            yield "messages.0.content.0: this model does not support image input"
         for name in sorted(self.refuses & {*body, *body.get("output_config", ())}):
             yield f"{name}: Extra inputs are not permitted"
         if "cache_control" in self.refuses and "cache_control" in json.dumps(body):
@@ -188,6 +192,8 @@ class AnthropicStandIn:
     def _info(self, name: str) -> dict[str, object]:
         types = {kind: {"supported": kind in self.thinking} for kind in ("adaptive", "enabled", "disabled")}
         capabilities = {"thinking": {"supported": True, "types": types}, "effort": {"supported": True}}
+        if self.sees is not None:
+            capabilities["image_input"] = {"supported": self.sees}
         facts = {"id": name, "type": "model", "display_name": name, "created_at": "2026-11-01T00:00:00Z"}
         return facts | {"max_input_tokens": 1_000_000, "max_tokens": self.models[name], "capabilities": capabilities}
 

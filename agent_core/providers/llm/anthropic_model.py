@@ -5,6 +5,7 @@ standing prompt, and the history without the closing message. Reading from the c
 """
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import Any
 import httpx2
 
 from agent_core.errors import ModelError, ModelRefused
-from agent_core.model.messages import Message, Reply
+from agent_core.model.messages import Image, Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
@@ -28,6 +29,7 @@ from agent_core.providers.llm.openai_completion import BrokenOff, Completion
 from agent_core.providers.llm.openai_model import DIALECT_STATUSES, LISTING_TIMEOUT_SECONDS, MAX_STREAM_SECONDS
 from agent_core.providers.llm.reply_limits import listed_max_reply
 from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.providers.llm.vision_models import VisionModels
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 DEFAULT_CLAUDE_MODEL = "claude-sonnet-5-5"  # in the SDK's list of models, November 2026
@@ -41,8 +43,8 @@ MIN_SHARED_MESSAGES = 3  # fewer have no history
 class ClaudeModel(ModelEndpoint):
     """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency.
 
-    `model`, `context`, `reply_limit`, `learned`, `ability`, `tokens`, `streams`: as in `OpenAIModel`. The API has no
-    temperature.
+    `model`, `context`, `reply_limit`, `learned`, `ability`, `tokens`, `streams`, `vision`: as in `OpenAIModel`. The API
+    has no temperature.
     """
 
     base_url: str = ANTHROPIC_URL
@@ -53,12 +55,15 @@ class ClaudeModel(ModelEndpoint):
     tokens: TokenCounter = field(default_factory=EstimatedTokens)
     learned: Path | None = None
     streams: bool = True
+    vision: bool | None = None
     _dialects: LearnedDialects[ClaudeDialect] = field(init=False, repr=False)
     _listed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _seeing: VisionModels = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._dialects = LearnedDialects(self.learned, self.base_url, ClaudeDialect, self.clock)
+        self._seeing = VisionModels(self.vision)
 
     @staticmethod
     def is_installed() -> bool:
@@ -86,10 +91,14 @@ class ClaudeModel(ModelEndpoint):
         if not self._has_listed_models:
             with suppress(ModelError):
                 await self._list_models()
-        answer, dialect = await self._request(name, messages, options)
+        try:
+            answer, dialect = await self._request(name, messages, options)
+        except self.sdk_errors as error:
+            self._seeing.check_refusal(messages, name, error, self.api_key)
+            raise self.model_error(error, name, self.ability) from None
         if options.schema is not None and dialect.is_ignored_by(answer) and self._dialect(name) == dialect:
             await self._dialects.learn(name, dialect.with_next_choice())
-        return answer.reply(self.tokens.count, [message.content for message in messages])
+        return answer.reply(self.tokens.count, messages)
 
     def window(self, model: str) -> int:
         """Context window: the operator's, the endpoint's, or that of the smallest current model."""
@@ -101,6 +110,10 @@ class ClaudeModel(ModelEndpoint):
         name = model or self.model
         reported = getattr(self._listed.get(name), "max_tokens", None)
         return self.reply_limit or self._dialect(name).max_reply or reported or listed_max_reply(name)
+
+    def takes_images(self, model: str) -> bool:
+        """Whether the model takes pictures: by a refusal, the operator, the endpoint's list, or its name."""
+        return self._seeing.includes(model or self.model)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """US dollars, or None if no price is known."""
@@ -123,7 +136,7 @@ class ClaudeModel(ModelEndpoint):
                 is_about_parameters = getattr(error, "status_code", 0) in DIALECT_STATUSES
                 other = dialect.adapt(error_text(error), options) if is_about_parameters else None
                 if other is None or other in tried:
-                    raise self.model_error(error, name, self.ability) from None
+                    raise
             else:
                 if dialect != known:
                     await self._dialects.learn(name, dialect)
@@ -171,6 +184,7 @@ class ClaudeModel(ModelEndpoint):
         self._has_listed_models = True
         listed = getattr(page, "data", None)
         self._listed = {model.id: model for model in listed or () if isinstance(getattr(model, "id", None), str)}
+        self._seeing.learn((name, model.to_dict()) for name, model in self._listed.items())
 
     def _sdk(self) -> Any:
         import anthropic
@@ -192,9 +206,9 @@ def prompt_parameters(messages: Sequence[Message], *, is_cached: bool) -> dict[s
     is_shared = is_cached and len(messages) >= MIN_SHARED_MESSAGES
     last_shared = len(messages) - 2 if is_shared else None
     blocks = [
-        (message.role, _block(message.content, is_breakpoint=index == last_shared))
+        (message.role, block)
         for index, message in enumerate(messages)
-        if message.content.strip()
+        for block in _blocks(message, is_breakpoint=index == last_shared)
     ]
     system = [block for role, block in blocks if role == "system"]
     if system and is_shared:
@@ -202,9 +216,19 @@ def prompt_parameters(messages: Sequence[Message], *, is_cached: bool) -> dict[s
     return {"system": system, "messages": _turns((role, block) for role, block in blocks if role != "system")}
 
 
-def _block(text: str, *, is_breakpoint: bool) -> dict[str, object]:
-    block: dict[str, object] = {"type": "text", "text": text}
-    return block | {"cache_control": EPHEMERAL} if is_breakpoint else block
+def _blocks(message: Message, *, is_breakpoint: bool) -> list[dict[str, object]]:
+    """The images of a message, then its text: Claude reads them best in this order."""
+    blocks = [_image_block(image) for image in message.images]
+    if message.content.strip():
+        blocks.append({"type": "text", "text": message.content})
+    if blocks and is_breakpoint:
+        blocks[-1]["cache_control"] = EPHEMERAL
+    return blocks
+
+
+def _image_block(image: Image) -> dict[str, object]:
+    source = {"type": "base64", "media_type": image.media_type, "data": b64encode(image.data).decode()}
+    return {"type": "image", "source": source}
 
 
 def _turns(blocks: Iterable[tuple[str, dict[str, object]]]) -> list[dict[str, Any]]:

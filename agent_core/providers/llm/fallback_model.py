@@ -96,6 +96,10 @@ class FallbackModel:
             lengths.append(self.second.max_reply(self.second.default_model))
         return min((length for length in lengths if length), default=None)
 
+    def takes_images(self, model: str) -> bool:
+        """Whether the first takes pictures. The second is not asked about a picture that it cannot see."""
+        return self.first.takes_images(model)
+
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """The first's price; while it is away, the higher of both, as either may answer. None if one is unknown."""
         price = self.first.price(usage, model)
@@ -125,6 +129,8 @@ class FallbackModel:
 
     async def _ask_second(self, messages: Sequence[Message], options: CallOptions, outage: Outage) -> Reply:
         name = self.second.default_model
+        if any(message.images for message in messages) and not self.second.takes_images(name):
+            raise ModelUnavailable(outage.why, max(0.0, (outage.next_trial - self.clock.now()).total_seconds()))
         if options.report_price:
             options.report_price(partial(self.second.price, model=name))
         most = min(options.max_tokens, self.second.max_reply(name) or options.max_tokens)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from agent_core.model.messages import Reply, ToolCall
+from agent_core.model.messages import Message, Reply, ToolCall
 from agent_core.model.usage import Usage
 from agent_core.ports.models import ModelProgress
 from agent_core.providers.llm.openai_dialect import TOOL_NAME, Format
@@ -111,7 +111,7 @@ class Completion:
         written = self.text or "".join(call.arguments for call in self.tools)
         return ModelProgress(characters=self.size, written=written, is_reasoning=bool(self.reasoning) and not written)
 
-    def reply(self, count: Callable[[str], int], prompt: Sequence[str]) -> Reply:
+    def reply(self, count: Callable[[str], int], prompt: Sequence[Message]) -> Reply:
         """The reply. Token counts that the endpoint does not report, or reports absurdly, are replaced by `count`.
 
         A single call of the tool `next_turn`, which asks for JSON, becomes the reply's text; other calls stay calls.
@@ -128,9 +128,9 @@ class Completion:
             tool_calls=calls,
         )
 
-    def _usage(self, count: Callable[[str], int], prompt: Sequence[str]) -> Usage:
+    def _usage(self, count: Callable[[str], int], prompt: Sequence[Message]) -> Usage:
         told, completion = self.usage, token_count(self.usage, "completion_tokens")
-        sent = token_count(told, "prompt_tokens") or sum(map(count, prompt))
+        sent = token_count(told, "prompt_tokens") or sum(message.tokens(count) for message in prompt)
         reasoning = _reasoning_tokens(told)
         if reasoning is None:
             beside = (token_count(told, "total_tokens") or 0) - sent - (completion or 0)  # Gemini

@@ -5,6 +5,7 @@ An endpoint's error, or a reply that ignores a parameter, shows which parameters
 """
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from agent_core.providers.llm.openai_completion import Completion, CompressedStr
 from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_stream import receive_stream
 from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.providers.llm.vision_models import VisionModels
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 LISTING_TIMEOUT_SECONDS = 10
@@ -42,6 +44,7 @@ class OpenAIModel(OpenAIEndpoint):
     `learned`: the file that keeps the dialect of each model.
     `streams`: whether replies are streamed, if the endpoint supports it.
     `ability`: names of settings, for error messages.
+    `vision`: whether every model takes pictures; None if the endpoint's list or the model's name tells.
     """
 
     model: str = ""
@@ -52,12 +55,15 @@ class OpenAIModel(OpenAIEndpoint):
     learned: Path | None = None
     streams: bool = True
     reply_limit: int | None = None
+    vision: bool | None = None
     _dialects: LearnedDialects[Dialect] = field(init=False, repr=False)
     _windows: ContextWindows = field(init=False, repr=False)
+    _seeing: VisionModels = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._windows = ContextWindows(base_url=self.base_url, configured=self.context)
+        self._seeing = VisionModels(self.vision)
         self._dialects = LearnedDialects(self.learned, self.base_url, Dialect, self.clock)
 
     @property
@@ -77,14 +83,20 @@ class OpenAIModel(OpenAIEndpoint):
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         name = await self._pick_model(options.model)
-        chat_messages = [{"role": message.role, "content": message.content} for message in merge_same_role(messages)]
+        chat_messages = [
+            {"role": message.role, "content": content_of(message)} for message in merge_same_role(messages)
+        ]
         if self.temperature is not None:
             options = replace(options, temperature=self.temperature)
-        answer, dialect = await self._request({"model": name, "messages": chat_messages}, options)
+        try:
+            answer, dialect = await self._request({"model": name, "messages": chat_messages}, options)
+        except self.sdk_errors as error:
+            self._seeing.check_refusal(messages, name, error, self.api_key)
+            raise self.model_error(error, name, self.ability) from None
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True
-        reply = answer.reply(self.tokens.count, [message.content for message in messages])
+        reply = answer.reply(self.tokens.count, messages)
         is_known = self._dialect(name) == dialect  # another call may have learned meanwhile
         if options.schema is not None and is_known and answer.ignores(dialect.format):
             await self._dialects.learn(name, dialect.with_next_format())
@@ -92,17 +104,24 @@ class OpenAIModel(OpenAIEndpoint):
 
     def window(self, model: str) -> int:
         """Context window in tokens, from the first of: the operator, the endpoint, the price list, a low default."""
-        default = DEFAULT_MODEL if self.is_openai else ""
-        return self._windows.of(model or self.model or default)
+        return self._windows.of(self._known_name(model))
 
     def max_reply(self, model: str) -> int | None:
         """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `reply_limits`."""
-        name = model or self.model or (DEFAULT_MODEL if self.is_openai else "")
+        name = self._known_name(model)
         return self.reply_limit or self._dialect(name).max_reply or self._windows.max_reply(name)
+
+    def takes_images(self, model: str) -> bool:
+        """Whether the model takes pictures, from the first of: a refusal, the operator, the endpoint, the name."""
+        return self._seeing.includes(self._known_name(model))
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""
         return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
+
+    def _known_name(self, model: str) -> str:
+        """The model that a call would use; "" if the endpoint has to be asked first."""
+        return model or self.model or (DEFAULT_MODEL if self.is_openai else "")
 
     def _dialect(self, name: str) -> Dialect:
         first = OPENAI if self.is_openai else Dialect()
@@ -120,7 +139,7 @@ class OpenAIModel(OpenAIEndpoint):
                     return Completion(text=text, finish_reason="stop"), dialect
                 other = self._next_dialect(error, dialect, options)
                 if other is None or other in tried:
-                    raise self.model_error(error, name, self.ability) from None
+                    raise
             else:
                 if dialect != known:
                     await self._dialects.learn(name, dialect)
@@ -175,6 +194,7 @@ class OpenAIModel(OpenAIEndpoint):
         self._has_listed_models = True
         listed = tuple(models_with_metadata(getattr(page, "data", None)))
         self._windows.learn(listed)
+        self._seeing.learn(listed)
         return tuple(name for name, _ in listed)
 
 
@@ -183,7 +203,19 @@ def merge_same_role(messages: Sequence[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role:
-            joined[-1] = Message(message.role, f"{joined[-1].content}\n\n{message.content}")
+            last = joined[-1]
+            joined[-1] = Message(message.role, f"{last.content}\n\n{message.content}", last.images + message.images)
         else:
             joined.append(message)
     return joined
+
+
+def content_of(message: Message) -> str | list[dict[str, object]]:
+    """The content of a message: its text, or parts for text and images where it has images."""
+    if not message.images:
+        return message.content
+    parts: list[dict[str, object]] = [{"type": "text", "text": message.content}]
+    for image in message.images:
+        url = f"data:{image.media_type};base64,{b64encode(image.data).decode()}"
+        parts.append({"type": "image_url", "image_url": {"url": url}})
+    return parts

@@ -70,6 +70,9 @@ class RehearsalModel:
     def max_reply(self, model: str) -> int | None:
         return None
 
+    def takes_images(self, model: str) -> bool:
+        return False
+
     def price(self, usage: Usage, model: str) -> Decimal | None:
         return FREE
 

@@ -1,12 +1,23 @@
 """Every category of commands is known to prompts: a small model is offered a category by its words alone."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from agent_core.assembly import Core, CorePorts
 from agent_core.commands.registry import Command, declare
 from agent_core.prompt.small_model_commands import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
+from agent_core.providers.sandbox.disabled import DisabledSandbox
+from agent_core.providers.web.web_search import MetaSearch
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.files import InMemoryWorkspaces
+from agent_core.testing.memory_index import InMemoryIndex
+from bot.command_catalog import CommandCatalog
+from bot.model_wiring import make_model
+from bot.settings import load
+from bot.tool_wiring import NOT_ALLOWED, Tools
 from docs.reference.generate import every_command
 from examples.own_command.replace_text import Replacement, replace_text
 
@@ -53,3 +64,34 @@ def test_every_category_has_hints_and_a_resource() -> None:
 def test_a_command_of_a_new_category_is_told_where_its_words_belong(part: str) -> None:
     command = declare(Replacement, replace_text, label="Water plants", risks=("write",), category="unheard of")
     assert any(said.startswith("unheard of: ") and part in said for said in faults([command]))
+
+
+@pytest.mark.parametrize(
+    ("variables", "model", "why"),
+    [
+        ({}, "", "only a model at an endpoint can take pictures"),
+        ({"OPENAI_API_KEY": "sk-1"}, "", ""),
+        ({"OPENAI_API_KEY": "sk-1"}, "gpt-3.5-turbo", "the agent's model takes no pictures, as far as is known"),
+        ({"OPENAI_API_KEY": "sk-1", "VISION": "on"}, "gpt-3.5-turbo", ""),
+        ({"OPENAI_API_KEY": "sk-1", "VISION": "off"}, "", "the operator lets no model see pictures here (VISION)"),
+        ({"ANTHROPIC_API_KEY": "sk-1"}, "", ""),
+        ({"ANTHROPIC_API_KEY": "sk-1", "VISION": "off"}, "", "the operator lets no model see pictures here (VISION)"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "SMART_MODEL": "llava"}, "", ""),
+    ],
+)
+def test_pictures_are_for_agents_whose_model_sees(
+    tmp_path: Path, variables: dict[str, str], model: str, why: str
+) -> None:
+    settings = load({"SIGNOFF_HOME": str(tmp_path), **variables}, None)
+    tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
+    catalog = CommandCatalog(settings=settings, tools=tools, search=MetaSearch())
+    ports = CorePorts(
+        database=InMemoryDatabase(),
+        model=make_model(settings),
+        index=InMemoryIndex(),
+        surfaces=(),
+        workspaces=InMemoryWorkspaces(),
+    )
+    commands = Core.assemble(ports, catalog.commands).commands
+    assert commands.get("view_image").off_for(model).startswith(why)
+    assert ("view_image" in [spec.name for spec in commands.specs_for(model)]) == (not why)

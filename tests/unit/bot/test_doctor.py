@@ -15,6 +15,7 @@ from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, endpoint_fault, findings, report
 from bot.findings import Finding, ToolProbes
+from bot.model_wiring import default_model_sees
 from bot.platforms.catalog import PLATFORMS
 from bot.settings import Settings, load
 from bot.value_types import Endpoint
@@ -49,6 +50,7 @@ class World:
     sandbox_fault: str = ""
     missing_tools: str = ""
     git_fault: str = ""
+    sees: bool = False
     asked: list[str] = field(default_factory=list)
 
     async def endpoint(self, endpoint: Endpoint) -> str | None:
@@ -75,6 +77,10 @@ class World:
         self.asked.append("sandbox")
         return self.sandbox_fault
 
+    async def vision(self) -> bool:
+        self.asked.append("vision")
+        return self.sees
+
     async def forever(self) -> str | None:
         await asyncio.Event().wait()
         return None
@@ -95,6 +101,7 @@ class World:
                 browser=lambda: "",
                 git=lambda: self.git_fault,
                 media=lambda: ("", "", ""),
+                vision=self.vision,
             ),
         )
 
@@ -112,7 +119,7 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     assert names == [
         "web", "terminal", *(platform.name for platform in PLATFORMS),
         "model", "tokens", "database", "data folder", "memory", "embeddings", "search",
-        "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "posts",
+        "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "vision", "posts",
     ]  # fmt: skip
 
 
@@ -121,7 +128,7 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     seen = await found(settings_with(tmp_path), world)
     off = [name for name, finding in seen.items() if finding.state != "on"]
     platforms = [platform.name for platform in PLATFORMS]
-    assert off == [*platforms, "programs", "downloads", "pictures", "audio", "speech", "posts"]
+    assert off == [*platforms, "programs", "downloads", "pictures", "audio", "speech", "vision", "posts"]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
@@ -150,7 +157,7 @@ async def test_an_endpoint_is_asked_and_named(tmp_path: Path) -> None:
     settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", SMART_MODEL="m")
     seen = await found(settings, world := World())
     assert (seen["model"].state, seen["model"].why) == ("on", "m · OpenAI")
-    assert world.asked == ["endpoint"]
+    assert sorted(world.asked) == ["endpoint", "vision"]
 
 
 async def test_an_endpoint_that_refuses_is_a_fault_with_its_reason(tmp_path: Path) -> None:
@@ -457,3 +464,42 @@ async def test_only_bubblewrap_needs_programs_of_this_machine(
 async def test_what_is_missing_for_repositories_is_said(tmp_path: Path) -> None:
     seen = await found(settings_with(tmp_path), World(git_fault="git is not installed."))
     assert (seen["repositories"].state, seen["repositories"].why) == ("off", "git is not installed.")
+
+
+@pytest.mark.parametrize(
+    ("variables", "sees", "state", "why"),
+    [
+        ({}, True, "off", "only a model at an endpoint can take pictures"),
+        ({"OPENAI_API_KEY": "sk-1"}, True, "on", "agents may have their model look at pictures"),
+        (
+            {"OPENAI_API_KEY": "sk-1"},
+            False,
+            "off",
+            "the model takes no pictures, by its name and by what the endpoint lists",
+        ),
+        ({"OPENAI_API_KEY": "sk-1", "VISION": "On"}, False, "on", "agents may have their model look at pictures"),
+        ({"OPENAI_API_KEY": "sk-1", "VISION": "off"}, True, "off", "the operator lets no model see pictures"),
+    ],
+)
+async def test_whether_agents_can_look_at_pictures(
+    tmp_path: Path, variables: dict[str, str], sees: bool, state: str, why: str
+) -> None:
+    world = World(sees=sees)
+    seen = (await found(settings_with(tmp_path, **variables), world))["vision"]
+    assert (seen.state, seen.why, seen.variable) == (state, why, "VISION, SMART_MODEL")
+    assert ("vision" in world.asked) == (variables == {"OPENAI_API_KEY": "sk-1"})
+
+
+@pytest.mark.parametrize(("facts", "sees"), [({}, False), ({"input_modalities": ["text", "image"]}, True)])
+async def test_the_endpoints_list_is_asked_whether_its_model_sees(
+    tmp_path: Path, facts: dict[str, object], sees: bool
+) -> None:
+    async with openai_standin() as endpoint:
+        endpoint.facts["gpt-test"] = facts
+        assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url)) == sees
+
+
+async def test_an_endpoint_that_is_away_leaves_the_name_to_tell(tmp_path: Path) -> None:
+    away = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    assert await default_model_sees(settings_with(tmp_path, **away, SMART_MODEL="llava"))
+    assert not await default_model_sees(settings_with(tmp_path, **away))

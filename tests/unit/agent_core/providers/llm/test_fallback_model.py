@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
-from agent_core.model.messages import Message, Reply
+from agent_core.model.messages import Image, Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, ModelProgress, Pricing
 from agent_core.providers.llm.fallback_model import AWAY, FallbackModel
@@ -278,3 +278,19 @@ async def test_both_are_prepared_and_closed() -> None:
     assert done == ["prepare one", "prepare two", "close one", "close two"]
     await Pair().model.prepare()
     await Pair().model.close()
+
+
+@pytest.mark.parametrize("sees", [True, False])
+async def test_a_picture_goes_to_the_second_only_if_that_can_see_it(pair: Pair, sees: bool) -> None:
+    pair.first.sees, pair.second.sees = True, sees
+    await pair.go_away()
+    assert pair.model.takes_images("first")
+    pair.second.say("a cat")
+    shown = (Message("user", "What is it?", images=(Image("image/png", b"png"),)),)
+    answered = pair.model.complete(shown, CallOptions(max_tokens=100))
+    if sees:
+        assert (await answered).text == "a cat"
+    else:
+        with pytest.raises(ModelUnavailable, match=r"first\.test"):
+            await answered
+        assert pair.second.left == 1
