@@ -161,7 +161,10 @@ class ActionDispatcher:
         return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
 
     async def _find_addressee(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
-        """The agent that a line is for, and its text: a helper if the line begins with @NAME (the longest wins)."""
+        """The agent that a line is for, and the text to send to it.
+
+        This is a helper if the line begins with @ and its name (the longest name that fits), else the given agent.
+        """
         helpers = await self.views.family(origin.channel, agent_id)
         for helper in sorted(helpers, key=lambda each: -len(each.name)):
             if named := re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*(?=\S)", text, re.IGNORECASE):

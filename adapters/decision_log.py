@@ -39,7 +39,10 @@ FORMULA = re.compile(r"(\A|[;\t\r\n])(?=[\"'\s]*[=+\-@\uff1d\uff0b\uff0d\uff20])
 
 
 async def newest_rows(views: AgentViews, origin: Origin, wanted: LogFilter) -> Answer:
-    """The newest rows as text, all rows as files; raise NotAllowed for bots, InvalidInput for an unknown name."""
+    """The newest rows as text, and all rows as files.
+
+    Raise NotAllowed for bots, InvalidInput if `wanted` names an agent and no row matches.
+    """
     entries = [entry async for entry in views.log.rows(origin, wanted)]
     if not entries and wanted.agent:
         raise InvalidInput({"name": await _find_unknown_name(views, origin, wanted.agent)})

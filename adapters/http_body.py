@@ -1,4 +1,8 @@
-"""Reads the bodies of HTTP requests and responses up to a size limit. A sender's fault raises an HTTP error."""
+"""Reads the bodies of HTTP requests and responses up to a size limit.
+
+A request that is too large, too slow or incomplete raises an aiohttp HTTP error; a response that is too large raises
+ReplyTooLong.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

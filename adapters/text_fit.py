@@ -46,7 +46,7 @@ def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
 
 
 def pieces(text: str, most: int) -> list[str]:
-    """Split the text into pieces of at most `most` units, after line ends where possible; joined they are the text."""
+    """Split the text into pieces of at most `most` units, after line ends where possible; no character is lost."""
     found, start = [], 0
     while not fits(text[start : start + most + 1], most):
         part = beginning(text[start : start + most + 1], most) or text[start]

@@ -39,7 +39,10 @@ class CatchUp:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def read_all(self, workspaces: Callable[[], Awaitable[Iterable[str]]]) -> Coroutine[Any, Any, None]:
-        """Return the coroutine that reads the workspaces, with retries on DatabaseAway; the call increases `behind`."""
+        """Count one more unfinished reading in `behind`, and return the coroutine that reads the workspaces.
+
+        The coroutine starts again after DatabaseAway.
+        """
         self.behind += 1
         return self._read_all(workspaces)
 

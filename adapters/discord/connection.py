@@ -91,7 +91,7 @@ class SignoffClient(discord.Client):
             await self.connection.messages.take(message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Handle submitted forms, and clicks on buttons that the message has lost since; discord.py routes the rest."""
+        """Handle submitted forms, and clicks on buttons since removed from the message; discord.py routes the rest."""
         if self.connection is None:
             return
         if interaction.type is discord.InteractionType.modal_submit:

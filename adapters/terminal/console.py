@@ -45,7 +45,7 @@ LINE_ABOVE = "\x1b[1A\r\x1b[2K"  # the cursor one line up, and that line empty
 class Console:
     """Leads the dialogue of one agent and the person at the terminal.
 
-    `is_unasked`: a proposal is not shown for a decision; it is approved if the lease covers it, else the agent stops.
+    `is_unasked`: the person is not asked. A proposal is approved if the lease covers it, else the agent stops.
     """
 
     actions: ActionDispatcher
@@ -134,7 +134,7 @@ class Console:
             self._progress = text
 
     def _write(self, text: str) -> None:
-        """Write text below the status line, so that the next status does not overwrite the line."""
+        """Write text below the status line. The next status is then written below the text, not over that line."""
         self._progress = ""
         self.streams.write(text)
 

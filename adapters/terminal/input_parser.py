@@ -22,7 +22,7 @@ class ApproveKey:
 
 @dataclass(frozen=True, slots=True)
 class UnclearWord:
-    """A single short word that is not a key: it may be a typo, so it decides nothing."""
+    """A single short word that is none of the possible answers: it may be a typo, so it decides nothing."""
 
     word: str
 

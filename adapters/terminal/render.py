@@ -102,7 +102,7 @@ def said_text(text: str, look: Look) -> str:
 
 
 def question(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
-    """The possible keys and the input prompt. `can_approve_more`: whether `y -N` is offered."""
+    """The answers that a person can type, and the input prompt. `can_approve_more`: whether `y -N` is offered."""
     proposed = PROPOSED if can_approve_more else PROPOSED.replace(LEASE_KEY, "")
     keys = INTERRUPTED if turn.state == "interrupted" else proposed
     return f"{look.paint(keys, 'bold')}\n> "
@@ -114,7 +114,7 @@ def help_text(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
 
 
 def unclear_text(word: str, look: Look) -> str:
-    """The message about a word that is not a key."""
+    """The message that a typed word is none of the possible answers."""
     said = (
         f"Nothing was decided: “{word}” is not a key here. y approves, n stops, !reject {word} rejects with this word."
     )
@@ -182,7 +182,10 @@ def _footer(card: Card, lease: str, look: Look) -> str:
 
 
 def _edited(card: Card, turn: Turn, look: Look) -> list[str]:
-    """The edited arguments; once the command has ended, instead their changes and the preview of what ran."""
+    """Until the command has ended: its edited arguments. After that: what was edited, and the preview of what ran.
+
+    Empty if nothing was edited.
+    """
     if turn.call == turn.proposal.call:
         return []
     if turn.state != "done":
@@ -202,7 +205,7 @@ def _barred(text: str, look: Look) -> Iterator[str]:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """Split a line into pieces of at most `width` cells, after spaces where possible; joined they are the line."""
+    """Split a line into pieces of at most `width` cells, after a space where possible; no character is lost."""
     pieces, start, used, space = [], 0, 0, 0
     for place, character in enumerate(line):
         cells = _cells(character)

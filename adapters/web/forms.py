@@ -14,7 +14,10 @@ TEXT_FIELDS = ("text", "goals", "words", "settings")
 
 
 def pressed_button(form: Form) -> Button:
-    """The pressed button; for `Another number…`, with the typed number. Raise InvalidInput."""
+    """The pressed button; for `Another number…` with the number that was typed.
+
+    Raise InvalidInput if Signoff did not make the button, or for an invalid number.
+    """
     button = Button.parse(form.get("button", ""))
     if button.verb != "approve" or button.times:
         return button

@@ -42,7 +42,8 @@ class Guard:
     def middleware(self, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> Middleware:
         """The checks as aiohttp middleware, which also adds the security headers.
 
-        Host is checked unless `any_host` is true for the path; the rest is done only if `pages` is true for it.
+        Host is checked unless `any_host` is true for the path. Origin and token are checked, and headers added, only if
+        `pages` is true for the path.
         """
 
         @web.middleware

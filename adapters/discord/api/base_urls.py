@@ -18,7 +18,7 @@ class BaseUrls:
     gateway: str = ""
 
     def redirect(self, http: HTTPClient) -> None:
-        """Make a client use these addresses, also in place of the gateway that Discord names to resume a session.
+        """Make a client use these addresses, also when it resumes a session at an address that Discord gave it.
 
         The client then uses the proxy in HTTPS_PROXY or HTTP_PROXY, which discord.py does not read by itself.
         """
@@ -51,7 +51,10 @@ class BaseUrls:
 
 
 class RedirectedAnswers(AsyncWebhookAdapter):
-    """Sends answers to interactions to the API's base address; discord.py takes the adapter from `async_context`."""
+    """Sends answers to interactions to the base address `BaseUrls.api`.
+
+    discord.py sends these answers through the adapter that is set in its context variable `async_context`.
+    """
 
     def __init__(self, addresses: BaseUrls) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # discord.py leaves it without types

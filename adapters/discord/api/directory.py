@@ -1,4 +1,4 @@
-"""Member directory: reads people's present permissions, to check people whose earlier grants still count."""
+"""Member directory: reads the present permissions of people, such as those who granted a lease that still runs."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta

@@ -88,7 +88,7 @@ class DiscordClickListener:
         await open_form(interaction, form)
 
     def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
-        """The form for the arguments, filled with this person's last refused changes, if there are any."""
+        """The form for the arguments; filled with this person's last invalid edit, if one is stored."""
         spec, held = self.context.views.spec(turn.call.name), self.context.edits.forms.get(edit_key(turn.id, origin.by))
         typed = held.given if held and not isinstance(held.given, AgentDraft) else None
         return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)

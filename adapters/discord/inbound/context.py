@@ -21,7 +21,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordContext(ChatServices):
-    """The services, the surface, and the stores of offered drafts and of refused forms that all listeners share."""
+    """The services, the surface and two stores of forms that all listeners share.
+
+    `drafts`: agents that the model drafted, and invalid forms for a new agent. `edits`: invalid edits of arguments.
+    """
 
     surface: DiscordSurface
     drafts: FormStore
@@ -70,5 +73,5 @@ def log_rejected_answer(interaction: discord.Interaction) -> Iterator[None]:
 
 
 def edit_key(turn_id: TurnId, by: Actor) -> str:
-    """The key under which a person's refused changes of a command are stored."""
+    """The key in `edits` for a person's invalid edit of a turn's command."""
     return f"{turn_id}/{by.id}"

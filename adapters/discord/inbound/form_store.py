@@ -1,4 +1,7 @@
-"""Refused forms and offered drafts, stored in memory for an hour."""
+"""Keeps forms in memory for an hour, so that a button can open them with their values.
+
+These are forms that were submitted with invalid values, and agents that the model drafted and no person created yet.
+"""
 
 import secrets
 from collections.abc import Mapping
@@ -19,7 +22,10 @@ EXPIRED = "This form was kept for one hour and is gone: start again with /agent 
 
 @dataclass(frozen=True, slots=True)
 class StoredForm:
-    """The values of a form, with an error message for each invalid one; an offered draft has no errors."""
+    """The values to fill a form with, and an error message for each invalid value.
+
+    For an agent that the model drafted, `problems` is empty.
+    """
 
     given: AgentDraft | Form
     problems: Mapping[str, str] = field(default_factory=dict)
@@ -27,7 +33,10 @@ class StoredForm:
 
 @dataclass(slots=True)
 class FormStore:
-    """Stores forms by key: a random key that a button carries, or `edit_key`. All are lost when the process ends."""
+    """Stores forms by key. All are lost when the process ends.
+
+    The key is random and carried by a button, or for edited arguments it names turn and person (`context.edit_key`).
+    """
 
     clock: Clock
     forms: TTLCache[str, StoredForm] = field(init=False)

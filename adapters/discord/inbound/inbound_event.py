@@ -39,13 +39,13 @@ def written_by(message: discord.Message, author: discord.User | discord.Member) 
 
 
 def actor_of(user: discord.User | discord.Member, may: discord.Permissions, place: Place) -> Actor:
-    """A person, with the kind that follows from their permissions."""
+    """The person as an Actor: member or guest by the permissions `may`, external if not of the server, or bot."""
     guild = str(user.guild.id) if isinstance(user, discord.Member) else ""
     return Actor(id=str(user.id), display=user.display_name, kind=_kind(user, may, place), workspace=guild)
 
 
 def member_in(place: "discord.abc.GuildChannel", member: discord.Member) -> Actor:
-    """A member of the server, with the kind that follows from their current permissions in the channel."""
+    """A member of the server as an Actor: member or guest, by their current permissions in the channel."""
     return actor_of(member, _permissions(place, member), None)
 
 

@@ -71,7 +71,7 @@ def size_of(item: Item) -> int:
 
 
 def small(text: str, most: int) -> CommandTexts:
-    """A text on one line in small letters, cut to `most` units."""
+    """A text on one line in small print (Discord's subtext), cut to `most` UTF-16 code units with backslashes."""
     said = one_line(text)
     shown = cut_by_size(said, most)
     return CommandTexts((f"-# {escaped(shown)}",) if said else (), shown != said)

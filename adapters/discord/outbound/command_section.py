@@ -52,7 +52,7 @@ class ShownValue:
 
 
 def whole_size(card: Card) -> int:
-    """The size of the whole command without cuts, in UTF-16 code units, rounded up."""
+    """An upper bound of the size of the whole, uncut command, in UTF-16 code units."""
     return sum(escaped_size(each.name) + each.size(each.text) + ARGUMENT_OVERHEAD for each in _shown(card))
 
 
@@ -106,7 +106,7 @@ def _fits_in_line(text: str) -> bool:
 
 
 def _around(text: str, inner: str) -> str:
-    """Say how many line ends surround the text, because a code block does not show them; "" for none."""
+    """Say how many line ends `text` has before and after `inner`, because a code block hides them; "" if none."""
     before = len(text) - len(text.lstrip("\n"))
     after = len(text) - len(inner) - before
     said = [f"{_ends(count)} {where} it" for count, where in ((before, "before"), (after, "after")) if count]

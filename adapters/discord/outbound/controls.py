@@ -59,7 +59,7 @@ def link_button(label: str, url: str) -> ui.Button[ui.LayoutView]:
 
 
 def rest_button(agent: Agent) -> ui.Button[ui.LayoutView]:
-    """Resume for an agent at rest, else Stop."""
+    """The Resume button for an agent that is paused, stopped or finished, else the Stop button."""
     return element(Button("resume" if agent.is_at_rest else "stop", agent.id))
 
 

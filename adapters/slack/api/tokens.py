@@ -93,11 +93,11 @@ class OneToken:
         self._install = _owner(self._token, told)
 
     async def install(self, workspace: str) -> WorkspaceInstall | None:
-        """The installation, if the token belongs to this workspace."""
+        """The installation if the token belongs to `workspace`, else None."""
         return self._install if self._install and self._install.workspace == workspace else None
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The installation, as in `install`: this token does not expire."""
+        """The same as `install`: a bot token from the settings does not expire, so there is nothing to refresh."""
         return await self.install(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:

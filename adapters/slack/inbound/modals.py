@@ -74,7 +74,7 @@ class SlackModalListener:
             await self.context.surface.say_to(event.workspace, event.person, f"{agent.name} {MADE_ELSEWHERE}")
 
     async def _errors(self, view: Body, error: InvalidInput) -> dict[str, str]:
-        """The problems by block id; in an edit form, problems are first named by the command's arguments."""
+        """The error messages by block id. An edit form's errors name arguments: each argument's block is looked up."""
         if view["callback_id"] != "signoff.edit":
             return submitted_forms.errors_of(view, error.problems)
         place = submitted_forms.place_of(view)

@@ -101,7 +101,7 @@ class InstallationStore:
         return kept
 
     async def may_renew(self, install: WorkspaceInstall) -> bool:
-        """Claim the refresh token for at least half a minute; return False if another process may be using it."""
+        """Reserve the refresh token for at least half a minute; return False if another process may be using it."""
         now = self._clock.now()
         turn = int(now.timestamp()) // RENEWAL_CLAIM_SECONDS
         name = f"slack/renewal/{hashlib.sha256(install.refresh_token.encode()).hexdigest()}"

@@ -46,7 +46,7 @@ def plain(text: str, most: int = MAX_TEXT) -> Block:
 
 
 def section(text: str, accessory: Block | None = None, *, most: int = MAX_TEXT, at: datetime | None = None) -> Block:
-    """A section with a text of at most `most` units, which Slack does not fold, an optional button and time."""
+    """A section: a text cut to `most` units, which Slack shows in full, and optionally a button and a time."""
     block: Block = {"type": "section", "text": plain(text, most), "expand": True}
     block |= {"fields": [date_field(at)]} if at else {}
     return block | {"accessory": accessory} if accessory else block

@@ -92,7 +92,7 @@ def delete_button(agent: Agent) -> Block:
 
 
 def rest_button(agent: Agent) -> Block:
-    """Resume for an agent at rest, else Stop."""
+    """The Resume button for an agent that is paused, stopped or finished, else the Stop button."""
     return element(Button("resume", agent.id)) if agent.is_at_rest else stop_button(agent)
 
 

@@ -1,4 +1,4 @@
-"""Slack's buttons Create and Change, which carry a draft. A value of any other form is refused."""
+"""Slack's buttons Create and Change, whose value holds the draft of an agent. Other values are refused."""
 
 import json
 from dataclasses import dataclass

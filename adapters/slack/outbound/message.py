@@ -34,7 +34,7 @@ class SlackMessage:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments for either method."""
+        """The keyword arguments for chat.postMessage or chat.update."""
         given: dict[str, Any] = {"text": self.text, "blocks": self.blocks}
         return given if self.metadata is None else given | {"metadata": self.metadata}
 

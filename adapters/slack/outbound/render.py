@@ -149,7 +149,7 @@ def delete_message(agent: Agent) -> SlackMessage:
 
 
 def explanation_message() -> SlackMessage:
-    """An introduction to Signoff, for messages without a request."""
+    """An introduction to Signoff: the answer to an empty message and to a request for help."""
     first, second = EXPLANATION
     blocks = [rich(line(run(f"{first}\n{second}\n"), run(f"@Signoff {EXAMPLE}", "code")))]
     return SlackMessage(

@@ -11,5 +11,5 @@ def weight(text: str) -> int:
 
 
 def escaped(text: str) -> str:
-    """The text with the characters of mentions and links escaped."""
+    """The text with &, < and > escaped, so that Slack reads no mention or link in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,4 +1,4 @@
-"""Builds Slack's forms, the full view of a card and the Home tab. Pure; `fields` reads submitted forms."""
+"""Builds Slack's forms, the full view of a card and the Home tab. `submitted_forms` reads the forms."""
 
 import json
 from collections.abc import Sequence
