@@ -149,7 +149,7 @@ async def default_model_sees(settings: Settings) -> bool:
 
 
 def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Ability":
-    """The ability, with the names of the variables for key, URL and model, which error messages mention."""
+    """Complete the ability (what the endpoint is used for) with the variables that error messages mention."""
     return replace(ability, key=endpoint.key_variable, address=endpoint.url_variable, model=model)
 
 
@@ -203,7 +203,7 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 
 def make_search(settings: Settings) -> Search:
-    """Google if its key and engine id or its address are set, else several search engines in parallel."""
+    """Google if both its key and its engine id, or its address, are set; else several search engines in parallel."""
     from agent_core.providers.web.web_search import GOOGLE_URL, GoogleSearch, MetaSearch
 
     if not (settings.has_google or settings.google_search_url):

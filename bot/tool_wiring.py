@@ -123,7 +123,7 @@ def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
 
 
 def make_images(settings: Settings) -> Images | None:
-    """Stable Diffusion or Hugging Face if configured, else the endpoint's IMAGE_MODEL; OpenAI has a default."""
+    """Stable Diffusion or Hugging Face if set, else the endpoint's IMAGE_MODEL, which has a default for OpenAI."""
     if settings.sd_webui_url:
         from agent_core.providers.media.stable_diffusion import StableDiffusion
 
@@ -146,7 +146,7 @@ def make_images(settings: Settings) -> Images | None:
 
 
 def make_transcriber(settings: Settings) -> Transcriber | None:
-    """Hugging Face if its model is set, else the endpoint's AUDIO_MODEL; OpenAI has a default."""
+    """Hugging Face if its model is set, else the endpoint's AUDIO_MODEL, which has a default for OpenAI."""
     if settings.huggingface_audio_model:
         from agent_core.providers.media.huggingface import HuggingFaceTranscriber
 

@@ -18,7 +18,7 @@ DATABASES = ("sqlite", "postgresql", "postgres")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """The base address of an OpenAI-compatible API, and the key that is sent to it, "" for no key.
+    """The base address of an OpenAI-compatible API or Anthropic's, and the key that is sent to it, "" for no key.
 
     `url_variable`, `key_variable`: the names of the variables that set the address and the key.
     """
@@ -69,7 +69,7 @@ def sendable(secret: SecretStr) -> SecretStr:
 
 
 def folder(path: Path) -> Path:
-    """The absolute path of an existing folder, or of one to be created; without `?`."""
+    """The absolute path of a folder, which need not exist; raise ValueError for a file or a path with `?`."""
     absolute = path.expanduser().absolute()
     if "?" in str(absolute) or (absolute.exists() and not absolute.is_dir()):
         raise ValueError

@@ -52,7 +52,7 @@ class Operations:
         return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
 
     async def health(self, _request: web.Request) -> web.Response:
-        """Answer ok if the database answers, with the time of each platform's last event: a silent one may be dead."""
+        """Answer ok if the database answers. Give the time of each platform's last event, to show dead connections."""
         await self.views.census()
         heard = {name: at.isoformat() if (at := last()) else None for name, last in self.heard.items()}
         return web.json_response({"status": "ok", **({"heard": heard} if heard else {})})

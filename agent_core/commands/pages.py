@@ -105,7 +105,7 @@ class PageCommands:
         return await self.web.page(given.url, await load_sites(self.database, context))
 
     async def _answer_from(self, page: Page, question: str, context: CommandContext) -> str:
-        """The page's text if it is short, else what the model read in the page's parts on the question."""
+        """The page's text if it is short; else the model's notes on the question from each part, merged if possible."""
         if len(page.text) <= MAX_UNSUMMARISED_CHARACTERS:
             return page.text or "The page holds no text."
         limit, count = self._part_limit(question, context)

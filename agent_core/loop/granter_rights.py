@@ -22,7 +22,10 @@ class Granters:
     lease: Lease | None = None
 
     def granter_of(self, lease: Lease) -> Actor | None:
-        """The granter with the rights that were looked up; for a lease granted since, with the rights at the grant."""
+        """Who granted this lease, with the rights that were just looked up; None if the platform gave no answer.
+
+        For a lease that was granted after the look-up, the rights are those saved in the lease.
+        """
         is_known = self.lease is not None and self.lease.granted_at == lease.granted_at
         return self.granter if is_known else lease.granted_by
 

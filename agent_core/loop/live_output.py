@@ -43,7 +43,7 @@ class LiveOutput:
             self.work = asyncio.create_task(self._show_periodically())
 
     async def run(self, run: Awaitable[T]) -> T:
-        """Await the run, then an update in progress, so that no output is shown after the result."""
+        """Await the run, then any update that is still being shown, so that none is shown after the result."""
         try:
             return await run
         finally:

@@ -41,7 +41,7 @@ class LiveThinking:
         self.progress = progress
 
     async def run(self, thinking: Awaitable[T]) -> T:
-        """Await the model call, then a save in progress, so that no line is saved after the proposal."""
+        """Await the model call, then any line that is still being saved, so that none is saved after the proposal."""
         updates = asyncio.create_task(self._update_periodically())
         try:
             return await thinking

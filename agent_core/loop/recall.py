@@ -1,4 +1,4 @@
-"""Long-term memory in one thought: embeds new turns and notes, and recalls similar ones that left the prompt."""
+"""Long-term memory in one think step: embeds new turns and notes, and recalls similar ones that left the prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ MIN_SIMILARITY = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """What long-term memory contributes to one thought.
+    """What long-term memory contributes to one think step.
 
     `upto`: the last turn that is now in long-term memory.
     `fresh`, `placed`: new memories and their vectors, to be saved with the outcome.
@@ -65,7 +65,10 @@ async def recall_memories(
 
 
 def _is_search_useful(memory: LongTermMemory, agent: Agent) -> bool:
-    """Whether a search helps: turns were summarised, the embedder is semantic, and another memory may be offered."""
+    """Whether a search helps: turns were summarised, the embedder is semantic, and the prompt may get more memories.
+
+    Between two summaries, MAX_RECALLED_BETWEEN_SUMMARIES memories may be offered.
+    """
     has_room = len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
     return agent.digest.upto > 0 and memory.embedder.is_semantic and has_room
 

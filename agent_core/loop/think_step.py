@@ -1,4 +1,4 @@
-"""One thought of an agent: recall, summarise if due, ask the model, save the outcome.
+"""One think step of an agent: recall, summarise if due, ask the model, save the outcome.
 
 recall ─► summarise older turns, when they take too many tokens ─► ask ─► save the outcome
 (memory)  (a model call and a save of its own, now and then)
@@ -35,7 +35,7 @@ from agent_core.spending.spending_tracker import SpendingTracker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkStep:
-    """Takes one thought. All model calls are charged to the tracker; each save records what was spent so far."""
+    """Runs one think step. All model calls are charged to the tracker; each save records what was spent so far."""
 
     proposer: Proposer
     clock: Clock
@@ -44,7 +44,7 @@ class ThinkStep:
     tracker: SpendingTracker
 
     async def think(self, agent: Agent) -> Agent:
-        """Take the thought and save its outcome; return the agent as saved."""
+        """Recall, summarise if due, ask the model, and save the outcome; return the agent as saved."""
         seen = await recall_memories(
             self.proposer.memory, agent, self.turn_context.turns, self.turn_context.notes, self.tracker
         )

@@ -1,4 +1,4 @@
-"""The agent's transitions after a thought, a result or a fault: pure functions from values to an Outcome."""
+"""The agent's transitions after a reply of the model, a result or a fault: pure functions from values to an Outcome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

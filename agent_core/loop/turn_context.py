@@ -53,7 +53,8 @@ async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
 def _notes_since(turns: tuple[Turn, ...], upto: int) -> datetime | None:
     """The time from which notes are loaded; None for all notes.
 
-    It is the time when the newest summarised turn was proposed or, if no loaded turn is summarised, the first one.
+    It is the time when the newest summarised turn was proposed. If none of `turns` is summarised, it is the time when
+    the first of them was proposed.
     """
     if not turns or turns[0].number == 1:
         return None

@@ -96,7 +96,7 @@ class AuditEntry:
 
     @classmethod
     def of_crash(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The entry that a read-only command ended when the process died. It runs again without asking."""
+        """The entry for a read-only command that was cut off when the process died, and that will run again unasked."""
         return replace(cls.on(agent, ENDED, by=turn.approvals[-1].by, at=at, turn=turn), outcome="interrupted")
 
     @classmethod

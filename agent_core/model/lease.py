@@ -32,5 +32,5 @@ class Lease:
 
 
 def covered_classes(risks: Sequence[RiskClass]) -> tuple[RiskClass, ...]:
-    """The classes that Approve ×N covers: all but execute and publish, and these if the approved command has them."""
+    """The classes that Approve ×N covers: execute and publish only if the approved command has them, and all others."""
     return tuple(risk for risk in RISK_CLASSES if risk not in GUARDED_CLASSES or risk in risks)

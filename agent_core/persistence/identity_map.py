@@ -21,7 +21,7 @@ class IdentityMap(Generic[R]):
         self._values: dict[str, R | None] = {}
 
     def read(self, record: R, revision: int) -> R:
-        """Remember the revision, unless an earlier read of the record did: decisions may depend on that value."""
+        """Return the record. Remember the revision of its first read, because decisions may depend on that value."""
         self._revisions.setdefault(record.id, revision)
         return record
 

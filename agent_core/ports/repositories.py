@@ -132,7 +132,8 @@ class Installations(Protocol):
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
         """Save the installation in place of the workspace's previous one.
 
-        With `replacing` (compare and swap), commit raises Conflict unless the saved `sealed` equals `replacing`.
+        With `replacing` (compare and swap), the commit raises Conflict unless the encrypted tokens that are saved now
+        (`sealed`) equal `replacing`.
         """
 
     def remove(self, surface: SurfaceName, workspace: str) -> None:

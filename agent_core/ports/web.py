@@ -68,10 +68,10 @@ class Web(Protocol):
     """
 
     def host_of(self, url: str, sites: Sites) -> str:
-        """The host as shown to people before they approve; raise CommandError if the text of the URL alone is refused.
+        """The host as shown to people before they approve.
 
-        Makes no DNS lookup and no request. If the host is written in another form, both forms are given:
-        "bücher.example (xn--bcher-kva.example)".
+        Makes no DNS lookup and no request. Raise CommandError if the URL can be refused without them. If the host is
+        written in another form, both forms are given: "bücher.example (xn--bcher-kva.example)".
         """
 
     async def fetch(self, url: str, sites: Sites, most: int) -> FetchedContent:

@@ -94,5 +94,5 @@ def _line(turn: Turn) -> str:
 
 
 def _marked_output(result: Succeeded) -> str:
-    """The output; untrusted content is marked, because the summary is read longer than the turn."""
+    """The output; untrusted content is marked, because the summary stays in prompts after the turn has left them."""
     return f"others wrote: {result.output}" if result.outside else result.output

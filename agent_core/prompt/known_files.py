@@ -32,7 +32,7 @@ CUT_RESULT = re.compile(r"\n\([\d,]+ more characters; read on")
 def known_files(turns: Sequence[Turn]) -> Mapping[str, str]:
     """The content of each file that these turns wrote or read as a whole; the most recently used file is last.
 
-    Untrusted content is left out, because the list of steps quotes it. A program may change any file, so nothing is
+    Untrusted content is left out here; the list of steps quotes it. A program may change any file, so nothing is
     known after one has run.
     """
     files: dict[str, str] = {}

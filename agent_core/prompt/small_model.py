@@ -233,7 +233,7 @@ def _warnings(situation: Situation, limit: int) -> str:
 
 
 def _now(situation: Situation) -> str:
-    """The time, only if goals or notes speak of time (small models copy it into files), and what was spent."""
+    """What was spent; and the time if goals or notes speak of time, because small models copy it into files."""
     budget, now = situation.agent.budget, f"It is {situation.now:%A, %d %B %Y, %H:%M} UTC."
     spent = f"You have spent ${budget.spent:.2f} of ${budget.limit:.2f}." if budget.limit is not None else ""
     return f"{now if mentions_time(situation) else ''} {spent}".strip()

@@ -21,7 +21,7 @@ TWO_COMMANDS = "it held two different commands. Give one."
 
 
 def holds_whole_command(answer: Mapping[str, object]) -> bool:
-    """Whether the command is a complete object, so that a missing last brace of the answer is harmless."""
+    """Whether the command is complete. If it is, a missing last brace of the whole answer loses nothing."""
     return isinstance(_first_value(_with_lower_keys(answer), COMMAND_KEYS), dict)
 
 
@@ -41,7 +41,10 @@ def extract_call(answer: Mapping[str, object]) -> CommandCall | None:
 
 
 def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
-    """The command inside `thoughts`, if a misplaced brace put it there and no thought refuses it; else None."""
+    """The command inside `thoughts`, if a misplaced brace put it there; else None.
+
+    Also None if one of the thoughts says that the command will not be run.
+    """
     match given:
         case {"thoughts": {"command": {"name": str(), "args": dict()} as command, **thoughts}}:
             is_refused = any(isinstance(thought, str) and refuses(thought) for thought in thoughts.values())

@@ -74,7 +74,7 @@ def _is_refused(lead: str, command: str) -> bool:
 
 
 def _is_in_a_sentence(before: str, after: str) -> bool:
-    """Whether the object stands inside a sentence that goes on after it, or at the end of one before a question."""
+    """Whether the object stands inside a sentence, which goes on after the object or is followed by a question."""
     line = before.rstrip(" \t`\"'“‘(").rpartition("\n")[2]
     if not IN_SENTENCE.search(line):
         return False

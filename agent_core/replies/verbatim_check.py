@@ -28,7 +28,7 @@ def is_verbatim(call: CommandCall, text: str) -> bool:
 
 
 def accounts_for(call: CommandCall, text: str) -> bool:
-    """Whether the call has the same words as the text from the command's name to the text's end or its thoughts.
+    """Whether the call has the same words as a part of the text: from the command's name to `thoughts` or the end.
 
     Quotes, white space, backslashes and JSON punctuation are ignored: `is_verbatim` checks where strings end.
     """

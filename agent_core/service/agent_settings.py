@@ -21,7 +21,7 @@ MAX_BUDGET_USD = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(TransactionalService):
-    """Saves the settings that people change. A change takes effect at the agent's next thought."""
+    """Saves the settings that people change. A change takes effect when the agent next asks the model."""
 
     async def set_goals(self, agent_id: AgentId, goals: tuple[str, ...], origin: Origin) -> Agent:
         """Replace the agent's goals; raise NotAllowed, InvalidInput."""

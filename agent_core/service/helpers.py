@@ -102,7 +102,7 @@ class AgentHelpers(TransactionalService):
         return found
 
     def _wake_both(self, helper: Agent, agent: Agent) -> Agent:
-        """Wake both: the agent's own next step posts the notice in the thread."""
+        """Wake the helper and the agent that started it, whose next step posts the notice in the thread."""
         self.waker.wake(helper.id)
         self.waker.wake(agent.id)
         return helper

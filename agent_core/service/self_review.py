@@ -1,4 +1,4 @@
-"""Self-review: the model criticises its own proposal, for people and for the agent's next thought."""
+"""Self-review: the model criticises its own proposal, for people and for the agent's next prompt."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -47,7 +47,7 @@ class TransactionalService:
         return agent
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Run a unit of work before units of work of agents, because a person waits for it."""
+        """Run a unit of work with priority over those of agents, because a person waits for it."""
         with self.write_priority.foreground():
             return await in_one_unit(self.database, act)
 

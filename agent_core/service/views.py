@@ -95,7 +95,8 @@ class AgentViews:
     ) -> tuple[Agent, Turn]:
         """The agent and the turn, for the form in which this person decides.
 
-        Raise NotAllowed or AlreadyDecided if the person cannot decide it, ChangedSinceShown if `shown` is not its hash.
+        Raise NotAllowed or AlreadyDecided if the person cannot decide the turn, ChangedSinceShown if the turn's hash is
+        no longer `shown`.
         """
         agent, turn = await self.turn(channel, turn_id)
         require_may_decide(agent, by)

@@ -1,4 +1,4 @@
-"""The list of chat platforms. Each platform in it is started, checked by the doctor and served over HTTP."""
+"""The list of chat platforms. For a platform in it, Signoff starts it, checks it in `doctor` and serves its routes."""
 
 from bot.platforms.discord.platform import DiscordPlatform
 from bot.platforms.platform import ChatPlatform

@@ -65,7 +65,7 @@ def unwrap_ipv4(address: Ip) -> Ip:
 
 
 def describe_internal(address: Ip) -> str:
-    """Why the address is internal, as the end of "10.0.0.1 …"; "" for a public address."""
+    """Why an address is internal, worded to follow it: "is a cloud's metadata service"; "" for a public address."""
     unwrapped = unwrap_ipv4(address)
     if unwrapped in CLOUD_METADATA:
         return "is a cloud's metadata service"

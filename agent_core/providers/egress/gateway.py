@@ -47,7 +47,7 @@ class EgressGateway:
     local_addresses: ReadLocalAddresses = read_local_addresses
 
     def check_target(self, target: Target, sites: Sites) -> None:
-        """Raise CommandError if the text of the URL alone is refused. Makes no DNS lookup: safe before approval."""
+        """Raise CommandError if the URL can be refused without a DNS lookup. Sends nothing: safe before approval."""
         if why := sites.refusal(target.host):
             raise url_error(target.url, why.rstrip("."))
         if target.is_internal_name and target.host not in self.internal.names:

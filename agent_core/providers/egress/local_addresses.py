@@ -32,7 +32,7 @@ class LocalAddresses:
     attached: frozenset[Network] = frozenset()
 
     def describe(self, address: IPv4Address | IPv6Address) -> str:
-        """Why the address is local, as the end of "203.0.113.9 …"; "" if it is not."""
+        """Why an address is local, worded to follow it: "is an address of this machine"; "" if it is not local."""
         if any(address in network for network in self.own):
             return "is an address of this machine"
         if any(address in network for network in self.attached):

@@ -33,7 +33,7 @@ BASE64_REFUSAL_STATUSES = (400, 422, 500, 501)
 class OpenAIEmbedder(OpenAIEndpoint):
     """Implements `Embedder` with one model. `seconds` is the timeout of a request.
 
-    `ability` names the settings in error messages.
+    `ability`: the names of the settings for key, URL and model, for error messages.
     """
 
     model: str

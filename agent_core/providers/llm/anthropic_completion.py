@@ -17,7 +17,7 @@ PROMPT_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_inpu
 
 
 def read_message(message: Any) -> Completion | None:
-    """A whole message of the SDK; None if it is no message."""
+    """Convert a whole message of the SDK to a Completion; None if the object is not a message."""
     blocks = getattr(message, "content", None)
     if not isinstance(blocks, list):
         return None
@@ -32,7 +32,7 @@ def read_message(message: Any) -> Completion | None:
 async def read_events(
     events: AsyncIterator[Any], report: Callable[[ModelProgress], None] | None, max_characters: int
 ) -> Completion:
-    """Read a stream of the SDK to its end, or until the reply is too long or blank for ever."""
+    """Read a stream of the SDK to its end, or until the reply is too long or continues with nothing but blanks."""
     answer, usage = Completion(), SimpleNamespace()
     async for event in events:
         _add_event(answer, event, usage)
@@ -60,7 +60,7 @@ def _add_event(answer: Completion, event: Any, usage: SimpleNamespace) -> None:
 
 
 def _begun(block: Any, index: object) -> SimpleNamespace | None:
-    """A delta for the begin of a tool call; None for other blocks."""
+    """The beginning of a tool call, as a delta in OpenAI's format; None for blocks of other types."""
     if getattr(block, "type", None) != "tool_use":
         return None
     function = SimpleNamespace(name=block.name, arguments="")
@@ -78,7 +78,7 @@ def _delta(delta: Any, index: object) -> SimpleNamespace:
 
 
 def _whole(block: Any) -> SimpleNamespace:
-    """A delta with all of a block's text or arguments."""
+    """All text or arguments of a block, as a delta in OpenAI's format."""
     arguments = getattr(block, "input", None)
     call = SimpleNamespace(index=None, id=None, function=SimpleNamespace(name=None, arguments=arguments))
     return SimpleNamespace(
@@ -89,7 +89,7 @@ def _whole(block: Any) -> SimpleNamespace:
 
 
 def _end(answer: Completion, told: Any, usage: Any) -> None:
-    """Add the stop reason, what a refusal explains, and the usage of a whole message."""
+    """Add the stop reason, the explanation of a refusal, and the usage unless it is None."""
     reason = getattr(told, "stop_reason", None)
     explanation = getattr(getattr(told, "stop_details", None), "explanation", None)
     refusal = explanation if reason == "refusal" else None
@@ -99,7 +99,7 @@ def _end(answer: Completion, told: Any, usage: Any) -> None:
 
 
 def _merge(usage: SimpleNamespace, told: Any) -> None:
-    """Later events report the counts of the whole message, or leave them out."""
+    """Replace the token counts by those that the event reports, which are for the whole message so far."""
     for name in (*PROMPT_COUNTS, "output_tokens", "output_tokens_details"):
         if (value := getattr(told, name, None)) is not None:
             setattr(usage, name, value)

@@ -1,6 +1,6 @@
 """What Anthropic's API accepts for one Claude model: thinking, effort, tool choice, and the longest reply.
 
-Known from the list of models, and corrected from refusals, one step at a time.
+The API's list of models gives a first answer. When the API refuses a request, one parameter is changed.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class ClaudeDialect:
 
     @classmethod
     def of(cls, capabilities: Any) -> Self:
-        """The dialect by the list of models; what the list leaves out counts as supported."""
+        """The dialect for the capabilities in the API's list of models; what is left out there counts as supported."""
         types = getattr(getattr(capabilities, "thinking", None), "types", None)
         adaptive, budget = _is_supported(types, "adaptive"), _is_supported(types, "enabled")
         return cls(
@@ -102,7 +102,7 @@ class ClaudeDialect:
         return {"tools": [tool], "tool_choice": forced}
 
     def _thinking(self, options: CallOptions) -> dict[str, object]:
-        """How much to think; nothing without an effort: the model then does as it does by default."""
+        """The parameter `thinking`; {} leaves it out, for example without an effort, so that the API decides."""
         if options.effort == "none":
             return {"type": "disabled"} if self.can_disable else {}
         if not options.effort or self.thinking == "none":

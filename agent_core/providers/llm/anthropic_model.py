@@ -1,7 +1,7 @@
-"""Claude by Anthropic's own Messages API: cache breakpoints, thinking, a tool for the reply.
+"""Claude by Anthropic's own Messages API: prompt caching, thinking, a tool for the reply.
 
-Signoff sends a prompt that begins like the one before. Two breakpoints tell the API how much of it to keep: the
-standing prompt, and the history without the closing message. Reading from the cache costs a tenth of the price.
+Consecutive prompts of an agent begin with the same text. A request marks two places up to which the API caches the
+prompt: the end of the system prompt, and the message before the last one. Cached text costs a tenth of the price.
 """
 
 import asyncio
@@ -43,8 +43,8 @@ MIN_SHARED_MESSAGES = 3  # fewer have no history
 class ClaudeModel(ModelEndpoint):
     """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency.
 
-    `model`, `context`, `reply_limit`, `learned`, `ability`, `tokens`, `streams`, `vision`: as in `OpenAIModel`. The API
-    has no temperature.
+    `model`, `context`, `reply_limit`, `learned`, `ability`, `streams`, `vision`: as in `OpenAIModel`, but `model` is
+    never "". `tokens`: counts tokens if the API does not report them. There is no temperature.
     """
 
     base_url: str = ANTHROPIC_URL
@@ -67,7 +67,7 @@ class ClaudeModel(ModelEndpoint):
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether the SDK is there."""
+        """Whether the `anthropic` SDK is installed."""
         from importlib.util import find_spec
 
         return find_spec("anthropic") is not None
@@ -101,12 +101,12 @@ class ClaudeModel(ModelEndpoint):
         return answer.reply(self.tokens.count, messages)
 
     def window(self, model: str) -> int:
-        """Context window: the operator's, the endpoint's, or that of the smallest current model."""
+        """Context window in tokens, from the first of: operator, endpoint, CLAUDE_WINDOW_TOKENS."""
         reported = getattr(self._listed.get(model or self.model), "max_input_tokens", None)
         return self.context or reported or CLAUDE_WINDOW_TOKENS
 
     def max_reply(self, model: str) -> int | None:
-        """The longest reply in tokens: the operator's, the endpoint's, or the list's."""
+        """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `listed_max_reply`."""
         name = model or self.model
         reported = getattr(self._listed.get(name), "max_tokens", None)
         return self.reply_limit or self._dialect(name).max_reply or reported or listed_max_reply(name)
@@ -145,7 +145,7 @@ class ClaudeModel(ModelEndpoint):
             tried.add(dialect)
 
     async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
-        """Send one request; raise what the SDK raises, BrokenOff, or ModelRefused for what is no message."""
+        """Send one request. Raise the SDK's errors, BrokenOff, or ModelRefused if the response is not a message."""
         client = await self._open_client()
         async with asyncio.timeout(self.seconds):
             answer = await client.messages.create(**parameters)
@@ -174,7 +174,7 @@ class ClaudeModel(ModelEndpoint):
         return answer
 
     async def _list_models(self) -> None:
-        """Learn windows, longest replies and capabilities; an endpoint without a list is asked again."""
+        """Learn windows, longest replies and capabilities from the endpoint's list of models; raise ModelError."""
         client = await self._open_client()
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
@@ -202,7 +202,11 @@ class ClaudeModel(ModelEndpoint):
 
 
 def prompt_parameters(messages: Sequence[Message], *, is_cached: bool) -> dict[str, object]:
-    """System prompt and messages of a request, with breakpoints for the cache where calls share a history."""
+    """System prompt and messages of a request.
+
+    If `is_cached` and there is a history, the end of the system prompt and the message before the last are marked as
+    ends of text to cache.
+    """
     is_shared = is_cached and len(messages) >= MIN_SHARED_MESSAGES
     last_shared = len(messages) - 2 if is_shared else None
     blocks = [
@@ -232,7 +236,7 @@ def _image_block(image: Image) -> dict[str, object]:
 
 
 def _turns(blocks: Iterable[tuple[str, dict[str, object]]]) -> list[dict[str, Any]]:
-    """Messages of alternating roles; the first is the user's."""
+    """The messages: consecutive blocks of one role are merged into one message."""
     turns: list[dict[str, Any]] = []
     for role, block in blocks:
         if turns and turns[-1]["role"] == role:

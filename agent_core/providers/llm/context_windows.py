@@ -85,7 +85,7 @@ def reported_window(metadata: object) -> int | None:
 
 
 def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
-    """The window in the price list, or None. For a local server only those of OpenAI's models count."""
+    """The window in the price list, or None. For a local server, only entries of OpenAI's models are used."""
     for found in listed({}, model, base_url):
         if found.model.context_window and (not is_local or found.provider.id == "openai"):
             return found.model.context_window

@@ -14,7 +14,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 @dataclass(slots=True, kw_only=True)
 class OpenAIEndpoint(ModelEndpoint):
-    """Base of what uses an OpenAI-compatible endpoint."""
+    """Base class of language models, embedders and media on an OpenAI-compatible endpoint."""
 
     base_url: str = OPENAI_URL
 

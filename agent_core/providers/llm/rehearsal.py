@@ -124,9 +124,10 @@ def parse_past(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:
 
 
 def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) -> dict[int, RehearsalPast]:
-    """The past turn of each settled step, by step index. Withdrawn steps are open again.
+    """The past turn of each settled step (one that needs no new proposal), by step index.
 
-    A step before the last known one is settled even if the prompt has lost its turn; its outcome is then `unknown`.
+    A step whose proposal was withdrawn is not settled. A step before the last known one is settled even if the prompt
+    has lost its turn; its outcome is then `unknown`.
     """
     known: dict[int, RehearsalPast] = {}
     for turn in past:

@@ -51,7 +51,7 @@ class OpenAIMedia(OpenAIEndpoint):
 
 @dataclass(frozen=True, slots=True)
 class OpenAIMediaModel:
-    """Base of the endpoint's models. `ability` names the settings in error messages."""
+    """Base of the endpoint's models. `ability`: the names of their settings, for error messages."""
 
     endpoint: OpenAIMedia
     model: str

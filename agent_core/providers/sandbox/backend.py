@@ -80,17 +80,17 @@ class SandboxedProcess(Protocol):
         """Kill the whole process tree and wait until it is gone. Does nothing if it has ended."""
 
     def end_reason(self) -> str:
-        """Why the system ended the program, as the end of "It was ended because …"; "" if unknown."""
+        """Why the system ended the program, to complete "It was ended because …"; "" if unknown."""
 
     def exceeded_limit(self) -> str:
-        """The limit that the program exceeds now, as the end of "It was ended because …"; "" if none. Blocking."""
+        """The limit that the program exceeds now, to complete "It was ended because …"; "" if none. Blocking."""
 
 
 class SandboxBackend(Protocol):
     """Starts programs in isolation: bubblewrap or Docker."""
 
     async def find_missing(self) -> str:
-        """What is missing and what to do, as the end of "Programs cannot be run, as …"; "" if nothing is missing."""
+        """What is missing and what to do, to complete "Programs cannot be run, as …"; "" if nothing is missing."""
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED

@@ -84,7 +84,10 @@ class BwrapProcess:
         return self._memory_exceeded if self.cgroup and self.cgroup.is_out_of_memory else ""
 
     def exceeded_limit(self) -> str:
-        """Check the limits that the kernel does not enforce: deleted files, and without a cgroup memory and inodes."""
+        """Check what the kernel does not limit: the number of files that the program deleted but holds open.
+
+        If there is no cgroup, check also memory, and the number of files in /tmp and /dev/shm.
+        """
         tree, limits = ProcessTree.below(self.root_pid), self.limits
         if tree.count_deleted_files("/workspace") > limits.deleted_files:
             return f"it held more than {limits.deleted_files:,} files open that it had deleted"
@@ -104,7 +107,7 @@ class BwrapProcess:
 async def start_bwrap(
     line: Sequence[str], inside: Sequence[str], *, fds: Sequence[int], limits: ProgramLimits
 ) -> BwrapProcess:
-    """Run `line`, which starts bubblewrap, with the command `inside` in the sandbox; raise CommandError if it fails."""
+    """Start bubblewrap by the command line `line`, and in its sandbox the command `inside`; raise CommandError."""
     starting = asyncio.ensure_future(_start(line, inside, fds, limits))
     try:
         return await asyncio.shield(starting)

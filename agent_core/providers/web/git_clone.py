@@ -190,7 +190,10 @@ def _limited(most_bytes: int) -> tuple[str, ...]:
 
 
 async def _read_all(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    """All output; raise CommandError beyond `most` bytes, as for trees that list one subtree many times."""
+    """All output; raise CommandError if it is longer than `most` bytes.
+
+    The list of files of even a small repository can be huge, if its trees contain one subtree many times.
+    """
     said = bytearray()
     while stream and (chunk := await stream.read(CHUNK_BYTES)):
         said += chunk
