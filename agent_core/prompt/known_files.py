@@ -73,18 +73,6 @@ def files_text(situation: Situation, most: int) -> str:
     return "\n".join(("Your files hold now:", *lines))
 
 
-def question(situation: Situation) -> str:
-    """The prompt's last line: which of the files that the goals name are missing, and the request for a command."""
-    asked = "What is the next single command? Reply with one JSON object."
-    missing, present = missing_files(situation)
-    if missing:
-        return f"Still to write: {', '.join(missing)}. {asked}"
-    if present:
-        holds = "holds" if len(present) == 1 else "hold"
-        return f"If {' and '.join(present)} {holds} what the goal asks for, finish. {asked}"
-    return asked
-
-
 def adjust(situation: Situation, call: CommandCall) -> CommandCall:
     """The call; text to append gets a line end in front if the file's last line has none."""
     text, before = (

@@ -10,24 +10,33 @@ from typing import cast
 
 from agent_core.model.command import Arguments, CommandCall, CommandSpec
 from agent_core.model.result import Succeeded
-from agent_core.prompt.known_files import missing_files
+from agent_core.prompt.goal_checks import is_all_written, longest_text, unmet_limits, wanted_files
+from agent_core.prompt.known_files import known_files, missing_files
 from agent_core.prompt.packing import Situation
 
 MAX_OFFERED_COMMANDS = 8
 RECENT_TURNS = 5
-BASIC_COMMANDS = ("write_to_file", "append_to_file", "read_file", "list_files", "do_nothing")
+BASIC_COMMANDS = ("write_to_file", "append_to_file", "read_file", "list_files")
 NO_CHANGE = "nothing would change"  # how a command refuses to write what is there already
 NO_FILE = "There is no file "  # how a refused command says so
-READING_COMMANDS = ("read_file",)
+READING_COMMANDS = ("read_file", "list_files")
+WAITING_COMMAND = "do_nothing"  # small models choose it when they do not know how to go on
 URL = re.compile(r"https?://|\bwww\.|\b[a-z0-9-]+\.(?:com|org|net|io|dev|de|fr|uk|eu|ai)\b", re.IGNORECASE)
 WRITING_COMMANDS = ("write_to_file", "append_to_file")
 NOTHING_DONE = "nothing has been done yet, so the goal cannot be reached. Begin with its first step."
+NOT_RIGHT = "the goal is not reached yet:"
 REPEATED = "has just succeeded with these arguments. Take the next step, or finish."
 MAX_SCANNED_CHARACTERS = 20_000  # of goals and notes
 MAX_TEXT_CHARACTERS = 900  # llama.cpp (2025, 2026) accepts bounds up to 1000
 MAX_LINE_CHARACTERS, MAX_LIST_ITEMS = 200, 8
 MAX_THOUGHT_CHARACTERS = 300
 LINE_BOUND_CHARACTERS = 500  # a string with a lower bound is a name, a path or a query
+READING_WORDS = re.compile(
+    r"\b(?:read|open|copy|copies|review|inspect|compare|check|existing|upload\w*|attach\w*|shared|folders?|director\w*|"
+    r"list (?:the|all|my) files|which files|what files)\b",
+    re.IGNORECASE,
+)
+FILE_NAME = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/])")
 COMMON_WORDS = frozenset(
     re.findall(r"\w+", "file files list read write text turn past with from your this that what find make code")
 )
@@ -66,11 +75,12 @@ def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
 
 
 def may_finish(situation: Situation) -> bool:
-    """Whether the agent may finish: a command succeeded, older turns exist, or there is no other command."""
+    """Whether the agent may finish: a command succeeded and no check fails, or other conditions leave no choice."""
     agent, turns = situation.agent, situation.turns
     has_older = agent.digest.upto > 0 or agent.turns > len(turns)
     is_all = all(spec.finishes for spec in situation.commands)
-    return has_older or is_all or any(isinstance(turn.result, Succeeded) for turn in turns)
+    has_begun = any(isinstance(turn.result, Succeeded) for turn in turns)
+    return has_older or is_all or (has_begun and not unmet_limits(situation))
 
 
 def repeated_call(situation: Situation) -> CommandCall | None:
@@ -79,6 +89,12 @@ def repeated_call(situation: Situation) -> CommandCall | None:
         return None
     newest = situation.turns[-1]
     return newest.call if isinstance(newest.result, Succeeded) else None
+
+
+def matches(hints: Iterable[str], situation: Situation) -> int:
+    """How many words of goals and notes begin with one of the hints."""
+    beginnings = tuple(hints)
+    return sum(word.startswith(beginnings) for word in _words(situation))
 
 
 def mentions_time(situation: Situation) -> bool:
@@ -92,7 +108,8 @@ def objection(situation: Situation, call: CommandCall) -> str:
     if spec is None:
         return ""
     if spec.finishes and not may_finish(situation):
-        return NOTHING_DONE
+        wrong = unmet_limits(situation)
+        return f"{NOT_RIGHT} {' '.join(wrong)}" if wrong else NOTHING_DONE
     done = repeated_call(situation)
     if done and done.name == call.name and _meaning(spec, done.arguments) == _meaning(spec, call.arguments):
         return f"{call.name} {REPEATED}"
@@ -120,11 +137,16 @@ def _meaning(spec: CommandSpec, arguments: Arguments) -> str:
 
 
 def _arguments(spec: CommandSpec, situation: Situation) -> object:
-    """The arguments with bounds. After a repetition, only missing files that the goals name can be written."""
+    """The arguments with bounds. Where goals only want files written, no other files can be; see `goal_checks`."""
     bounded = cast("dict[str, dict[str, object]]", add_bounds(spec.parameters))
+    if spec.name not in WRITING_COMMANDS:
+        return bounded
     missing, _ = missing_files(situation)
-    if is_repeating(situation) and missing and spec.name in WRITING_COMMANDS:
-        bounded["properties"] = {**bounded["properties"], "filename": {"enum": list(missing)}}
+    names = missing if is_repeating(situation) and missing else wanted_files(situation)
+    own: dict[str, object] = {"filename": {"enum": list(names)}} if names else {}
+    if most := longest_text(situation):
+        own["text"] = {"type": "string", "maxLength": most}
+    bounded["properties"] = {**bounded["properties"], **own}
     return bounded
 
 
@@ -182,11 +204,33 @@ def _object(properties: Mapping[str, object]) -> dict[str, object]:
 def _available(situation: Situation) -> list[CommandSpec]:
     """The commands that make sense now: no finish too early, no repetition, no reading after "no such file"."""
     finishes, done = may_finish(situation), repeated_call(situation)
-    if is_repeating(situation) and not missing_files(situation)[0]:
+    is_over = is_repeating(situation) and not missing_files(situation)[0] and finishes
+    if is_over or (is_all_written(situation) and finishes):
         return [spec for spec in situation.commands if spec.finishes] or list(situation.commands)
-    again = {done.name} if done and not done.arguments else set()
-    again |= set(READING_COMMANDS) if situation.agent.complaint.startswith(NO_FILE) else set()
-    return [spec for spec in situation.commands if (finishes or not spec.finishes) and spec.name not in again]
+    left_out = {WAITING_COMMAND} if len(situation.commands) > 1 else set()
+    left_out |= {done.name} if done and not done.arguments else set()
+    if situation.agent.complaint.startswith(NO_FILE) or not _may_read(situation):
+        left_out |= set(READING_COMMANDS)
+    return [spec for spec in situation.commands if (finishes or not spec.finishes) and spec.name not in left_out]
+
+
+def _may_read(situation: Situation) -> bool:
+    """Whether there may be a file to read besides those that are still to be written or that the prompt shows."""
+    text = "\n".join((_text(situation), *_listings(situation)))[:MAX_SCANNED_CHARACTERS]
+    if READING_WORDS.search(text):
+        return True
+    missing, present = missing_files(situation)
+    known = {*missing, *present, *known_files(situation.turns)}
+    return not set(FILE_NAME.findall(text)) <= known
+
+
+def _listings(situation: Situation) -> Iterable[str]:
+    """What commands other than writing ones told of the workspace."""
+    return (
+        turn.result.output
+        for turn in situation.turns
+        if isinstance(turn.result, Succeeded) and turn.call.name not in WRITING_COMMANDS
+    )
 
 
 def _ranked(situation: Situation, specs: Sequence[CommandSpec]) -> list[CommandSpec]:

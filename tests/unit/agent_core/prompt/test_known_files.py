@@ -8,7 +8,7 @@ import pytest
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.prompt.known_files import adjust, files_text, known_files, missing_files, named_files, question
+from agent_core.prompt.known_files import adjust, files_text, known_files, missing_files, named_files
 from tests.unit.agent_core.prompt.test_small_model import at_work, step
 
 
@@ -82,13 +82,10 @@ def test_the_files_that_a_goal_names_are_found(goal: str, files: tuple[str, ...]
     assert named_files([goal]) == files
 
 
-def test_missing_files_are_told_and_then_how_to_finish() -> None:
+def test_files_that_goals_name_are_missing_or_present() -> None:
     goals = ("Write n.txt and write s.txt",)
-    one, both = (write(1, "n.txt", "north"),), (write(1, "n.txt", "north"), write(2, "s.txt", "south"))
+    one = (write(1, "n.txt", "north"),)
     assert missing_files(at_work(*goals, turns=one)) == (("s.txt",), ("n.txt",))
-    assert question(at_work(*goals, turns=one)).startswith("Still to write: s.txt. ")
-    assert question(at_work(*goals, turns=both)).startswith("If n.txt and s.txt hold what the goal asks for, finish. ")
-    assert question(at_work("Sing")) == "What is the next single command? Reply with one JSON object."
 
 
 def test_contents_are_shown_as_json_with_their_size() -> None:

@@ -60,8 +60,29 @@ def names(situation: Situation) -> set[str]:
 
 
 def test_a_goal_about_files_is_offered_the_basic_commands_and_no_more() -> None:
-    basic = {"write_to_file", "append_to_file", "read_file", "list_files", "do_nothing"}
-    assert names(at_work("Write a poem into poem.txt")) == basic
+    assert names(at_work("Write a poem into poem.txt")) == {"write_to_file", "append_to_file"}
+
+
+@pytest.mark.parametrize(
+    ("goal", "note", "may_read"),
+    [
+        ("Write a poem into poem.txt", "", False),
+        ("Copy the first line of in.txt to out.txt", "", True),
+        ("Summarise what I uploaded", "", True),
+        ("Write the numbers of prices.csv into sum.txt", "", True),
+        ("Write a poem into poem.txt", "like the one in old.txt", True),
+    ],
+)
+def test_files_are_offered_for_reading_only_if_there_may_be_one_to_read(goal: str, note: str, may_read: bool) -> None:
+    notes = (a_note(an_agent(), text=note),) if note else ()
+    offered = names(at_work(goal, notes=notes))
+    assert ({"read_file", "list_files"} <= offered) is may_read
+    assert "do_nothing" not in offered
+
+
+def test_a_file_that_a_listing_names_can_be_read() -> None:
+    turns = (step(1, LIST, Succeeded("old.txt")),)
+    assert "read_file" in names(at_work("Write a poem into poem.txt", turns=turns))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +111,7 @@ def test_however_much_a_goal_speaks_of_few_commands_are_offered_and_a_finish_is_
     turns = (step(1, LIST, Succeeded("There are no files.")),)
     situation = at_work("Search the web, remember, recall, forget, ingest and delete everything", turns=turns)
     assert len(select_commands(situation)) == MAX_OFFERED_COMMANDS
-    assert {"do_nothing", "task_complete", "google"} <= names(situation)
+    assert {"task_complete", "google"} <= names(situation)
 
 
 def test_a_goal_in_a_language_that_is_not_understood_is_offered_one_command_of_each_kind() -> None:
@@ -128,8 +149,9 @@ def test_the_call_that_just_succeeded_is_not_put_before_people_again() -> None:
 
 
 def test_a_command_without_arguments_that_just_succeeded_is_not_offered_again() -> None:
-    assert "do_nothing" not in names(at_work(turns=(step(1, NOTHING, Succeeded("Nothing was done.")),)))
-    assert "do_nothing" in names(at_work(turns=(step(1, LIST, Succeeded("a.txt")),)))
+    goal = "Read all files"
+    assert "list_files" not in names(at_work(goal, turns=(step(1, LIST, Succeeded("a.txt")),)))
+    assert "list_files" in names(at_work(goal, turns=(step(1, NOTHING, Succeeded("Nothing was done.")),)))
 
 
 def test_what_failed_or_what_somebody_wrote_about_since_may_be_tried_again() -> None:
@@ -321,7 +343,7 @@ def test_a_schema_of_somebody_else_is_bounded_wherever_a_string_or_a_list_hides(
 
 def test_a_reply_in_the_schema_can_be_read() -> None:
     said = json.dumps({"thoughts": {"text": "I look."}, "command": {"name": "list_files", "args": {}}})
-    jsonschema.Draft202012Validator(schema(at_work())).validate(json.loads(said))
+    jsonschema.Draft202012Validator(schema(at_work("Read the files"))).validate(json.loads(said))
     assert parse(Reply(text=said, usage=Usage())) == (Thoughts(text="I look."), LIST)
 
 
