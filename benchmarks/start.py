@@ -30,6 +30,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 IMPORTS, STARTS, AGENTS = 10, 5, 1000
 IMPORT_PROMISE, START_PROMISE = 0.6, 2.0
+ENDPOINT_PROMISE = 120.0  # MB
 PATIENCE, INTERVAL = 60.0, 0.005
 IMPORT = "import time; before = time.perf_counter(); import bot.bootstrap; print(time.perf_counter() - before)"
 
@@ -44,7 +45,8 @@ def main() -> None:
         starts = [measure_start(few) for _ in range(STARTS)]
         asyncio.run(fill(many, AGENTS))
         crowded = [measure_start(many) for _ in range(STARTS)]
-    report(imports, starts, crowded)
+        report(imports, starts, crowded)
+        report_endpoint(Path(folder, "endpoint"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,19 @@ def report(imports: Sequence[float], starts: Sequence[Start], crowded: Sequence[
         _say(f"{f'resident after the page{label}':<46}{_megabytes([start.resident for start in found])}")
     _verdict("import in at most 0.6 s", median(imports), IMPORT_PROMISE)
     _verdict("first page in at most 2 s", median(start.seconds for start in starts), START_PROMISE)
+
+
+def report_endpoint(home: Path) -> None:
+    """Measure the memory with an endpoint, and print it."""
+    from benchmarks.start_endpoint import measure_endpoint  # imports this module
+
+    home.mkdir()
+    asyncio.run(measure_endpoint(home))  # makes the data folder: with the migrations, memory is 12 MB higher
+    found = [asyncio.run(measure_endpoint(home)) for _ in range(STARTS)]
+    _say(f"{'resident after the page, with an endpoint':<46}{_megabytes([each.page for each in found])}")
+    _say(f"{'resident with the SDK and the tokenizer':<46}{_megabytes([each.ready for each in found])}")
+    _say(f"{'resident after the first streamed proposal':<46}{_megabytes([each.proposal for each in found])}")
+    _verdict("with the SDK at most 120 MB", median(each.proposal for each in found) / 10**6, ENDPOINT_PROMISE)
 
 
 def _seconds(measured: Sequence[float]) -> str:

@@ -58,7 +58,6 @@ class PageNotes:
     whole: int
     texts: list[str] = field(default_factory=list)
     remark: str = ""
-    is_cut_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ class PageCommands:
         if not notes.texts:
             return f"{page.text[:MAX_UNSUMMARISED_CHARACTERS]}\n\n({notes.remark} This is the beginning as it is.)"
         several = "\n\n".join(notes.texts)
-        if len(notes.texts) > 1 and count(several) < limit and not notes.is_cut_short:
+        if len(notes.texts) > 1 and count(several) < limit:
             several = await self._merge(notes, question, context) or several
         return f"{several}\n\n({notes.remark or 'The whole page was read.'})"
 

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-import numpy as np
-
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import Embedding
-from agent_core.providers.embeddings.unit_vectors import Rows, or_first_axis, truncate, unit_vectors
+from agent_core.providers.embeddings.unit_vectors import Row, or_first_axis, truncate, unit_vectors
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 DIMENSION = 256
@@ -41,11 +39,12 @@ def _embed(texts: Sequence[str]) -> Embedding:
     read = [truncate(text, MAX_CHARACTERS) for text in texts]
     rows = [or_first_axis(_row(text)) for text in read]
     count = EstimatedTokens().count
-    vectors = unit_vectors(np.stack(rows)) if rows else ()
-    return Embedding(vectors, Usage(prompt=sum(count(text) for text in read)))
+    return Embedding(unit_vectors(rows), Usage(prompt=sum(count(text) for text in read)))
 
 
-def _row(text: str) -> Rows:
+def _row(text: str) -> Row:
+    import numpy as np
+
     row = np.zeros(DIMENSION, np.float64)
     for feature, frequency in Counter(_features(unicodedata.normalize("NFKC", text).casefold())).items():
         hashed = zlib.crc32(feature.encode())

@@ -13,15 +13,14 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from agent_core.errors import ModelRefused
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import Embedding
-from agent_core.providers.embeddings.unit_vectors import Rows, or_first_axis, truncate, unit_vectors
+from agent_core.providers.embeddings.unit_vectors import Row, or_first_axis, truncate, unit_vectors
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
 PACKAGE = "wordllama"
@@ -38,7 +37,7 @@ class WordVectors:
     """A tokenizer and the memory-mapped matrix of token vectors."""
 
     tokenizer: "Tokenizer"
-    matrix: NDArray[np.float16]
+    matrix: "NDArray[np.float16]"
 
     @classmethod
     def load(cls, folder: Path) -> "WordVectors":
@@ -50,8 +49,10 @@ class WordVectors:
         tokenizer.no_truncation()
         return cls(tokenizer, map_matrix(folder / MATRIX))
 
-    def of(self, text: str) -> tuple[Rows, int]:
+    def of(self, text: str) -> tuple[Row, int]:
         """The mean of the vectors of the text's tokens, and the number of tokens."""
+        import numpy as np
+
         tokens = self.tokenizer.encode(truncate(text, MAX_CHARACTERS), add_special_tokens=False).ids
         known = [token for token in tokens if token < len(self.matrix)]
         mean = self.matrix[known].mean(axis=0, dtype=np.float64) if known else np.zeros(DIMENSION, np.float64)
@@ -82,8 +83,7 @@ class LocalEmbedder:
     def _embed(self, texts: Sequence[str]) -> Embedding:
         words = self._load()
         found = [words.of(text) for text in texts]
-        vectors = unit_vectors(np.stack([row for row, _ in found])) if found else ()
-        return Embedding(vectors, Usage(prompt=sum(count for _, count in found)))
+        return Embedding(unit_vectors([row for row, _ in found]), Usage(prompt=sum(count for _, count in found)))
 
     def _load(self) -> WordVectors:
         with self._lock:
@@ -100,8 +100,10 @@ class LocalEmbedder:
             return self._words
 
 
-def map_matrix(path: Path) -> NDArray[np.float16]:
+def map_matrix(path: Path) -> "NDArray[np.float16]":
     """Map the matrix of a safetensors file (8 bytes of header length, JSON header, numbers) into memory."""
+    import numpy as np
+
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length)) if length <= MAX_HEADER_BYTES else {}

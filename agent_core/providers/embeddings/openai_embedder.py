@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-
 from agent_core.errors import ModelRefused
 from agent_core.model.memory import Vector
 from agent_core.model.usage import Usage
 from agent_core.ports.models import Embedding, TokenCounter
-from agent_core.providers.embeddings.unit_vectors import Rows, truncate, unit_vectors
+from agent_core.providers.embeddings.unit_vectors import Row, truncate, unit_vectors
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
 from agent_core.providers.llm.endpoint_errors import Ability, error_text
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
@@ -58,6 +56,11 @@ class OpenAIEmbedder(OpenAIEndpoint):
             used += self._usage(answer, batch)
         return Embedding(tuple(vectors), used)
 
+    def _new_client(self) -> Any:
+        import numpy  # noqa: F401 - slow, so it is imported in the thread that creates the client
+
+        return super(OpenAIEmbedder, self)._new_client()
+
     def price(self, usage: Usage) -> Decimal | None:
         return self.prices.of(usage, self.model)
 
@@ -95,7 +98,7 @@ class OpenAIEmbedder(OpenAIEndpoint):
     def _read(self, answer: object, count: int) -> tuple[Vector, ...]:
         try:
             rows = [_row(item) for item in _in_order(getattr(answer, "data", None), count)]
-            vectors = unit_vectors(np.stack(rows))
+            vectors = unit_vectors(rows)
         except (TypeError, ValueError, OverflowError):
             raise self._bad_answer() from None
         self._dimension = self._dimension or len(rows[0])
@@ -133,8 +136,10 @@ def _in_order(items: object, count: int) -> list[object]:
     return [by_index[index] for index in range(count)]
 
 
-def _row(item: object) -> Rows:
+def _row(item: object) -> Row:
     """The coordinates of one vector, from base64 or a list; raise ValueError or TypeError if they are invalid."""
+    import numpy as np
+
     given = getattr(item, "embedding", None)
     if isinstance(given, str):
         row = np.frombuffer(base64.b64decode(given, validate=True), "<f4").astype(np.float64)

@@ -7,9 +7,11 @@ import base64
 import gzip
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,16 +88,17 @@ ENCODINGS = {
 
 
 def missing(folder: Path | None) -> tuple[str, ...]:
-    """The encodings whose file is found neither in the folder nor in the package."""
-    return tuple(name for name, encoding in ENCODINGS.items() if read_encoding(encoding, folder) is None)
+    """The encodings whose file is found neither in the folder nor in the package. Blocking."""
+    return tuple(name for name, encoding in ENCODINGS.items() if not _is_found(encoding, folder))
 
 
 def read_encoding(encoding: EncodingFile, folder: Path | None) -> bytes | None:
     """The content of the first file found with the right SHA-256, or None. Blocking."""
-    for read in (_from_folder, _from_package):
-        content = read(encoding, folder)
-        if content is not None and hashlib.sha256(content).hexdigest() == encoding.sha256:
-            return content
+    for path in _paths(encoding, folder):
+        with suppress(*UNREADABLE), _open(path) as file:
+            content = file.read()
+            if hashlib.sha256(content).hexdigest() == encoding.sha256:
+                return content
     return None
 
 
@@ -130,23 +133,26 @@ EQUIVALENT_ENCODINGS: Mapping[str, str] = {"o200k_harmony": "o200k_base"}  # dif
 
 def _ranks(content: bytes) -> dict[bytes, int]:
     """Parse lines that each hold a token's bytes in base64 and its rank."""
-    fields = content.split()
-    return dict(zip(map(base64.b64decode, fields[::2]), map(int, fields[1::2]), strict=True))
+    lines = (line.split() for line in BytesIO(content))  # one at a time: all of them take 30 MB
+    return {base64.b64decode(token): int(rank) for token, rank in lines}
 
 
-def _from_folder(encoding: EncodingFile, folder: Path | None) -> bytes | None:
-    try:
-        return (folder / encoding.file).read_bytes() if folder else None
-    except OSError:
-        return None
+def _is_found(encoding: EncodingFile, folder: Path | None) -> bool:
+    """Whether there is a file with the right SHA-256. It is read in pieces, as freed large blocks stay resident."""
+    for path in _paths(encoding, folder):
+        with suppress(*UNREADABLE), _open(path) as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == encoding.sha256:
+                return True
+    return False
 
 
-def _from_package(encoding: EncodingFile, _folder: Path | None) -> bytes | None:
+def _paths(encoding: EncodingFile, folder: Path | None) -> Iterator[Path]:
+    if folder:
+        yield folder / encoding.file
     package = find_spec(PACKAGE)
-    if package is None or not package.submodule_search_locations:
-        return None
-    packed = Path(package.submodule_search_locations[0]) / "data" / f"{encoding.name}.tiktoken.gz"
-    try:
-        return gzip.decompress(packed.read_bytes())
-    except UNREADABLE:
-        return None
+    if package and package.submodule_search_locations:
+        yield Path(package.submodule_search_locations[0]) / "data" / f"{encoding.name}.tiktoken.gz"
+
+
+def _open(path: Path) -> gzip.GzipFile | BufferedReader:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")

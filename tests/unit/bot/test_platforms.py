@@ -95,3 +95,9 @@ def test_no_sdk_is_loaded_with_the_list() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     rooms = tuple(f"adapters.{platform.name}" for platform in PLATFORMS)
     assert [name for name in loaded.split() if name.startswith((*rooms, "slack_", "discord"))] == []
+
+
+def test_what_only_models_and_memory_need_is_not_loaded_with_the_commands() -> None:
+    code = "import sys, bot.commands; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert not {"numpy", "openai", "tiktoken", "alembic", "genai_prices", "jsonschema", "PIL"} & set(loaded.split())
