@@ -34,6 +34,7 @@ OTHER_WORK = re.compile(
     r"generat|translat|test|start|install|clone|remember|forget|read|check|review|correct|improv|edit|replac|chang)",
     re.IGNORECASE,
 )
+WRITING_WORDS = re.compile(r"\b(?:write|append|add|save|put|create|insert|enter|store|make)\b", re.IGNORECASE)
 CHARACTERS_PER_WORD = 6
 
 
@@ -72,11 +73,16 @@ def longest_text(situation: Situation) -> int | None:
 
 
 def is_all_written(situation: Situation) -> bool:
-    """Whether the goals give nothing but texts and files to write, and the files hold all of it."""
+    """Whether the goals ask for nothing but writing, as often as the agent has written, and no check fails.
+
+    What people wrote may ask for more, so with notes the answer is False.
+    """
     files, wanted = known_files(situation.turns), wanted_files(situation)
-    if not (wanted and _given_texts(situation)) or missing_texts(situation):
+    if not wanted or situation.notes or not all(name in files for name in wanted):
         return False
-    return all(name in files for name in wanted) and not unmet_limits(situation)
+    asked = len(WRITING_WORDS.findall("\n".join(situation.agent.goals)[:MAX_SCANNED_CHARACTERS]))
+    written = sum(_attempts(situation, name) for name in wanted)
+    return written >= asked and not missing_texts(situation) and not unmet_limits(situation)
 
 
 def _given_texts(situation: Situation) -> Sequence[str]:

@@ -1,5 +1,6 @@
 """What a small model is told of limits that its goals give in so many words, and when it may finish."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from agent_core.prompt.packing import Situation, TokenRoom
 from agent_core.prompt.small_model import pack
 from agent_core.prompt.small_model_commands import objection, schema, select_commands
 from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.testing.examples import a_note
 from tests.unit.agent_core.prompt.test_known_files import append, write
 from tests.unit.agent_core.prompt.test_small_model import at_work
 
@@ -105,6 +107,15 @@ def test_a_goal_that_asks_for_more_than_files_is_not_over_when_the_files_are_the
     assert (wanted_files(situation), len(select_commands(situation)) > 1) == ((), True)
 
 
+def test_what_was_written_as_often_as_asked_is_over_unless_people_wrote_more() -> None:
+    once, twice = at_work("Write a poem into p.txt"), at_work("Write a poem into p.txt and append a line to it")
+    turns = (write(1, "p.txt", "The sea"),)
+    assert is_all_written(replace(once, turns=turns))
+    assert not is_all_written(replace(twice, turns=turns))
+    assert is_all_written(replace(twice, turns=(*turns, append(2, "p.txt", "is wide"))))
+    assert not is_all_written(replace(once, turns=turns, notes=(a_note(once.agent, text="Make it longer."),)))
+
+
 def test_a_text_in_another_file_than_the_goals_name_does_not_count() -> None:
     situation = at_work("Write the line monday into d.txt", turns=(write(1, "monday", "monday"),))
     assert missing_texts(situation) == ("monday",)
@@ -112,7 +123,7 @@ def test_a_text_in_another_file_than_the_goals_name_does_not_count() -> None:
 
 
 def test_missing_files_are_told_and_then_how_to_finish() -> None:
-    goals = ("Write a poem into n.txt and write a song into s.txt",)
+    goals = ("Write a poem into n.txt and translate it into s.txt",)
     one, both = (write(1, "n.txt", "north"),), (write(1, "n.txt", "north"), write(2, "s.txt", "south"))
     assert last_line(at_work(*goals, turns=one)).startswith("Still to write: s.txt. ")
     assert last_line(at_work(*goals, turns=both)).startswith("If n.txt and s.txt hold what the goal asks for, finish. ")
