@@ -88,7 +88,7 @@ class ActionDispatcher:
                 await self.reply(button, filled.text, origin)
 
     async def reply(self, button: Button, text: str, origin: Origin) -> Answer:
-        """Carry out a text from a reply box, as `say` does. It can decide only on the proposal shown with the box."""
+        """Carry out a text from a reply box. Like a typed line, but it can decide only on the proposal shown there."""
         seen = SeenProposal(hashes=(button.shown,) if button.shown else ())
         return await self.say(AgentId(button.subject), text, origin, seen)
 
@@ -134,7 +134,7 @@ class ActionDispatcher:
                 return f"There is no command !{word[:MAX_SHOWN_WORD]}.\n{HELP.text}"
 
     async def _open_turn(self, agent_id: AgentId, origin: Origin, seen: SeenProposal, *, approves: bool) -> Turn:
-        """The agent's newest turn; if it is not open, the newest turn of the only helper that asks, if there is one.
+        """The agent's newest turn. If that is not open and one helper asks people, the helper's newest turn.
 
         Raise NotPossible if there is no turn or several helpers ask. For an open turn raise ChangedSinceShown or
         NotPossible if the line is older than the turn, or approves a state that its writer had not `seen`.

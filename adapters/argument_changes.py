@@ -30,7 +30,7 @@ class ArgumentChange:
 
 
 def edited_by(turn: Turn) -> Actor | None:
-    """The person who edited the command before approving it, or None."""
+    """The person who edited the command before approving it; None if nobody edited it."""
     last = turn.approvals[-1] if turn.approvals else None
     return last.by if last and isinstance(last.decision, ApproveEdited) else None
 

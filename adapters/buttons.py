@@ -90,7 +90,7 @@ class Button(ButtonValue):
 class ViewButton(ButtonValue):
     """A button that shows more or opens a form. `part`: the page number of a long text, from 1.
 
-    `shown`: as in `Button`, on buttons whose form decides on a turn; else "".
+    `shown`: if the form decides on a turn, the hash as in `Button`; otherwise "".
     """
 
     verb: ViewVerb

@@ -37,7 +37,7 @@ class Card:
     `state_parts`: what happened, who decided and when. Times are separate parts, for surfaces that show local time.
     `question`: the question to people about an interrupted command, or "".
     `details`: further thoughts; a brief card shows them behind a Thoughts button. `review`: the self-review, or "".
-    `model_reasoning`: what a reasoning model wrote before its reply, always behind the Thoughts button; or "".
+    `model_reasoning`: what a reasoning model wrote before its reply, always behind the Thoughts button.
     `lease`: what is left of the lease under which the command runs or ran, or "".
     `outcome`: the result, or the newest output of a running command.
     `remark`: why the card is shown again. `edits`: one sentence on what a person changed; `changes`: the diffs.
@@ -70,7 +70,7 @@ class Card:
 
     @property
     def state(self) -> str:
-        """What happened, who decided and when (in UTC)."""
+        """The turn's state as text: what happened, who decided, and when (in UTC)."""
         return state_text(self.state_parts)
 
     @property

@@ -14,7 +14,10 @@ Level: TypeAlias = Literal["neutral", "execute", "publish", "spend"]
 
 @dataclass(frozen=True, slots=True)
 class RiskLabel:
-    """A risk class as people see it. `sign`: a shape for surfaces that colour text; `emoji`: for those that do not."""
+    """A risk class as people see it.
+
+    `sign`: a shape for surfaces that colour text; `emoji`: a symbol for surfaces that do not.
+    """
 
     word: str
     level: Level = "neutral"

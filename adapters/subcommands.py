@@ -86,7 +86,10 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Helping:
-    """`help`, no text or an unknown command; `said` is the message about an unknown command, else ""."""
+    """`help`, no text or an unknown command: show the help.
+
+    `said`: the message about an unknown command; "" without one.
+    """
 
     said: str = ""
 

@@ -21,7 +21,7 @@ def fits(text: str, most: int) -> bool:
 
 
 def cut(text: str, most: int, mark: str = MARK) -> str:
-    """The text if it fits `most` units, else a beginning that fits with `mark` after it; cut as in `beginning`."""
+    """The text if it has at most `most` units; otherwise its `beginning`, as long as fits with `mark` after it."""
     return text if fits(text, most) else beginning(text, most - units(mark)) + mark
 
 

@@ -1,4 +1,4 @@
-"""Rules between settings. Each checks one setting against the settings before it and returns what is wrong, or None."""
+"""Rules between settings. Each checks a setting against settings declared earlier and returns the problem, or None."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

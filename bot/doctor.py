@@ -86,7 +86,7 @@ def report(found: Sequence[Finding]) -> str:
 
 
 async def endpoint_fault(endpoint: Endpoint) -> str | None:
-    """Test an endpoint by listing its models; return what is wrong, or None."""
+    """Test an endpoint by listing its models. Return what is wrong, or None if nothing is."""
     from aiohttp import ClientError, ClientSession, ClientTimeout  # imported on first use
 
     is_claude, key = endpoint.api == "anthropic", endpoint.key

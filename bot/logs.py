@@ -1,4 +1,4 @@
-"""The process's log: one line for each event, with facts as fields and without secrets."""
+"""The process's log: one line for each event, with its `extra` fields and without secrets."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ def configure(level: str, format: Format, secrets: Iterable[str] = ()) -> None: 
 
 
 class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its parameter exists for type checkers alone
-    """Writes to standard error and masks secrets in the message, arguments, facts and traceback."""
+    """Writes to standard error and masks secrets in the message, arguments, `extra` fields and traceback."""
 
     def __init__(self, format: Format, secrets: Iterable[str] = ()) -> None:  # noqa: A002
         super().__init__()
@@ -35,7 +35,7 @@ class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its paramet
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level, logger, message and facts as key=value on one line, with a traceback below it."""
+    """Time, level, logger, message and `extra` fields as key=value on one line, with a traceback below it."""
 
     converter = staticmethod(time.gmtime)
 

@@ -65,7 +65,7 @@ class Models:
 
 
 def make_model(settings: Settings) -> LanguageModel:
-    """The model that the settings choose; with FALLBACK_MODEL, a second one answers while it is away.
+    """The model that the settings choose; with FALLBACK_MODEL, a second one answers while the first is away.
 
     Raise SettingsError if a model cannot be served.
     """
@@ -79,7 +79,7 @@ def make_model(settings: Settings) -> LanguageModel:
 
 
 def _make_first_model(settings: Settings) -> LanguageModel:
-    """The model of LOCAL_MODEL if it is set, else the endpoint's, else the scripted demo model."""
+    """The model of LOCAL_MODEL if it is set, otherwise of the endpoint. Without both, the scripted demo model."""
     if path := settings.local_model:
         from agent_core.providers.llm.local_model import LocalModel, model_file_fault
 
@@ -203,7 +203,7 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 
 def make_search(settings: Settings) -> Search:
-    """Google if both its key and its engine id, or its address, are set; else several search engines in parallel."""
+    """Google if its key and engine id are set, or its address is; otherwise several search engines in parallel."""
     from agent_core.providers.web.web_search import GOOGLE_URL, GoogleSearch, MetaSearch
 
     if not (settings.has_google or settings.google_search_url):

@@ -37,7 +37,7 @@ def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:
 
 
 def open_to_others(settings: Settings, env_file: Path = ENV_FILE) -> list[Path]:
-    """The data folder, Signoff's own files and `.env`, if other accounts have permissions on them."""
+    """Which of the data folder, Signoff's own files and `.env` other accounts have permissions on."""
     found, env_file = [path for path in _own_paths(settings) if _mode(path) & OF_OTHERS], env_file.resolve()
     # Group access to `.env` alone is deliberate, as no usual umask grants it; so only access for all counts.
     return found + ([env_file] if _mode(env_file) & READ_BY_ALL else [])

@@ -98,7 +98,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
 
 
 async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
-    """Create the agent, or resume an existing one, and talk until it is at rest; raise PersonError if neither works."""
+    """Create the agent or resume an existing one, and talk until it is at rest. Raise PersonError if neither works."""
     origin = Origin(by=person(), channel=CHANNEL)
     terminal.core.service.require_may_grant(options.continuous)
     agent = await _start(terminal, options.draft, streams, origin)

@@ -110,7 +110,7 @@ def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> 
 
 
 def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
-    """The HTTP client, and why git clones are off, or ""; raise SettingsError for an invalid host."""
+    """The HTTP client, and why git clones are off ("" if they are on); raise SettingsError for an invalid host."""
     from agent_core.providers.egress.address_policy import InternalHosts
     from agent_core.providers.web.gateway_web import GatewayWeb
     from agent_core.providers.web.git_clone import git_fault
@@ -123,7 +123,10 @@ def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
 
 
 def make_images(settings: Settings) -> Images | None:
-    """Stable Diffusion or Hugging Face if set, else the endpoint's IMAGE_MODEL, which has a default for OpenAI."""
+    """Stable Diffusion or Hugging Face if set; otherwise the endpoint's IMAGE_MODEL, or None if there is none.
+
+    For OpenAI, IMAGE_MODEL has a default.
+    """
     if settings.sd_webui_url:
         from agent_core.providers.media.stable_diffusion import StableDiffusion
 
@@ -170,7 +173,7 @@ def make_voice(settings: Settings) -> Voice | None:
 
 
 def make_publisher(settings: Settings) -> PostPublisher | None:
-    """X, if its four keys are set."""
+    """The publisher for X (formerly Twitter), or None unless its four keys are set."""
     if not settings.has_x:
         return None
     from agent_core.providers.media.x_posts import X_API_URL, XPosts

@@ -14,7 +14,7 @@ from agent_core.service.views import AgentViews
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatServices:
-    """The services of the core; each platform's context adds its own parts."""
+    """The core services that all chat platforms use. SlackContext and DiscordContext add what their platform needs."""
 
     actions: ActionDispatcher
     service: AgentService

@@ -12,7 +12,7 @@ from agent_core.ports.clock import Clock
 
 @dataclass(slots=True, kw_only=True)
 class StatusUpdates:
-    """Sends each agent's status line after `delay` seconds, so that states that last less are not shown.
+    """Sends each agent's newest status line `delay` seconds after a change, so that most short states are not shown.
 
     `shown`: the line last sent for each agent. It is empty after a restart, so an unchanged line is sent once more.
     `to_send`: the newest state of each agent whose line is about to be sent.

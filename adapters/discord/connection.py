@@ -105,7 +105,7 @@ class DiscordConnection:
     """Receives Discord's events.
 
     `heard_at`: the time of the gateway's last event.
-    `silence`: after this long without an event, the threads are read. `looked_at`: the last time this was done.
+    `silence`: after this long without an event, the threads are read. `looked_at`: when they were last read.
     """
 
     client: SignoffClient

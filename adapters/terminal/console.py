@@ -1,4 +1,4 @@
-"""The dialogue at the terminal: writes events as text and carries out typed lines, until the agent is at rest."""
+"""The dialogue at the terminal: prints events and carries out typed lines until the agent is at rest."""
 
 import asyncio
 from contextlib import suppress
@@ -63,7 +63,7 @@ class Console:
     _reading: asyncio.Future[str | None] | None = None
 
     async def run(self) -> int:
-        """Run until the agent is at rest or deleted; return the exit code: 0 if it finished, else 3."""
+        """Run until the agent is paused, stopped, finished or deleted. Return exit code 0 if it finished, else 3."""
         turn = await self.views.newest_turn(self.origin.channel, self.agent.id)
         if turn and turn.is_open:
             self.surface.events.put_nowait(CardEvent(self.agent, turn))
@@ -134,7 +134,7 @@ class Console:
             self._progress = text
 
     def _write(self, text: str) -> None:
-        """Write text below the status line. The next status is then written below the text, not over that line."""
+        """Write text below the status line. The next status starts a new line below the text."""
         self._progress = ""
         self.streams.write(text)
 
@@ -166,7 +166,7 @@ class Console:
             self._write(card_text(agent, turn, self.streams.look))
 
     async def _open_turn(self) -> Turn | None:
-        """The first open turn, of the agent or else of a helper, whose card was written in its present state."""
+        """The first open turn whose card was written in its present state: the agent's own, otherwise a helper's."""
         views, channel = self.views, self.origin.channel
         for each in (self.agent, *await views.family(channel, self.agent.id)):
             turn = await views.newest_turn(channel, each.id)

@@ -35,12 +35,12 @@ class FreeText:
 
     @property
     def is_verb(self) -> bool:
-        """Whether it is a command such as `!status` or `@Ben !approve`."""
+        """Whether the text is a command such as `!status` or `@Ben !approve`."""
         return re.match(r"(@.*\s)?!\w", self.text) is not None
 
     @property
     def is_question(self) -> bool:
-        """Whether it is a question, which decides nothing."""
+        """Whether the text is a question. A question decides nothing."""
         return is_question(self.text)
 
 

@@ -92,7 +92,7 @@ def review_text(agent: Agent, turn: Turn, look: Look) -> str:
 
 
 def reply_text(reply: str, look: Look) -> str:
-    """An unusable reply of the model in full, or ""."""
+    """An unusable reply of the model in full, with a label. Return "" if the reply is empty."""
     return _text(_labelled([Labelled("The model's reply", reply)], look)) if reply else ""
 
 

@@ -30,7 +30,7 @@ class Streams:
     `read`: returns the next line, or None at the end of input.
     `write`: writes text for people. `emit`: writes JSON for programs.
     `can_ask`: the input is interactive. `is_live`: the output is a terminal.
-    `forget`: drops lines typed so far. It is called before each prompt, because older lines must not answer it.
+    `forget`: drops lines typed so far. It is called before each prompt, because older lines must not answer the prompt.
     """
 
     read: Read

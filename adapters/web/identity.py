@@ -29,7 +29,7 @@ def remember(response: web.StreamResponse, person: Actor, *, secure: bool) -> No
 
 
 def renamed(person: Actor, name: str) -> Actor:
-    """The person with a new name, without special characters; a name that is then empty changes nothing."""
+    """The person with a new name without special characters; unchanged if no characters are left."""
     tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:MAX_NAME_CHARACTERS].strip()
     return Actor(id=person.id, display=tidy or person.display, workspace=WORKSPACE)
 

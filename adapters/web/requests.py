@@ -72,7 +72,7 @@ async def entry_form_of(request: web.Request) -> Form:
 
 
 async def upload_of(request: web.Request, field: str) -> FormFile | None:
-    """The file in a field of the form, or None; raise InvalidInput as `form_of` does."""
+    """The file in a field of the form, or None. Raise InvalidInput if the form is too large or malformed."""
     file = (await _read_sent(request)).get(field)
     if not isinstance(file, web.FileField):
         return None

@@ -53,7 +53,10 @@ class UrlAndQuestion(UrlArguments):
 
 @dataclass(slots=True)
 class PageNotes:
-    """A model's notes on the parts of a page. `whole`: the number of parts; `remark`: why some were not read, or ""."""
+    """A model's notes on the parts of a page. `whole`: the number of parts.
+
+    `remark`: why some parts were not read; "" if all were.
+    """
 
     whole: int
     texts: list[str] = field(default_factory=list)

@@ -64,7 +64,7 @@ class CommandContext:
 class CommandOutput:
     """A command's output. The workspace files `files` are posted in the thread, and images among them displayed.
 
-    `outside`: this output is untrusted content. Set by commands whose spec does not say so for all their results.
+    `outside`: this output is untrusted content, although the command's spec does not say so of all its results.
     """
 
     text: str
@@ -92,7 +92,7 @@ class Command:
     `preview`: runs before people are asked and again before the command runs; it changes nothing.
     `shows`: describes the preview for the documentation.
     `off`: why the command is off and how to switch it on, or "".
-    `off_for`: why it is off for agents of a model, or "". "" is the default model.
+    `off_for`: returns why the command is off for agents of a model; "" if it is on. The model "" is the default model.
     """
 
     spec: CommandSpec

@@ -69,7 +69,7 @@ class VisionCommands:
         )
 
     def reason_off(self, model: str) -> str:
-        """Why the command is off for agents of this model, or ""; an agent without a model of its own has ""."""
+        """Why the command is off for agents of this model, or "" if it is on. `model` is "" for the default model."""
         return "" if self.metered_model.takes_images(model) else self.no_vision
 
     @property

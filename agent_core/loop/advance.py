@@ -76,7 +76,7 @@ class AgentLoop:
     async def pause(self, agent_id: AgentId, reason: str, *, loses_thread: bool = False) -> Agent:
         """Pause the agent, unless it is at rest already, and post the reason in the thread; return the agent as saved.
 
-        With `loses_thread`, the agent loses its thread, so that Resume opens another.
+        With `loses_thread`, the agent loses its thread, so that resuming opens another.
         """
 
         async def act(work: UnitOfWork) -> Agent:
@@ -214,7 +214,7 @@ class AgentLoop:
     async def _track(
         self, claim: AgentClaim, agent: Agent, own: Budget, channel: Budget
     ) -> AsyncIterator[SpendingTracker]:
-        """Track the spending of one step. If Stop cancels the step, charge what it had spent until then."""
+        """Track the spending of one step. If a person stops the agent meanwhile, charge what the step had spent."""
         with self.ledger.track(agent, own, channel) as tracker:
             claim.tracker = tracker
             try:

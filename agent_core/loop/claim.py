@@ -57,7 +57,7 @@ class AgentClaim:
     async def show_pending(self) -> Agent:
         """Open the thread if there is none, and show what was saved but not shown; return the agent as it is now.
 
-        If an agent lost its thread, Resume opens a new one, and an open proposal is shown there again.
+        If an agent lost its thread, resuming opens a new one, and an open proposal is shown there again.
         """
         agent = self.agent
         async with self.database.begin() as work:

@@ -100,7 +100,7 @@ class Proposal:
         """Whether an approval of this proposal covers `call`, whose preview is `now`.
 
         An unchanged call is covered if target and basis are unchanged. A call that a person edited is not covered if
-        it has the same target and the basis changed; otherwise it is.
+        it has the same target and the basis changed; otherwise it is covered.
         """
         if call == self.call:
             return call_digest(call, now) == self.shown_hash

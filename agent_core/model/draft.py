@@ -82,7 +82,7 @@ def clean_goals(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def goals_problem(goals: Sequence[str]) -> str:
-    """What is wrong with the goals, or ""."""
+    """What is wrong with the goals. Return "" if nothing is."""
     if not goals:
         return "Goals: write at least one, one per line."
     if len(goals) > MAX_GOALS:

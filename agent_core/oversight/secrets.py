@@ -27,7 +27,7 @@ class Secrets:
         return cls(re.compile("|".join(map(re.escape, longest_first)))) if longest_first else cls()
 
     def redact(self, text: str) -> str:
-        """The text with `[secret]` in place of every secret."""
+        """The text with every secret replaced by `[secret]`."""
         return self.pattern.sub(REDACTED, text) if self.pattern else text
 
     def __repr__(self) -> str:

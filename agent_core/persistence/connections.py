@@ -193,7 +193,7 @@ def _run_in_transaction(connection: Connection, change: Change) -> None:
 
 
 def _run_grouped(connection: Connection, changes: Sequence[Change]) -> list[Exception | None]:
-    """Run several changes in one transaction, each in a savepoint; return the error of each, or None."""
+    """Run several changes in one transaction, each in a savepoint. Return the error of each, None if it succeeded."""
     with transaction(connection):
         return [_run_in_savepoint(connection, change) for change in changes]
 

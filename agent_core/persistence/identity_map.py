@@ -21,7 +21,7 @@ class IdentityMap(Generic[R]):
         self._values: dict[str, R | None] = {}
 
     def read(self, record: R, revision: int) -> R:
-        """Return the record. Remember the revision of its first read, because decisions may depend on that value."""
+        """Note the revision at which the record was first read, to detect conflicts; return the record."""
         self._revisions.setdefault(record.id, revision)
         return record
 
@@ -42,7 +42,7 @@ class IdentityMap(Generic[R]):
         return NotFound(self._kind, record_id)
 
     def latest(self, record: R) -> R | None:
-        """The value that this unit of work will save for the record, else the record; None if it removes the record."""
+        """The record as this unit of work changed it: as given if nothing was saved, None if the record was removed."""
         return self._values.get(record.id, record)
 
     def add(self, record: R) -> None:

@@ -1,4 +1,4 @@
-"""Repository of installations: the workspaces that installed Signoff, with their sealed tokens."""
+"""Repository of installations: the workspaces that installed Signoff, with their encrypted tokens."""
 
 from typing import Any
 

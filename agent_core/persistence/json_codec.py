@@ -15,7 +15,7 @@ MAX_CACHED_CHARACTERS = 8_000
 
 
 def encode(value: object) -> str:
-    """The value as JSON text in ASCII; raise TypeError for what is no value of the model."""
+    """The value as JSON text in ASCII; raise TypeError for a value that is not of a type in agent_core.model."""
     return _ENCODER.encode(value)
 
 

@@ -74,7 +74,7 @@ class WriteBuffer:
 
 
 class SqlRepository:
-    """Base of the SQL repositories: each gives one unit of work access to the records of one kind."""
+    """Base class of the SQL repositories. Each handles one kind of record for the unit of work that owns the buffer."""
 
     def __init__(self, buffer: WriteBuffer) -> None:
         self._buffer = buffer

@@ -54,4 +54,4 @@ class Preferences(Protocol):
         """The text saved for the key, or None."""
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
-        """Save a text in place of the key's previous one. The commit raises no Conflict for it: the last write wins."""
+        """Save a text; it replaces the key's previous one. The commit raises no Conflict: the last write wins."""

@@ -40,7 +40,7 @@ class Agents(Protocol):
         """Agents that this person created in any channel of the workspace, oldest first."""
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """Agents whose thread may get replies, oldest first: active ones, and those at rest since `since` or later.
+        """Agents whose thread may get replies, oldest first: those at work, or at rest only since `since` or later.
 
         Used to read messages that were sent while the process was down.
         """
@@ -130,7 +130,7 @@ class Installations(Protocol):
         """All installations of a surface, by workspace."""
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
-        """Save the installation in place of the workspace's previous one.
+        """Save the installation; it replaces the workspace's previous one.
 
         With `replacing` (compare and swap), the commit raises Conflict unless the encrypted tokens that are saved now
         (`sealed`) equal `replacing`.
@@ -174,7 +174,7 @@ class Memories(Protocol):
         """Save new memories without vectors."""
 
     def put(self, agent: Agent, index_key: str, vectors: Mapping[MemoryId, Vector]) -> None:
-        """Save vectors for this index key, in place of vectors for another key. Causes no Conflict.
+        """Save vectors for this index key; they replace vectors for another key. Causes no Conflict.
 
         May follow an `add` of the same memories in the same unit of work.
         """

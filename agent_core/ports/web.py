@@ -70,7 +70,7 @@ class Web(Protocol):
     def host_of(self, url: str, sites: Sites) -> str:
         """The host as shown to people before they approve.
 
-        Makes no DNS lookup and no request. Raise CommandError if the URL can be refused without them. If the host is
+        Makes no DNS lookup and no request. Raise CommandError if the URL can be refused without any. If the host is
         written in another form, both forms are given: "bücher.example (xn--bcher-kva.example)".
         """
 

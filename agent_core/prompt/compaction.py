@@ -61,7 +61,10 @@ def summary_messages(situation: Situation, fold: Fold) -> tuple[Message, ...]:
 
 
 def parse_summary(reply: Reply, before: Digest, fold: Fold) -> Digest:
-    """The digest with a model's summary; if the reply is too short or not prose, a summary made without a model."""
+    """The model's reply as a Digest (a summary of turns).
+
+    If the reply is too short or not prose, the Digest is made without a model.
+    """
     text = reply.answer
     if len(text) < MAX_LINE_CHARACTERS // 4 or text.startswith(("{", "[", "```")):
         return summarise_without_model(before, fold.folded)
@@ -70,7 +73,10 @@ def parse_summary(reply: Reply, before: Digest, fold: Fold) -> Digest:
 
 
 def summarise_without_model(before: Digest, folded: Sequence[Turn]) -> Digest:
-    """A digest with one line for each turn after the earlier summary; if too long, the oldest lines are dropped."""
+    """A Digest of the earlier summary's lines and one line for each folded turn.
+
+    If too long, it loses the oldest lines.
+    """
     lines = [line for line in before.summary.splitlines() if line.strip()]
     lines += [_line(turn) for turn in folded]
     while sum(map(len, lines)) > MAX_SUMMARY_CHARACTERS:

@@ -32,7 +32,10 @@ def shorten_arguments(arguments: Arguments, limit: int = MAX_ARGUMENT_CHARACTERS
 
 
 def outcome(turn: Turn) -> str:
-    """The whole outcome of a turn: the result, or who rejected or stopped it, then the self-review if any."""
+    """The whole outcome of a turn: the result, or who rejected or stopped it.
+
+    A self-review follows if the turn has one.
+    """
     review = f"\nYour own review of it had said: {indent(turn.review)}" if turn.review else ""
     return f"{_outcome_without_review(turn)}{review}"
 

@@ -31,7 +31,7 @@ class ModelRequest:
 
     `max_tokens`: the limit of the answer without its reasoning; None stands for the model's usual limit.
     `report`: called with the progress of a streamed reply.
-    `by_own_model`: the agent's own model answers, whatever the kind.
+    `by_own_model`: the agent's own model answers, whatever the kind of call.
     """
 
     kind: CallKind
@@ -65,7 +65,7 @@ class MeteredModel:
         return own if kind == "chat" else self.fast_model or own
 
     def takes_images(self, chosen: str) -> bool:
-        """Whether an agent's own model takes pictures."""
+        """Whether the model takes pictures. `chosen` is the agent's own model; "" is the default model."""
         return self.model.takes_images(self.name_for(chosen))
 
     def max_reply_tokens(self, name: str) -> int:
@@ -164,7 +164,7 @@ class MeteredModel:
 
 @dataclass(slots=True)
 class _Received:
-    """What a call received, so that it can be charged if it is cancelled or fails too.
+    """What a call has received so far, so that its cost is charged even if it is cancelled or fails.
 
     `price`: the prices of the model that was asked.
     """

@@ -24,7 +24,7 @@ class Profile:
     """A form of the prompt. `folds`: whether a model's summary replaces older turns.
 
     `max_reply_tokens`: the limit of a reply, if it is lower than the usual one.
-    `objection`: why a runnable call is refused before people see it, as a sentence for the model, or "".
+    `objection`: why a runnable call is refused before people see it, as a sentence for the model; "" if it is not.
     `adjust`: corrects a call before people are shown it, such as a missing line end.
     """
 

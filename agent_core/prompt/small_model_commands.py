@@ -84,7 +84,7 @@ def may_finish(situation: Situation) -> bool:
 
 
 def repeated_call(situation: Situation) -> CommandCall | None:
-    """The newest call, if repeating it would be pointless: it succeeded and no note has arrived since; else None."""
+    """The newest call if repeating it is pointless: it succeeded and no note has arrived since. Otherwise None."""
     if not situation.turns or any(note.taken_into is None for note in situation.notes):
         return None
     newest = situation.turns[-1]
@@ -103,7 +103,7 @@ def mentions_time(situation: Situation) -> bool:
 
 
 def objection(situation: Situation, call: CommandCall) -> str:
-    """Why a call that could run is refused before people see it, as a sentence for the model, or ""."""
+    """Why a valid call is refused before people see it, as a sentence for the model. Return "" if it is not refused."""
     spec = next((spec for spec in situation.commands if spec.name == call.name), None)
     if spec is None:
         return ""

@@ -21,7 +21,7 @@ TWO_COMMANDS = "it held two different commands. Give one."
 
 
 def holds_whole_command(answer: Mapping[str, object]) -> bool:
-    """Whether the command is complete. If it is, a missing last brace of the whole answer loses nothing."""
+    """Whether the answer has a complete command. If so, it can be used even if its last brace is missing."""
     return isinstance(_first_value(_with_lower_keys(answer), COMMAND_KEYS), dict)
 
 

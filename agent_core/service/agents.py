@@ -91,7 +91,7 @@ class AgentService(AgentLifecycle):
     async def reply(
         self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL
     ) -> ReplyOutcome:
-        """Reply to the agent: rejects an open proposal if the person may decide, else is saved as a note.
+        """Reply to the agent: reject an open proposal if the person may decide; otherwise save the reply as a note.
 
         A text that ends with a question mark is a question about the proposal and rejects nothing. If the writer had
         not `seen` the proposal as it is now, the reply is a note. A reply from a person who may not decide is an

@@ -51,7 +51,10 @@ EVERY_ROW = LogFilter()
 
 @dataclass(frozen=True, slots=True)
 class LogRow:
-    """An entry; for a command, with its outcome. `card` is the surface's address of the turn's card, or ""."""
+    """An entry; for a command, with its outcome.
+
+    `card`: the surface's address of the turn's card; "" if there is none.
+    """
 
     entry: AuditEntry
     card: str = ""

@@ -17,7 +17,7 @@ from agent_core.ports.database import UnitOfWork
 
 
 def validate_decision(decision: Decision, turn: Turn, commands: Commands, limit: int | None) -> Decision:
-    """Return the decision; raise InvalidInput for invalid arguments or a number above `limit`."""
+    """Return the decision; raise InvalidInput for invalid arguments, or if N of Approve ×N is above `limit`."""
     if isinstance(decision, Approve) and decision.times > 1:
         require_within_limit(decision.times, limit)
     if isinstance(decision, ApproveEdited):

@@ -100,7 +100,10 @@ class AgentLifecycle(TransactionalService):
         return agent
 
     async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Let an agent at rest continue where it was; raise NotAllowed, or NotPossible if it is at work."""
+        """Let a paused, stopped or finished agent continue.
+
+        Raise NotAllowed, or NotPossible if the agent is not at rest.
+        """
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "resume agents here")

@@ -44,7 +44,10 @@ async def charge_root(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, U
 
 
 async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:
-    """Write to the parent that its helper came to rest, pass taint on, and resume a waiting parent; return its id."""
+    """Tell the parent in a note that its helper is at rest, pass taint on, and end the parent's wait for helpers.
+
+    Return the parent's id; None for a root agent.
+    """
     if helper.parent is None:
         return None
     parent = await work.agents.get(helper.channel, helper.parent)

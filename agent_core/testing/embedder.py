@@ -15,7 +15,7 @@ VECTOR_DIMENSION = 64
 
 
 class WordEmbedder:
-    """Texts that share words get near vectors. Records its inputs; each call raises the next of `faults`, if any."""
+    """Texts that share words get near vectors. Records its inputs. Raises the next of `faults` until none is left."""
 
     def __init__(self, *, name: str = "words", is_semantic: bool = True, price: Decimal | None = FREE) -> None:
         self.name, self.is_semantic, self._price = name, is_semantic, price

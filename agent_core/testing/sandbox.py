@@ -27,7 +27,7 @@ async def silent(_argv: Sequence[str], _files: Files) -> ProgramRun:
 
 @dataclass(slots=True, kw_only=True)
 class RecordingSandbox:
-    """Implements `Sandbox`: in place of each program it calls the function `program`, which may change the files.
+    """Implements `Sandbox`: instead of running a program it calls the function `program`, which may change files.
 
     Background programs count as running until they are ended. `ran` and `started` record the command lines, `sealed`
     the sealed files of each run. `fault`: the result of the self-test.

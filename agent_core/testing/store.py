@@ -217,7 +217,10 @@ def name_key(agent: Agent) -> tuple[ChannelScope, str]:
 
 
 def _next_row(rows: Rows[T], record_id: str, value: T, read: int | None) -> StoredRow[T]:
-    """A new row, or if `read` is a revision the row after it; raise Conflict if another save came first."""
+    """The row to save: the first if `read` is None, otherwise with revision `read` + 1.
+
+    Raise Conflict after another save.
+    """
     row = rows.get(record_id)
     if read is None and row:
         raise Conflict(RECORD_EXISTS)

@@ -21,7 +21,7 @@ from bot.settings import Settings
 class PlatformStatus:
     """How an enabled platform is reached, and the variables that enable it.
 
-    `tested` is the variable that the doctor can test at the platform, or "".
+    `tested` is the variable that the doctor can test at the platform; "" if there is none.
     """
 
     reached: str

@@ -25,7 +25,7 @@ LOWEST_MARK = 2**30  # above Discord's own component ids, which count from 1; id
 
 @dataclass(slots=True, kw_only=True)
 class DiscordSender:
-    """Sends and edits messages. `drawn` caches each message's digest, to skip edits that change nothing."""
+    """Sends and edits messages. `drawn` caches a hash of each message, to skip edits that change nothing."""
 
     calls: DiscordApi
     drawn: LRUCache[int, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
@@ -86,7 +86,7 @@ class DiscordSender:
         return client.get_channel(place) or await self.calls.ask(lambda: client.fetch_channel(place))
 
     def forget(self, message_id: int) -> None:
-        """Forget the message's digest: its next edit is sent even if it changes nothing."""
+        """Forget the message's hash: its next edit is sent even if it changes nothing."""
         self.drawn.pop(message_id, None)
 
     async def _open_again(self, place: int) -> None:

@@ -76,7 +76,7 @@ def whole_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 
 def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
-    """The answer to Thoughts: all thoughts, in a file if they are long."""
+    """The reply to a click on the Thoughts button: all thoughts of the turn, in a file if they are long."""
     card = turn_card(agent, turn)
     parts = thoughts_sections(card)
     text = "\n".join(f"**{escaped(part.label)}**\n{quoted(clean(part.text))}" for part in parts)
@@ -93,7 +93,10 @@ def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Dis
 
 
 def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
-    """A notice for the thread, with Resume if the agent is at rest, and Show reply if there is a model's reply."""
+    """A notice for the thread. It has a Resume button if it says that the agent is paused, stopped or finished.
+
+    It has a Show reply button if it keeps a model's reply.
+    """
     said = notice_text(one_line(agent.name), notice)
     openings = [element(ViewButton("show reply", notice.id))] if notice.reply else []
     return kept_message(agent, said, *openings) if notice.kind in AT_REST else text_message(said)
@@ -114,14 +117,14 @@ def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
 
 
 def answer_message(answer: Answer) -> DiscordMessage:
-    """An answer: rows of the decision log with their files, a text with its first file, or only a text."""
+    """The reply to a typed line or click: rows of the decision log with their files, or a text with at most a file."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
     return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)
 
 
 def reply_message(notice: Notice) -> DiscordMessage:
-    """The answer to Show reply: the model's whole reply, in a file if it is long."""
+    """The reply to a click on the Show reply button: the model's whole reply, in a file if it is long."""
     said = clean(notice.reply)
     if quoted_size(said) > MAX_TEXT:
         return file_message(REPLY_IN_FILE, text_file("reply.txt", (Labelled(REPLY, notice.reply),)))
@@ -195,7 +198,10 @@ def refused_message(problems: Mapping[str, str], again: Button | ViewButton) -> 
 
 
 def _accent(card: Card) -> int:
-    """The colour at the card's edge: that of execute, publish or spend while a decision is open, else the state's."""
+    """The colour at the card's edge. While a decision is open: that of execute, publish or spend.
+
+    Otherwise, or if the command has none of these classes: that of the turn's state.
+    """
     colours = [RISK_COLOURS[label.level] for label in card.risks if label.level in RISK_COLOURS]
     return colours[0] if colours and card.tone == "open" else COLOURS[card.tone]
 

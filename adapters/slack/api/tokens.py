@@ -97,7 +97,10 @@ class OneToken:
         return self._install if self._install and self._install.workspace == workspace else None
 
     async def valid(self, workspace: str) -> WorkspaceInstall | None:
-        """The same as `install`: a bot token from the settings does not expire, so there is nothing to refresh."""
+        """The installation that `install` returns.
+
+        A bot token from the settings does not expire, so nothing is refreshed.
+        """
         return await self.install(workspace)
 
     async def every(self) -> tuple[WorkspaceInstall, ...]:

@@ -117,7 +117,7 @@ class SlackClients:
 
 
 def retry_after(response: Any) -> float | None:
-    """The Retry-After header in seconds, or None."""
+    """The Retry-After header in seconds; None if there is no valid one."""
     headers = getattr(response, "headers", None) or {}
     told = {name.lower(): value for name, value in headers.items()}.get("retry-after")
     try:

@@ -97,7 +97,7 @@ class SlackContext(ChatServices):
             await self.tell(event, f"{LOG_FILES_FAILED} {fault}")
 
     async def _may_upload(self, agent_id: AgentId, name: str, origin: Origin) -> Agent | None:
-        """The agent, if it has a thread and this person may share its workspace's files with the channel; else None."""
+        """The agent, or None if it has no thread or the person may not share the agent's files with the channel."""
         views = self.views
         try:
             await views.file_to_share(origin.by, origin.channel, agent_id, name)

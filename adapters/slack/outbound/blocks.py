@@ -78,7 +78,7 @@ def run(text: str, *styles: str) -> Block:
 
 
 def date_run(at: datetime) -> Block:
-    """A time as a piece of a line, shown in the reader's time zone; clients that cannot do this show `fallback`."""
+    """A time as a piece of a line, in the reader's time zone. Clients that cannot convert it show the time in UTC."""
     return {"type": "date", "timestamp": int(at.timestamp()), "format": DATE_FORMAT, "fallback": time_text(at)}
 
 
@@ -96,7 +96,7 @@ def quoted(text: str) -> Block:
 
 
 def preformatted(text: str) -> Block:
-    """Unchanged text in a box that nothing in the text can end."""
+    """The text in a preformatted block. Nothing in the text, such as ```, is read as markup or ends the block."""
     return {
         "type": "rich_text_preformatted",
         "elements": [run(piece) for piece in pieces(readable(text) or NOTHING, MAX_TEXT)],

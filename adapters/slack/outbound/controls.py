@@ -80,13 +80,13 @@ def link_button(subject: str, url: str) -> Block:
 
 
 def stop_button(agent: Agent) -> Block:
-    """Stop, with a confirmation: the running command is ended."""
+    """The Stop button. Its confirmation says that the running command is ended."""
     asked = confirmation(f"Stop {agent.name}?", STOP_MEANS, yes="Stop", no="Keep going", danger=True)
     return element(Button("stop", agent.id), style="danger", confirm=asked)
 
 
 def delete_button(agent: Agent) -> Block:
-    """Delete, with a confirmation: the agent and its data are removed."""
+    """The Delete button. Its confirmation says that the agent and its data are removed."""
     asked = confirmation(f"Delete {agent.name}?", DELETE_MEANS, yes="Delete", no="Keep it", danger=True)
     return element(DeleteButton(agent.id), style="danger", confirm=asked)
 

@@ -80,7 +80,10 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
 
 
 def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
-    """A notice for the thread, with Resume if the agent is at rest, and Show reply if there is a model's reply."""
+    """A notice for the thread. It has a Resume button if it says that the agent is paused, stopped or finished.
+
+    It has a Show reply button if it keeps a model's reply.
+    """
     resume = element(Button("resume", agent.id)) if notice.kind in AT_REST else None
     name = cut(one_line(agent.name), MAX_NAME)
     said = notice_text(name, notice)
@@ -99,12 +102,15 @@ def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
 
 
 def kept_message(agent: Agent, said: str) -> SlackMessage:
-    """Tells a person who replied to an agent at rest that the reply was kept as a note; with a Resume button."""
+    """Tells a person that the reply to a paused, stopped or finished agent was kept as a note. Has a Resume button."""
     return SlackMessage(notification(said), [section(said, element(Button("resume", agent.id)))])
 
 
 def answer_message(answer: Answer) -> SlackMessage:
-    """The answer to a typed command: rows of the decision log, or text and files as text, cut to fit a message."""
+    """The reply to a typed line: rows of the decision log, or a text with the content of its readable files.
+
+    It is cut to fit one message.
+    """
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0])
     whole = readable(answer.whole)

@@ -44,7 +44,7 @@ class SlackSurface:
     """Shows agents in Slack.
 
     Caches; if they are lost, unchanged content is sent again:
-    `drawn`: the digest of each message. `sessions`: the last state sent to Slack's own indicator for each agent.
+    `drawn`: a hash of each message. `sessions`: the last state sent to Slack's own indicator for each agent.
     `lines`: the agents whose root message has, or had, a status line.
     """
 
@@ -177,7 +177,11 @@ class SlackSurface:
         return True
 
     async def _send_status(self, agent: Agent, text: str) -> None:
-        """Set Slack's indicator. If there is none, or the agent is held up, write the root message's status too."""
+        """Set Slack's indicator, and the status line of the root message if that is needed.
+
+        It is needed if there is no indicator, or if a thinking agent waits for a retry, for helpers or long for the
+        model.
+        """
         has_indicator = await self._set_session(agent)
         line = text if is_held_up(agent) or not has_indicator else ""
         if line or agent.id in self.lines:

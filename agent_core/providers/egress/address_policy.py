@@ -65,7 +65,10 @@ def unwrap_ipv4(address: Ip) -> Ip:
 
 
 def describe_internal(address: Ip) -> str:
-    """Why an address is internal, worded to follow it: "is a cloud's metadata service"; "" for a public address."""
+    """Why an address is internal, or "" if it is public.
+
+    Written to follow the address: "is a cloud's metadata service".
+    """
     unwrapped = unwrap_ipv4(address)
     if unwrapped in CLOUD_METADATA:
         return "is a cloud's metadata service"

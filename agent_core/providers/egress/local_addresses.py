@@ -32,7 +32,10 @@ class LocalAddresses:
     attached: frozenset[Network] = frozenset()
 
     def describe(self, address: IPv4Address | IPv6Address) -> str:
-        """Why an address is local, worded to follow it: "is an address of this machine"; "" if it is not local."""
+        """Why an address is local, to follow the address: "is an address of this machine".
+
+        Return "" if it is not local.
+        """
         if any(address in network for network in self.own):
             return "is an address of this machine"
         if any(address in network for network in self.attached):

@@ -112,7 +112,7 @@ class ClaudeModel(ModelEndpoint):
         return self.reply_limit or self._dialect(name).max_reply or reported or listed_max_reply(name)
 
     def takes_images(self, model: str) -> bool:
-        """Whether the model takes pictures: by a refusal, the operator, the endpoint's list, or its name."""
+        """Whether the model takes pictures, from the first of: a refusal, the operator, the endpoint, the name."""
         return self._seeing.includes(model or self.model)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:

@@ -124,7 +124,7 @@ def redact_and_shorten(message: str, secret: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait according to the header `retry-after-ms` or `Retry-After` (a number or a date), or None."""
+    """Seconds to wait by the header `retry-after-ms` or `Retry-After` (a number or date); None if neither is valid."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000

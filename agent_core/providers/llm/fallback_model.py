@@ -37,7 +37,7 @@ class Outage:
 
 @dataclass(slots=True, kw_only=True)
 class FallbackModel:
-    """Implements `LanguageModel`: asks `second` after `first` was unavailable for a minute, until it answers again.
+    """Implements `LanguageModel`: asks `second` after `first` was unavailable for a minute, until `first` answers.
 
     Outages are kept for each model of the first, in memory. Whether a model is away changes only at the end of a call
     to the first, so the price, window and longest reply that were read before a call are those of the call. While it is
@@ -145,7 +145,10 @@ class FallbackModel:
     def _note_failure(
         self, name: str, error: ModelUnavailable, started: datetime, progress: "_Progress"
     ) -> ModelUnavailable:
-        """Save the failure of a call; return the error to raise, whose `retry_after` is not after the fallback."""
+        """Save the failure of a call, and return the error to raise.
+
+        Its `retry_after` ends no later than the second model begins to answer.
+        """
         now = self.clock.now()
         outage = self._outages.get(name)
         if outage is None or (not outage.is_away and started - outage.last_failed_at > 2 * AWAY):

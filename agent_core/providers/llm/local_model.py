@@ -138,7 +138,7 @@ class LocalModel:
 
 
 def model_file_fault(path: Path) -> str:
-    """Why the file cannot be served, as a sentence, or ""."""
+    """Why the file cannot be served, as a sentence. Return "" if it can be served."""
     if find_spec("xllamacpp") is None:
         return f"what serves a model's file is not installed: {INSTALL_COMMAND}"
     try:

@@ -108,7 +108,10 @@ def _format_parameters(way: Format, schema: Mapping[str, object]) -> dict[str, o
 
 
 def accepted_limit(complaint: str, given: int) -> int | None:
-    """The largest number below the limit that was sent, if the endpoint names the one that it accepts."""
+    """The limit that the endpoint accepts, as its error names it: the largest number below the limit that was sent.
+
+    None if the error is not about a limit or has no such number.
+    """
     if not any(word in complaint for word in LIMIT_WORDS):
         return None
     numbers = [int(found.replace(",", "")) for found in NUMBER.findall(STATUS.sub("", complaint))]

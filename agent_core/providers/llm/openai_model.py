@@ -39,7 +39,7 @@ OPENAI = Dialect(limit="max_completion_tokens", cache_key=True)
 class OpenAIModel(OpenAIEndpoint):
     """Implements `LanguageModel`. `prepare` or the first call loads the SDK and sends the first request.
 
-    `model`: the default model; if "", the model that the endpoint lists if it lists exactly one, else DEFAULT_MODEL.
+    `model`: the default model; "" is the only model that the endpoint lists, or DEFAULT_MODEL if that is not clear.
     `context`, `reply_limit`: the operator's context window and longest reply for every model.
     `learned`: the file that keeps the dialect of each model.
     `streams`: whether replies are streamed, if the endpoint supports it.

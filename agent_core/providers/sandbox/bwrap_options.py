@@ -33,7 +33,7 @@ def is_installed(name: str) -> bool:
 
 
 def missing_tools(names: Sequence[str]) -> str:
-    """A sentence that names the first missing program and the command that installs all missing ones, or ""."""
+    """Names the first missing program and the command that installs all missing ones. Return "" if none is missing."""
     missing = [name for name in names if not is_installed(name)]
     if not missing:
         return ""

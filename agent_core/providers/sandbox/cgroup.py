@@ -55,7 +55,10 @@ class Cgroups:
         return None
 
     def is_usable(self) -> bool:
-        """Whether a process can join a cgroup below `parent`. That needs write access to their common ancestor."""
+        """Whether a process can join a cgroup below `parent`; a probe process tries it.
+
+        This needs write access to the common ancestor of its present cgroup and the new one.
+        """
         group = self.create(PROBE_MEMORY_BYTES, 1)
         try:
             line = ["/bin/sh", "-c", 'echo 0 > "$0"', str(group.procs_file)]

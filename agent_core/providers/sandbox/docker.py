@@ -108,7 +108,7 @@ class DockerBackend:
     runtime: str = ""
 
     async def find_missing(self) -> str:
-        """What Docker lacks to run programs, or "".
+        """What Docker lacks to run programs; "" if nothing is missing.
 
         If nothing is missing, remove the containers and sealed files that an earlier process left.
         """

@@ -45,6 +45,6 @@ def _text(data: bytes | bytearray) -> str:
 
 
 def _drop_partial_character(data: bytearray) -> bytearray:
-    """The data without the rest of a UTF-8 character at its beginning whose first bytes were cut off."""
+    """The data without UTF-8 continuation bytes at its beginning: their first byte was cut off."""
     start = next((place for place, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
     return data[start:]

@@ -99,7 +99,10 @@ class ProcessSupervisor:
         return ""
 
     def _clear_workspace(self) -> str:
-        """Delete or truncate what exceeds the workspace's limits; return which limit and what was cleared, or ""."""
+        """Delete or truncate what exceeds the workspace's limits; return which limit and what was cleared.
+
+        Return "" if no limit was exceeded.
+        """
         with suppress(OSError):
             usage = self.quota.hand_over(allowed=self.allowed_usage)
             if usage.fault:

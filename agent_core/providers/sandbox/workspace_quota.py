@@ -58,7 +58,7 @@ class WorkspaceUsage:
     fault: str = ""
 
     def includes(self, entry: WorkspaceEntry) -> bool:
-        """Whether this usage lists the entry's path as the same kind: a regular file, or anything else."""
+        """Whether this usage lists the path of the entry, and both are regular files or both are not."""
         return entry.path in self.lengths and (self.lengths[entry.path] is None) == (entry.length is None)
 
 

@@ -1,7 +1,7 @@
 """A vector index in this process, without a service: a cache of the vectors in the database.
 
-Before each search it compares its counters with the database's and reads the missing vectors. A memory space with few
-vectors is kept in memory, a larger one in a memory-mapped file.
+Before each search it compares its counters with the database's and reads the missing vectors. A memory space (the
+memories of one agent) with few vectors is kept in memory, a larger one in a memory-mapped file.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class StoreKey:
-    """Identifies a store of vectors by its memory space and index key, and names the file for them."""
+    """Identifies a store of vectors by its memory space (one agent's memories) and index key; names its file."""
 
     space: MemorySpace
     index_key: str
@@ -154,7 +154,10 @@ class EmbeddedIndex:
             return agent, await work.memories.version(agent)
 
     async def _open(self, agent: Agent, store_key: StoreKey) -> VectorStore:
-        """Open the file of an earlier run, emptied if its last vector is not in the database; else an empty store."""
+        """Open the store: the file of an earlier run, or an empty store if there is none.
+
+        The file is emptied if its last vector is no longer in the database.
+        """
         store = await self._run(_open, self._folder / store_key.file, store_key.digest)
         if store.latest.greatest:
             rows = await self._rows(agent, store_key, store.latest.second_greatest, 1)

@@ -52,7 +52,7 @@ def is_needed() -> bool:
 
 
 def confinement_fault() -> str:
-    """Why Chromium cannot be confined, and what to do, or "". Blocking; the first call takes milliseconds."""
+    """Why Chromium cannot be confined, and what to do; "" if it can. Blocking; the first call takes milliseconds."""
     if fault := missing_tools(TOOLS):
         return f"Signoff runs as root, and Chromium would too. {fault}. {RUN_AS_USER}"
     if Interpreter.find() is None:

@@ -105,7 +105,7 @@ def browser_fault() -> str:
 
 
 def chromium() -> str:
-    """Path of the system's Chromium, else Playwright's, else ""."""
+    """Path of Chromium: of the system's if there is one, otherwise of Playwright's. Return "" if there is neither."""
     if found := next(filter(None, map(shutil.which, BROWSER_NAMES)), None):
         return found
     cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / ".cache" / "ms-playwright")
