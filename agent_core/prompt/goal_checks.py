@@ -4,9 +4,9 @@ Small models do not count and do not compare. What a check finds is told in the 
 before it is mended, for a few attempts.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from agent_core.model.lines import counted
 from agent_core.model.result import Succeeded
@@ -21,10 +21,14 @@ NUMBER = rf"(\d{{1,4}}|{'|'.join(NUMBERS)})"
 AT_MOST = re.compile(rf"\b(?:at most|no more than|up to|a maximum of)\s+{NUMBER}\s+(words?|lines?)\b", re.IGNORECASE)
 EXACTLY = re.compile(rf"\b(?:exactly|of)\s+{NUMBER}\s+(words?|lines?)\b", re.IGNORECASE)
 EXACT_ITEMS = re.compile(rf"\bexactly\s+{NUMBER}\b.*\b(?:one|each) (?:per|on a|on its own) line\b", re.IGNORECASE)
+ONLY_A_NUMBER = re.compile(r"\bonly the (?:result|number|sum|product|difference|total)\b(?! of)", re.IGNORECASE)
+PLAIN_NUMBER = re.compile(r"[-+]?[\d.,]+")
+MAX_ORDERED_LINES = 12
 ALPHABETICAL = re.compile(r"\balphabetical(?:ly)?\b", re.IGNORECASE)
 # A text that a goal gives word by word: "the line monday into", "the word north", "the sentence … into".
 GIVEN_TEXT = re.compile(
-    r"\bthe (?:lines?|words?|numbers?|sentence|text|title)[ :]+(?!of\b|that\b|which\b|from\b|found\b|in\b|and\b|is\b)"
+    r"(?<!\()\bthe (?:lines?|words?|numbers?|sentence|text|title)[ :]+"
+    r"(?!of\b|that\b|which\b|from\b|found\b|in\b|and\b|is\b)"
     r"(.{1,80}?)(?=\s+(?:into|in|to|with|at the|as|from)\b|[.,;)\n]|$)",
     re.IGNORECASE,
 )
@@ -35,7 +39,7 @@ OTHER_WORK = re.compile(
     re.IGNORECASE,
 )
 WRITING_WORDS = re.compile(r"\b(?:write|append|add|save|put|create|insert|enter|store|make)\b", re.IGNORECASE)
-CHARACTERS_PER_WORD = 6
+CHARACTERS_PER_WORD = 5
 
 
 def unmet_limits(situation: Situation) -> tuple[str, ...]:
@@ -46,7 +50,7 @@ def unmet_limits(situation: Situation) -> tuple[str, ...]:
         for goal in situation.agent.goals
         for name in named_files((goal,))
         if name in files and _attempts(situation, name) < MAX_ATTEMPTS
-        for fault in _faults(goal[:MAX_SCANNED_CHARACTERS], files[name])
+        for fault in (*_faults(goal[:MAX_SCANNED_CHARACTERS], files[name]), *_format_faults(name, files[name]))
     )
 
 
@@ -107,10 +111,20 @@ def _faults(goal: str, text: str) -> Iterator[str]:
         unit = "line" if not found or found.lastindex == 1 else found[2].rstrip("s").casefold()
         if found and _count(unit, text, lines) != (wanted := _value(found[1])):
             yield f"has {counted(_count(unit, text, lines), unit)}, and the goal wants exactly {wanted}."
-    if ALPHABETICAL.search(goal):
-        wrong = [f"{after} belongs before {before}" for before, after in pairwise(lines) if _key(after) < _key(before)]
-        if wrong:
-            yield f"is not in alphabetical order: {', '.join(wrong)}."
+    if ONLY_A_NUMBER.search(goal) and not PLAIN_NUMBER.fullmatch(text.strip()):
+        yield "holds more than a number."
+    ordered = sorted(lines, key=str.casefold)
+    if ALPHABETICAL.search(goal) and lines != ordered:
+        shown = f", which is: {', '.join(ordered)}" if len(lines) <= MAX_ORDERED_LINES else ""
+        yield f"is not in alphabetical order{shown}."
+
+
+def _format_faults(name: str, text: str) -> Iterator[str]:
+    if name.casefold().endswith(".json"):
+        try:
+            json.loads(text)
+        except ValueError:
+            yield "is not valid JSON."
 
 
 def _count(unit: str, text: str, lines: Sequence[str]) -> int:
@@ -119,7 +133,3 @@ def _count(unit: str, text: str, lines: Sequence[str]) -> int:
 
 def _value(number: str) -> int:
     return NUMBERS.get(number.casefold()) or int(number)
-
-
-def _key(line: str) -> str:
-    return line.casefold()

@@ -153,7 +153,7 @@ def _question(situation: Situation) -> str:
     missing, present = missing_files(situation)
     texts = missing_texts(situation)
     lines = [f"Still to write: {', '.join(missing)}."] if missing else []
-    lines += [f"In no file yet: {', '.join(texts)}."] if texts and len(missing) < 2 else []
+    lines += [f"The next text is: {texts[0]}."] if texts and len(missing) < 2 else []
     if present and not lines:
         hold = "holds" if len(present) == 1 else "hold"
         lines = [f"If {' and '.join(present)} {hold} what the goal asks for, finish."]

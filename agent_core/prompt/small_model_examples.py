@@ -27,6 +27,8 @@ EXAMPLES = (
      {"filename": "mill.txt", "text": "The burned mill was soon rebuilt."}),
     ("only find found extract", "Write only the street found in this text into street.txt: Eve lives at 9 Mill Lane, "
      "call first.", "The street is 9 Mill Lane.", "write_to_file", {"filename": "street.txt", "text": "9 Mill Lane"}),
+    ("json object key", "Write size.json: a JSON object with the keys size (the number 5) and name (the text Ann).",
+     "One JSON object.", "write_to_file", {"filename": "size.json", "text": '{"size": 5, "name": "Ann"}'}),
     ("exactly list things line lines row item each", "Write exactly three colours into colours.txt, one per line.",
      "Three: red, green, blue.", "write_to_file", {"filename": "colours.txt", "text": "red\ngreen\nblue"}),
     ("write save put", "Write the word Blue into out.txt.", "I write Blue.", "write_to_file",

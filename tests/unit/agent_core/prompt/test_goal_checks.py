@@ -53,13 +53,18 @@ def arguments_of(situation: Situation, command: str) -> Any:
             ("s.txt has 2 lines, and the goal wants exactly 3.",),
         ),
         ("Write exactly three pets into s.txt", "cat, dog, cow", ()),
-        ("Sort alphabetically into s.txt: b, a", "b\na", ("s.txt is not in alphabetical order: a belongs before b.",)),
+        ("Sort alphabetically into s.txt: b, a", "b\na", ("s.txt is not in alphabetical order, which is: a, b.",)),
         ("Sort alphabetically into s.txt: b, A", "A\nb", ()),
         ("Write a poem into s.txt", "one two three four five", ()),
+        ("Add 2 and 3 and write only the result into s.txt", "2 + 3", ("s.txt holds more than a number.",)),
+        ("Add 2 and 3 and write only the result into s.txt", "-5.0\n", ()),
+        ("Write s.json: an object with the key a (the number 3)", "a: 3", ("s.json is not valid JSON.",)),
+        ("Write s.json: an object with the key a (the number 3)", '{"a": 3}', ()),
     ],
 )
 def test_limits_and_order_are_checked_where_a_goal_gives_them(goal: str, text: str, faults: tuple[str, ...]) -> None:
-    assert unmet_limits(at_work(goal, turns=(write(1, "s.txt", text),))) == faults
+    name = "s.json" if "s.json" in goal else "s.txt"
+    assert unmet_limits(at_work(goal, turns=(write(1, name, text),))) == faults
 
 
 def test_a_check_that_fails_is_told_and_holds_the_finish_back_for_a_few_attempts() -> None:
@@ -68,15 +73,15 @@ def test_a_check_that_fails_is_told_and_holds_the_finish_back_for_a_few_attempts
         turns = (*turns, write(number, "r.txt", f"Rhine\nElbe{' ' * number}"))
         situation = at_work(RIVERS, turns=turns)
         may_finish = number == MAX_ATTEMPTS
-        assert ("Elbe belongs before Rhine" in last_line(situation)) is not may_finish
+        assert ("which is: Elbe, Rhine" in last_line(situation)) is not may_finish
         assert any(spec.finishes for spec in select_commands(situation)) is may_finish
         assert ("not reached yet: r.txt is not in" in objection(situation, FINISH)) is not may_finish
 
 
 def test_after_too_many_words_the_next_text_is_bounded() -> None:
     before, after = at_work(SUMMARY), at_work(SUMMARY, turns=(write(1, "s.txt", "one two three four five"),))
-    assert (longest_text(before), longest_text(after)) == (None, 24)
-    assert arguments_of(after, "write_to_file")["text"] == {"type": "string", "maxLength": 24}
+    assert (longest_text(before), longest_text(after)) == (None, 20)
+    assert arguments_of(after, "write_to_file")["text"] == {"type": "string", "maxLength": 20}
 
 
 @pytest.mark.parametrize(
@@ -86,6 +91,7 @@ def test_after_too_many_words_the_next_text_is_bounded() -> None:
         ('Write the sentence "The boat leaves at nine" into p.txt', ["The boat leaves at nine"]),
         ("Write the number of lines into n.txt", []),
         ("Write the words that rhyme into n.txt", []),
+        ("Write s.json with the key user (the text kim)", []),
     ],
 )
 def test_texts_that_a_goal_gives_word_by_word_are_looked_for(goal: str, texts: list[str]) -> None:
@@ -95,7 +101,7 @@ def test_texts_that_a_goal_gives_word_by_word_are_looked_for(goal: str, texts: l
 def test_what_is_still_missing_is_told_and_then_only_the_finish_is_offered() -> None:
     goals = ("Write the line monday into d.txt", "Append the line tuesday", "Finish")
     one, both = (write(1, "d.txt", "monday\n"),), (write(1, "d.txt", "monday\n"), append(2, "d.txt", "Tuesday\n"))
-    assert last_line(at_work(*goals, turns=one)).startswith("In no file yet: tuesday. ")
+    assert last_line(at_work(*goals, turns=one)).startswith("The next text is: tuesday. ")
     assert last_line(at_work(*goals, turns=both)).startswith("Everything that the goal names is written: finish. ")
     assert [spec.name for spec in select_commands(at_work(*goals, turns=both))] == ["task_complete"]
 
