@@ -8,7 +8,7 @@ from typing import cast, get_args
 from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
-from adapters.thread_commands import ThreadCommands, ThreadVerb
+from adapters.management_commands import ManagementCommands, ThreadVerb
 from adapters.ui_text import HelpText, first_word
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.actors import Origin
@@ -65,7 +65,7 @@ class ActionDispatcher:
 
     service: AgentService
     views: AgentViews
-    thread_commands: ThreadCommands
+    management_commands: ManagementCommands
     review: SelfReview
 
     async def press(self, button: Button, filled: FormInput, origin: Origin) -> None:
@@ -116,7 +116,7 @@ class ActionDispatcher:
                 return Answer(f"{(await self.service.resume(agent_id, origin)).name} continues.")
             case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
-                return await self.thread_commands.run(cast("ThreadVerb", word), agent, rest, origin)
+                return await self.management_commands.run(cast("ThreadVerb", word), agent, rest, origin)
             case word:
                 return Answer(await self._view(word, agent_id, origin), is_wanted=True)
 

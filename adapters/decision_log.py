@@ -175,7 +175,7 @@ def _cell(value: object) -> str:
 
 
 def _since(entry: AuditEntry) -> str:
-    """When the lease was granted, with the date if that was on another day than the row; "" if there was none."""
+    """When the lease of this row was granted, with the date if that was another day; "" if the row has no lease."""
     if entry.granted_at is None:
         return ""
     is_same_day = entry.granted_at.date() == entry.at.date()

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.answers import Answer
+from adapters.management_commands import ManagementCommands, ThreadVerb, begins_thread_command
 from adapters.settings_file import is_settings, pasted_draft
-from adapters.thread_commands import ThreadCommands, ThreadVerb, begins_thread_command
 from adapters.ui_text import HelpText, first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
@@ -128,7 +128,7 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
 
 
 async def grant_to_agent(
-    commands: ThreadCommands, wanted: ThreadSubcommand, origin: Origin
+    commands: ManagementCommands, wanted: ThreadSubcommand, origin: Origin
 ) -> tuple[Answer, Agent | None]:
     """Run a thread command typed after `/agent`; return its answer and the agent that the text names.
 

@@ -24,7 +24,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.clock import Clock
 from agent_core.providers.llm.openai_model import OpenAIModel
-from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 
 HOST = Origin(by=Actor(id="host", display="host", workspace="local"), channel=ChannelScope("web", "local", "headless"))
@@ -77,7 +77,7 @@ async def open_core(folder: Path, *, base_url: str, api_key: str = "", model: st
     ports = CorePorts(
         database=database,
         model=endpoint,
-        index=EmbeddedIndex(database, folder / "vectors"),
+        index=DatabaseVectorIndex(database, folder / "vectors"),
         surfaces=(HeadlessSurface(),),
         workspaces=FolderWorkspaces(folder / "workspaces"),
     )

@@ -16,7 +16,7 @@ from statistics import median
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.persistence.database import SqlDatabase
-from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.testing.examples import NOON, an_agent
 
 PLACE, BEST = "bench", 10
@@ -36,8 +36,8 @@ async def measure(folder: Path) -> dict[str, float]:
     ids = await _ids(database)
     asked, truth = _load_queries(folder, ids)
     idle = _memory("RssAnon")
-    first = await _time_search(EmbeddedIndex(database, folder / "index"), asked[:1])
-    index = EmbeddedIndex(database, folder / "index")
+    first = await _time_search(DatabaseVectorIndex(database, folder / "index"), asked[:1])
+    index = DatabaseVectorIndex(database, folder / "index")
     again = await _time_search(index, asked[:1])
     await _time_search(index, asked[:WARMING])
     seconds: list[float] = []
@@ -81,14 +81,14 @@ def _load_queries(folder: Path, ids: Sequence[MemoryId]) -> tuple[list[Vector], 
     return [Vector(each.tobytes()) for each in asked], [{ids[at] for at in each} for each in nearest]
 
 
-async def _time_search(index: EmbeddedIndex, vectors: Sequence[Vector]) -> float:
+async def _time_search(index: DatabaseVectorIndex, vectors: Sequence[Vector]) -> float:
     before = time.perf_counter()
     for vector in vectors:
         await index.nearest(SPACE, PLACE, vector, BEST)
     return time.perf_counter() - before
 
 
-async def _time_append(database: SqlDatabase, index: EmbeddedIndex, vector: Vector) -> tuple[float, float]:
+async def _time_append(database: SqlDatabase, index: DatabaseVectorIndex, vector: Vector) -> tuple[float, float]:
     """Seconds to save one more, and of the next search, which has to find it."""
     memory = Memory.of("Another fact.", source="bench", at=NOON + timedelta(minutes=1))
     before = time.perf_counter()

@@ -33,7 +33,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import CallOptions
 from agent_core.providers.embeddings.local_embedder import LocalEmbedder
-from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
 
@@ -146,7 +146,7 @@ async def run_core(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncI
         CorePorts(
             database=database,
             model=ReplayModel(iter(replies)),
-            index=EmbeddedIndex(database, folder / "vectors"),
+            index=DatabaseVectorIndex(database, folder / "vectors"),
             embedder=LocalEmbedder(),
             surfaces=(surface,),
             workspaces=FolderWorkspaces(folder / "workspaces"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from adapters.actions import ActionDispatcher
-from adapters.thread_commands import ThreadCommands
+from adapters.management_commands import ManagementCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.errors import NewerTables, SettingsError
 from agent_core.model.channels import SurfaceName
@@ -25,7 +25,7 @@ from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables, endpoint_fault
 from bot.model_wiring import Models, wanted_profile
-from bot.platforms.catalog import PLATFORMS, platforms_on
+from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings
@@ -48,7 +48,7 @@ class Signoff:
         return ActionDispatcher(
             service=core.service,
             views=core.views,
-            thread_commands=ThreadCommands(
+            management_commands=ManagementCommands(
                 views=core.views, agent_settings=core.agent_settings, memories=core.memories
             ),
             review=core.review,

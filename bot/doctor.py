@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from agent_core.ports.models import LocalServer
 from bot.findings import Finding, ToolProbes, tool_findings
-from bot.platforms.catalog import PLATFORMS, guide
+from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
-from bot.private_files import open_to_others
+from bot.private_files import paths_open_to_others
 from bot.settings import Settings
 from bot.value_types import ANTHROPIC_URL, OPENAI_URL, Endpoint
 
@@ -240,7 +240,7 @@ def _data_folder(folder: Path) -> Finding:
 
 def _open_files(settings: Settings) -> tuple[Finding, ...]:
     """A finding on Signoff's files that other accounts of the machine can open; none if there are no such files."""
-    every = open_to_others(settings)
+    every = paths_open_to_others(settings)
     if not every:
         return ()
     others = [path for path in every if path.stat().st_uid != os.geteuid()]

@@ -41,7 +41,7 @@ class Models:
 
     @classmethod
     def of(cls, settings: Settings, database: Database) -> "Models":
-        """Build the parts that the settings choose. A service that was only detected on this machine is not used."""
+        """Build the parts that the settings choose. A detected model server is not used: `doctor` only offers it."""
         return cls(
             model=make_model(settings),
             tokens=make_counters(settings),
@@ -93,7 +93,7 @@ def _make_first_model(settings: Settings) -> LanguageModel:
 
 
 def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, variable: str) -> LanguageModel:
-    """The model `name` of the endpoint; `variable` is the one that names it."""
+    """The model `name` of the endpoint; `variable`: the setting that gives the name, for error messages."""
     if endpoint.api == "anthropic":
         return _make_claude(settings, endpoint, name, variable)
     from agent_core.providers.llm.endpoint_errors import CHAT
@@ -197,9 +197,9 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
             controller_host=settings.pinecone_controller_host,
             settings=names,
         )
-    from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+    from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 
-    return EmbeddedIndex(database, settings.home / "vectors")
+    return DatabaseVectorIndex(database, settings.home / "vectors")
 
 
 def make_search(settings: Settings) -> Search:

@@ -29,14 +29,14 @@ def close_new_files() -> None:
 
 def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:
     """Remove other accounts' permissions from existing files; log each file whose mode could not be changed."""
-    for path in open_to_others(settings, env_file):
+    for path in paths_open_to_others(settings, env_file):
         with suppress(OSError):
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OF_OTHERS)
-    for path in open_to_others(settings, env_file):
+    for path in paths_open_to_others(settings, env_file):
         logger.warning("other accounts of this machine can open it: chmod go-rwx it", extra={"path": str(path)})
 
 
-def open_to_others(settings: Settings, env_file: Path = ENV_FILE) -> list[Path]:
+def paths_open_to_others(settings: Settings, env_file: Path = ENV_FILE) -> list[Path]:
     """Which of the data folder, Signoff's own files and `.env` other accounts have permissions on."""
     found, env_file = [path for path in _own_paths(settings) if _mode(path) & OF_OTHERS], env_file.resolve()
     # Group access to `.env` alone is deliberate, as no usual umask grants it; so only access for all counts.

@@ -17,7 +17,7 @@ from pydantic_settings import DotEnvSettingsSource
 from agent_core.errors import SettingsError
 from bot.cross_setting_rules import CORE_RULES, Rule
 from bot.model_settings import MODEL_RULES, ModelSettings
-from bot.platforms.settings import PLATFORM_RULES, PlatformSettings
+from bot.platforms.all_settings import PLATFORM_RULES, AllPlatformSettings
 from bot.value_types import (
     NO_SECRET,
     Folder,
@@ -142,7 +142,7 @@ class CoreSettings(ModelSettings):
         return given.strip().upper() if info.field_name == "log_level" else given.strip().lower()
 
 
-class Settings(PlatformSettings, CoreSettings):
+class Settings(AllPlatformSettings, CoreSettings):
     """The operator's settings. Each field has the name of its variable; an empty text means not set.
 
     The platforms' fields come last, so that their rules can use all other fields.

@@ -3,7 +3,7 @@
 from functools import partial
 
 from bot.model_variables import MINDS
-from bot.platforms.settings import PLATFORM_VARIABLES
+from bot.platforms.all_settings import PLATFORM_VARIABLES
 from bot.tool_variables import TOOLS
 from bot.variable_doc import FOLDER, KEY, WEB_ADDRESS, Variable
 

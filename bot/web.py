@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from aiohttp import web
 
+from adapters.web.get_routes import GetRoutes
 from adapters.web.guard import Guard
-from adapters.web.listeners import Listeners
 from adapters.web.page_context import WebContext
-from adapters.web.pages import Pages
+from adapters.web.post_routes import PostRoutes
 from agent_core.service.views import AgentViews
-from bot.platforms.catalog import PLATFORMS
+from bot.platforms.chat_platforms import PLATFORMS
 
 OWN_PATHS = ("/healthz", "/metrics")
 PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)
@@ -33,7 +33,7 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
         middlewares=[workspace.guard.middleware(_is_page, SIGNED_PATHS.__contains__), workspace.error_pages(_is_page)],
     )
     operations = Operations(workspace.views, workspace.guard, heard)
-    app.add_routes([*Pages(workspace).routes(), *Listeners(workspace).routes(), *operations.routes(), *routes])
+    app.add_routes([*GetRoutes(workspace).routes(), *PostRoutes(workspace).routes(), *operations.routes(), *routes])
 
     async def end_streams(_app: web.Application) -> None:
         workspace.hub.close()

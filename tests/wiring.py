@@ -1,7 +1,7 @@
 """Builds the objects that surfaces need, from a stage."""
 
 from adapters.actions import ActionDispatcher
-from adapters.thread_commands import ThreadCommands
+from adapters.management_commands import ManagementCommands
 from agent_core.testing.stage import Stage
 
 
@@ -10,6 +10,8 @@ def actions_of(stage: Stage) -> ActionDispatcher:
     return ActionDispatcher(
         service=stage.service,
         views=stage.views,
-        thread_commands=ThreadCommands(views=stage.views, agent_settings=stage.agent_settings, memories=stage.memories),
+        management_commands=ManagementCommands(
+            views=stage.views, agent_settings=stage.agent_settings, memories=stage.memories
+        ),
         review=stage.review,
     )

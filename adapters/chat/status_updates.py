@@ -50,7 +50,7 @@ class StatusUpdates:
             del self.to_send[agent_id]
 
 
-def is_held_up(agent: Agent) -> bool:
+def is_kept_waiting(agent: Agent) -> bool:
     """Whether a thinking agent waits for helpers or for a retry, or its model has been thinking for some seconds."""
     status = agent.status
     return isinstance(status, Thinking) and bool(status.held_up or status.waits_for or status.activity)

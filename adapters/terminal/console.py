@@ -8,7 +8,7 @@ from typing import assert_never
 from adapters.actions import ActionDispatcher, FormInput
 from adapters.buttons import Button
 from adapters.cards import status_text
-from adapters.terminal.input_parser import Answer, ApproveKey, FreeText, UnclearWord, parse_answer, settlement
+from adapters.terminal.input_parser import Answer, ApproveKey, FreeText, UnclearWord, parse_answer, parse_settlement
 from adapters.terminal.input_prompts import ask_arguments
 from adapters.terminal.json_record import ENDED, turn_as_json
 from adapters.terminal.render import (
@@ -177,7 +177,7 @@ class Console:
     async def _answer(self, turn: Turn, line: str) -> None:
         answer = parse_answer(line)
         if turn.state == "interrupted" and not _is_for_any_turn(answer):
-            await self._press(Button(settlement(line), turn.id, shown=turn.control_hash))
+            await self._press(Button(parse_settlement(line), turn.id, shown=turn.control_hash))
         elif isinstance(answer, FreeText) and answer.text and not answer.is_verb and self.streams.can_ask:
             await self._confirm(turn, answer)
         else:

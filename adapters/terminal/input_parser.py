@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from adapters.thread_commands import is_thread_command
+from adapters.management_commands import is_thread_command
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Settlement
 from agent_core.model.note import is_question
@@ -62,7 +62,7 @@ def parse_answer(line: str) -> Answer:
     return UnclearWord(said) if is_word and not (words.is_verb or words.is_question) else words
 
 
-def settlement(line: str) -> Settlement:
+def parse_settlement(line: str) -> Settlement:
     """Parse r (run again), i (it ran) or s (skip) for a command that may have run; else raise InvalidInput."""
     said = line.strip().casefold()
     if said not in SETTLEMENTS:

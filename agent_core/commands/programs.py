@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.commands.files import FILE_ALIASES
 from agent_core.commands.registry import Command, CommandContext, declare
-from agent_core.commands.sealed_launcher import launch_command
+from agent_core.commands.sealed_copy_launcher import launch_command
 from agent_core.commands.sealed_programs import read_program
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview

@@ -24,9 +24,9 @@ from sqlalchemy import (
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
-from agent_core.persistence.identity_map import IdentityMap
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AWAKE, RESTING, UNSHOWN, UNTOLD, WORKING, agents, notices, turns
+from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer
 
 _READ = select(agents.c.data, agents.c.revision)
@@ -79,7 +79,7 @@ class SqlAgents(SqlRepository):
 
     def __init__(self, buffer: WriteBuffer) -> None:
         super().__init__(buffer)
-        self._pending: IdentityMap[Agent] = IdentityMap("agent", buffer.check_open)
+        self._pending: UnsavedRecords[Agent] = UnsavedRecords("agent", buffer.check_open)
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         if agent := self._pending.find(agent_id, channel):

@@ -11,9 +11,9 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn
-from agent_core.persistence.identity_map import IdentityMap
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import UNSHOWN, turns
+from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
@@ -34,7 +34,7 @@ class SqlTurns(SqlRepository):
 
     def __init__(self, buffer: WriteBuffer) -> None:
         super().__init__(buffer)
-        self._pending: IdentityMap[Turn] = IdentityMap("turn", buffer.check_open)
+        self._pending: UnsavedRecords[Turn] = UnsavedRecords("turn", buffer.check_open)
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         if turn := self._pending.find(turn_id, channel):

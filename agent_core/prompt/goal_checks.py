@@ -115,7 +115,8 @@ def _faults(goal: str, text: str) -> Iterator[str]:
         yield "holds more than a number."
     ordered = sorted(lines, key=str.casefold)
     if ALPHABETICAL.search(goal) and lines != ordered:
-        shown = f", which is: {', '.join(ordered)}" if len(lines) <= MAX_ORDERED_LINES else ""
+        right = json.dumps("\n".join(ordered), ensure_ascii=False)
+        shown = f", which is: {right}" if len(lines) <= MAX_ORDERED_LINES else ""
         yield f"is not in alphabetical order{shown}."
 
 

@@ -1,4 +1,4 @@
-"""The present content of files as far as an agent's past turns tell it, and the files that its goals name.
+"""The files whose content is known from the agent's past turns, and the files that its goals name.
 
 Small models do not see from "1. write_to_file: done" that a goal is reached, and write the same file again.
 """
@@ -32,8 +32,8 @@ CUT_RESULT = re.compile(r"\n\([\d,]+ more characters; read on")
 def known_files(turns: Sequence[Turn]) -> Mapping[str, str]:
     """The content of each file that these turns wrote or read as a whole; the most recently used file is last.
 
-    Untrusted content is left out here; the list of steps quotes it. A program may change any file, so nothing is
-    known after one has run.
+    Untrusted content is left out: the prompt quotes it with the past steps. A program may change any file, so
+    nothing is known after one has run.
     """
     files: dict[str, str] = {}
     for turn in turns:
@@ -52,15 +52,15 @@ def named_files(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(NAMED_FILE.findall(joined)))[:MAX_NAMED]
 
 
-def missing_files(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files that the goals name, in two groups: not known to exist, and known to exist."""
+def split_named_files(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files that the goals name, in two groups: those not known to exist (missing), and those known to exist."""
     files = known_files(situation.turns)
     named = named_files(situation.agent.goals)
     return tuple(name for name in named if name not in files), tuple(name for name in named if name in files)
 
 
 def files_text(situation: Situation, most: int) -> str:
-    """A list of the known files. Their contents are JSON strings, which show line ends, of `most` characters in all."""
+    """The known files with their contents as JSON strings, which show line ends, cut to `most` characters together."""
     files = known_files(situation.turns)
     if not (files and most):
         return ""
@@ -73,7 +73,7 @@ def files_text(situation: Situation, most: int) -> str:
     return "\n".join(("Your files hold now:", *lines))
 
 
-def adjust(situation: Situation, call: CommandCall) -> CommandCall:
+def add_missing_line_end(situation: Situation, call: CommandCall) -> CommandCall:
     """The call; text to append gets a line end in front if the file's last line has none."""
     text, before = (
         call.arguments.get("text"),

@@ -47,7 +47,7 @@ COMPACT = Profile(
     temperature=small_model.TEMPERATURE,
     max_reply_tokens=small_model.MAX_REPLY_TOKENS,
     objection=small_model_commands.objection,
-    adjust=known_files.adjust,
+    adjust=known_files.add_missing_line_end,
 )
 
 

@@ -22,7 +22,7 @@ from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.goal_checks import is_all_written, missing_texts, unmet_limits
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
-from agent_core.prompt.known_files import files_text, missing_files
+from agent_core.prompt.known_files import files_text, split_named_files
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
 from agent_core.prompt.small_model_commands import mentions_time, repeated_call, select_commands
 from agent_core.prompt.small_model_examples import examples_text
@@ -150,7 +150,7 @@ def _question(situation: Situation) -> str:
         return f"Not right yet: {' '.join(wrong)} Write it again. {asked}"
     if is_all_written(situation):
         return f"Everything that the goal names is written: finish. {asked}"
-    missing, present = missing_files(situation)
+    missing, present = split_named_files(situation)
     texts = missing_texts(situation)
     lines = [f"Still to write: {', '.join(missing)}."] if missing else []
     lines += [f"The next text is: {texts[0]}."] if texts and len(missing) < 2 else []

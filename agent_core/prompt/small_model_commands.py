@@ -11,7 +11,7 @@ from typing import cast
 from agent_core.model.command import Arguments, CommandCall, CommandSpec
 from agent_core.model.result import Succeeded
 from agent_core.prompt.goal_checks import is_all_written, longest_text, unmet_limits, wanted_files
-from agent_core.prompt.known_files import known_files, missing_files
+from agent_core.prompt.known_files import known_files, split_named_files
 from agent_core.prompt.packing import Situation
 
 MAX_OFFERED_COMMANDS = 8
@@ -141,7 +141,7 @@ def _arguments(spec: CommandSpec, situation: Situation) -> object:
     bounded = cast("dict[str, dict[str, object]]", add_bounds(spec.parameters))
     if spec.name not in WRITING_COMMANDS:
         return bounded
-    missing, _ = missing_files(situation)
+    missing, _ = split_named_files(situation)
     names = missing if is_repeating(situation) and missing else wanted_files(situation)
     own: dict[str, object] = {"filename": {"enum": list(names)}} if names else {}
     if most := longest_text(situation):
@@ -204,7 +204,7 @@ def _object(properties: Mapping[str, object]) -> dict[str, object]:
 def _available(situation: Situation) -> list[CommandSpec]:
     """The commands that make sense now: no finish too early, no repetition, no reading after "no such file"."""
     finishes, done = may_finish(situation), repeated_call(situation)
-    is_over = is_repeating(situation) and not missing_files(situation)[0] and finishes
+    is_over = is_repeating(situation) and not split_named_files(situation)[0] and finishes
     if is_over or (is_all_written(situation) and finishes):
         return [spec for spec in situation.commands if spec.finishes] or list(situation.commands)
     left_out = {WAITING_COMMAND} if len(situation.commands) > 1 else set()
@@ -219,7 +219,7 @@ def _may_read(situation: Situation) -> bool:
     text = "\n".join((_text(situation), *_listings(situation)))[:MAX_SCANNED_CHARACTERS]
     if READING_WORDS.search(text):
         return True
-    missing, present = missing_files(situation)
+    missing, present = split_named_files(situation)
     known = {*missing, *present, *known_files(situation.turns)}
     return not set(FILE_NAME.findall(text)) <= known
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, CommandSpec, Thoughts
 from agent_core.model.messages import Reply
-from agent_core.replies.command_extraction import extract_call, holds_whole_command, require_same_call
+from agent_core.replies.command_from_json import extract_call, holds_whole_command, require_equal_calls
 from agent_core.replies.json_extraction import ExtractedObject, extract_objects
 from agent_core.replies.json_values import InvalidNumber, require_numbers, strip_zero_width
 from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
@@ -66,12 +66,12 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     if reply.tool_calls:
         thoughts, tool_call = parse_tool_call(reply)
         beside = [other for found in extract_objects(reply.text) if (other := _call_of(found, reply.text))]
-        return thoughts, require_same_call([tool_call, *beside])
+        return thoughts, require_equal_calls([tool_call, *beside])
     objects = extract_objects(reply.text)
     if not objects:
         raise UnusableReply("it held no JSON object.")
     calls = [call for found in objects if (call := _call_of(found, reply.text))]
-    return _thoughts_in(objects), require_same_call(calls)
+    return _thoughts_in(objects), require_equal_calls(calls)
 
 
 def require_whole(reply: Reply) -> None:

@@ -3,7 +3,7 @@
 import re
 
 from agent_core.model.command import CommandCall, replace_lone_surrogates
-from agent_core.replies.command_extraction import ARGUMENT_KEYS
+from agent_core.replies.command_from_json import ARGUMENT_KEYS
 from agent_core.replies.json_values import ZERO_WIDTH, leaves
 from agent_core.replies.lenient_json import ANY_QUOTE, QUOTED_KEY, SPACE, unescape
 

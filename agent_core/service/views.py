@@ -87,7 +87,7 @@ class AgentViews:
         return await self._read(lambda work: work.agents.list_by_owner(surface, workspace, person))
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
-        """The agents in whose threads missed replies matter: those at work, or at rest only since `since` or later."""
+        """The agents whose missed replies matter: those at work, and those that came to rest at `since` or later."""
         return await self._read(lambda work: work.agents.list_with_thread(surface, since))
 
     async def open_to(

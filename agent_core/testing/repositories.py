@@ -11,7 +11,7 @@ from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.persistence.identity_map import IdentityMap
+from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.testing.store import Rows, Store, StoreBuffer, StoredRow, StoreRepository, name_key
 
 B = TypeVar("B", Turn, Note, Notice)
@@ -26,7 +26,7 @@ class VersionedRepository(StoreRepository, Generic[Versioned]):
 
     def __init__(self, buffer: StoreBuffer) -> None:
         super().__init__(buffer)
-        self._pending: IdentityMap[Versioned] = IdentityMap(self.kind, buffer.check_open)
+        self._pending: UnsavedRecords[Versioned] = UnsavedRecords(self.kind, buffer.check_open)
 
     def add(self, record: Versioned) -> None:
         self._pending.add(record)

@@ -19,8 +19,8 @@ from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.providers.system_packages import install_command
 from agent_core.providers.web import browser_confinement
 from agent_core.providers.web.browser_confinement import start_confined
-from agent_core.providers.web.browser_entry import arguments_for
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
+from agent_core.providers.web.confined_browser_start import arguments_for
 from tests.attacks.rows import attack
 from tests.packages import SANDBOX, need, need_drawing
 from tests.patience import PATIENCE_SECONDS

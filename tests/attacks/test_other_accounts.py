@@ -12,7 +12,7 @@ import pytest
 
 from agent_core.providers.workspace.folder_workspace import FolderFiles
 from bot.bootstrap import assemble
-from bot.private_files import close_to_others, open_to_others
+from bot.private_files import close_to_others, paths_open_to_others
 from bot.settings import Settings, load
 from tests.attacks.ordinary import NOBODY, ROOT
 from tests.attacks.rows import attack
@@ -66,10 +66,10 @@ async def test_other_accounts_run_nothing_of_a_workspace(installed: Settings, an
 
 @pytest.mark.proves("home:private")
 async def test_what_was_open_is_closed_at_the_start(installed: Settings) -> None:
-    names = [path.name for path in open_to_others(installed)]
+    names = [path.name for path in paths_open_to_others(installed)]
     assert names == ["home", "workspaces", "signoff.db", ".env"]
     async with assemble(installed):
-        assert open_to_others(installed) == []
+        assert paths_open_to_others(installed) == []
 
 
 def test_a_group_keeps_the_settings_that_were_given_to_it(installed: Settings) -> None:

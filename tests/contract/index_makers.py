@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from agent_core.ports.database import Database
 from agent_core.ports.models import MemoryIndex
-from agent_core.providers.vector_index.embedded_index import MAX_IN_MEMORY_VECTORS, EmbeddedIndex
+from agent_core.providers.vector_index.database_vector_index import MAX_IN_MEMORY_VECTORS, DatabaseVectorIndex
 from agent_core.providers.vector_index.pinecone_index import PineconeIndex
 from agent_core.testing.memory_index import InMemoryIndex
 from tests.standins.pinecone import KEY, new_name, pinecone_standin
@@ -37,7 +37,7 @@ def embedded(few: int) -> Maker:
     def maker(database: Database, folder: Path) -> Opener:
         @asynccontextmanager
         async def opened() -> AsyncIterator[MemoryIndex]:
-            index = EmbeddedIndex(database, folder, max_in_memory=few)
+            index = DatabaseVectorIndex(database, folder, max_in_memory=few)
             yield index
             index.close()
 

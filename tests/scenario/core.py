@@ -206,7 +206,7 @@ class CoreChat:
     async def audit(self) -> str:
         """Ask for the log as `/agent audit` does."""
         answer, _ = await grant_to_agent(
-            self.actions.thread_commands, ThreadSubcommand("audit", self.agent.name), self.stage.origin(self.person)
+            self.actions.management_commands, ThreadSubcommand("audit", self.agent.name), self.stage.origin(self.person)
         )
         self.log = answer
         return answer.text

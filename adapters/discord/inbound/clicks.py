@@ -155,7 +155,7 @@ def clicked_value(interaction: discord.Interaction[Any]) -> str:
 
 
 def message_has_button(interaction: discord.Interaction[Any]) -> bool:
-    """Whether the clicked message still has that button; if so, discord.py routes the click."""
+    """Whether the message still has the clicked button. Only then discord.py calls its callback."""
     custom_id = str(dict(interaction.data or {}).get("custom_id"))
     is_ours = bool(OUR_BUTTON.fullmatch(custom_id) or OUR_CHOICE.fullmatch(custom_id))
     return (

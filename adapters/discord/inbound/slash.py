@@ -9,12 +9,13 @@ import discord
 from discord import app_commands
 
 from adapters.chat.refusals import RefusedAction, attempt
-from adapters.chat.subcommands import run_subcommand
+from adapters.chat.subcommand_answers import run_subcommand
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.form_store import StoredForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.outbound import render, views
 from adapters.discord.outbound.message import DiscordMessage, link_to
+from adapters.management_commands import ThreadVerb
 from adapters.subcommands import (
     HELP,
     AgentVerb,
@@ -24,7 +25,6 @@ from adapters.subcommands import (
     grant_to_agent,
     subcommand_of,
 )
-from adapters.thread_commands import ThreadVerb
 from adapters.visible_text import one_line
 from agent_core.model.actors import Origin
 
@@ -76,7 +76,7 @@ class DiscordSlashListener:
     async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Run a thread command. Defer the answer, as the command may take longer than Discord's limit of 3 seconds."""
         await show_thinking(interaction)
-        answer, _ = await grant_to_agent(self.context.actions.thread_commands, wish, origin)
+        answer, _ = await grant_to_agent(self.context.actions.management_commands, wish, origin)
         return render.answer_message(answer)
 
     async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:

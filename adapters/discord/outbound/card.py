@@ -35,7 +35,7 @@ SHOW_ALL_HAS_THE_REST = "-# … Show all has the rest."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThoughtLimits:
-    """The maximum size of each thought, in UTF-16 code units including backslashes."""
+    """The maximum size of each thought, in UTF-16 code units, counted after escaping."""
 
     says: int
     plan: int
@@ -71,7 +71,7 @@ def size_of(item: Item) -> int:
 
 
 def small(text: str, most: int) -> CommandTexts:
-    """A text on one line in small print (Discord's subtext), cut to `most` UTF-16 code units with backslashes."""
+    """A text on one line in small print (Discord's subtext), cut to `most` UTF-16 code units counted after escaping."""
     said = one_line(text)
     shown = cut_by_size(said, most)
     return CommandTexts((f"-# {escaped(shown)}",) if said else (), shown != said)

@@ -10,7 +10,7 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, status_text, turn_card
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.extra_buttons import DeleteButton
-from adapters.chat.subcommands import Link
+from adapters.chat.subcommand_answers import Link
 from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, card_items, small
 from adapters.discord.outbound.command_section import CommandTexts
@@ -117,7 +117,7 @@ def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
 
 
 def answer_message(answer: Answer) -> DiscordMessage:
-    """The reply to a typed line or click: rows of the decision log with their files, or a text with at most a file."""
+    """The reply to a typed line or click: rows of the decision log with their files, or a text with one file at most."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
     return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)

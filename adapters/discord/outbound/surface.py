@@ -7,7 +7,7 @@ import discord
 
 from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.status_updates import StatusUpdates, is_held_up
+from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.message import DiscordMessage
@@ -152,10 +152,10 @@ class DiscordSurface:
 
     async def _send_status(self, agent: Agent, text: str) -> None:
         """Show thinking as a typing indicator, which ends by itself, and lasting states in the root message."""
-        if isinstance(agent.status, Thinking) and not is_held_up(agent):
+        if isinstance(agent.status, Thinking) and not is_kept_waiting(agent):
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
             await self.sending.calls.ask(there.typing)
-        line = text if is_held_up(agent) or agent.is_at_rest else ""
+        line = text if is_kept_waiting(agent) or agent.is_at_rest else ""
         if line or agent.id in self.lines:
             await self._edit_root(agent, line)
             self.lines.add(agent.id)

@@ -28,7 +28,7 @@ ASKING_FOR_HELP = frozenset({"", "help", "hi", "hello", "hey", "?", "!help"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackThreadMessage:
-    """A message in an agent's thread. Answers are sent in the background; only the writer sees their texts."""
+    """A message in an agent's thread. Answers are sent in the background; their texts are shown to its author only."""
 
     context: SlackContext
     agent: Agent

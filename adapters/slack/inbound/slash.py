@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from adapters.chat.refusals import RefusedAction, attempt
-from adapters.chat.subcommands import run_subcommand
+from adapters.chat.subcommand_answers import run_subcommand
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.outbound import render, views
@@ -46,7 +46,7 @@ class SlackSlashListener:
 
     async def _grant(self, wish: ThreadSubcommand, event: SlackEvent, origin: Origin) -> None:
         """Run a command that may take longer than Slack's three seconds; only the person sees the answer."""
-        answer, agent = await grant_to_agent(self.context.actions.thread_commands, wish, origin)
+        answer, agent = await grant_to_agent(self.context.actions.management_commands, wish, origin)
         await self.context.give(event, answer, agent.id if agent else None, origin)
 
     async def _draft(self, sentence: str, event: SlackEvent, origin: Origin) -> None:

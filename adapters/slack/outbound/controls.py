@@ -123,7 +123,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
 
 
 def reply_box(agent: Agent, shown: str) -> Block:
-    """An input that sends on Enter; its block id is the reply button, with the agent and the proposal's hash."""
+    """An input that sends on Enter; its block id is the reply button as text: agent and proposal's hash."""
     reply = Button("reply", agent.id, shown=shown)
     typed = text_input(action_id(reply), placeholder=REPLY_DOES, multiline=False)
     typed["dispatch_action_config"] = {"trigger_actions_on": ["on_enter_pressed"]}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
 from adapters.cards import free_text, how_to_talk, spend_text, status_text, summary_text, turn_card
-from adapters.chat.subcommands import Link
+from adapters.chat.subcommand_answers import Link
 from adapters.chat.texts import AT_REST, notice_text, settings_lines
 from adapters.slack.outbound.blocks import (
     MAX_MESSAGE_BLOCKS,

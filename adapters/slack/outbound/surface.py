@@ -8,7 +8,7 @@ from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.status_updates import StatusUpdates, is_held_up
+from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
@@ -183,7 +183,7 @@ class SlackSurface:
         model.
         """
         has_indicator = await self._set_session(agent)
-        line = text if is_held_up(agent) or not has_indicator else ""
+        line = text if is_kept_waiting(agent) or not has_indicator else ""
         if line or agent.id in self.lines:
             await self._edit(agent, thread_of(agent).thread, root_message(agent, model=self.model, status_line=line))
             self.lines.add(agent.id)

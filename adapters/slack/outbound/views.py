@@ -7,7 +7,7 @@ from decimal import Decimal
 from adapters.buttons import ViewButton, ViewVerb
 from adapters.cards import Card, Labelled, as_text, money
 from adapters.chat.card_sections import thoughts_sections
-from adapters.chat.subcommands import Link
+from adapters.chat.subcommand_answers import Link
 from adapters.forms import DEFAULT_EFFORT, argument_names
 from adapters.slack.inbound.submitted_forms import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (

@@ -13,7 +13,7 @@ from cachetools import LRUCache
 from agent_core.errors import CommandError
 from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import DocumentText
-from agent_core.providers.documents.isolated_reader import BROKEN, SLOW, read_isolated
+from agent_core.providers.documents.isolated_worker import BROKEN, SLOW, read_isolated
 
 WORKER = Path(__file__).with_name("document_worker.py")
 TIMEOUT_SECONDS = 30.0

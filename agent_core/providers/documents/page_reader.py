@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_core.errors import CommandError
 from agent_core.ports.web import Link
-from agent_core.providers.documents.isolated_reader import read_isolated
+from agent_core.providers.documents.isolated_worker import read_isolated
 
 WORKER = Path(__file__).with_name("page_worker.py")
 TIMEOUT_SECONDS = 10.0

@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_core.errors import CommandError
 from agent_core.model.messages import Image
 from agent_core.ports.documents import ReadPicture
-from agent_core.providers.documents.isolated_reader import BROKEN, SLOW, read_isolated
+from agent_core.providers.documents.isolated_worker import BROKEN, SLOW, read_isolated
 
 WORKER = Path(__file__).with_name("picture_worker.py")
 TIMEOUT_SECONDS = 20.0

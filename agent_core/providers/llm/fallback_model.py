@@ -39,10 +39,9 @@ class Outage:
 class FallbackModel:
     """Implements `LanguageModel`: asks `second` after `first` was unavailable for a minute, until `first` answers.
 
-    Outages are kept for each model of the first, in memory. Whether a model is away changes only at the end of a call
-    to the first, so the price, window and longest reply that were read before a call are those of the call. While it is
-    away the first is tried again at most once a minute, and not before the time that it named. A refusal ends an
-    outage: a person has to act.
+    Each model of `first` has its own outage, kept in memory. An outage begins and ends only at the end of a call to
+    `first`, so a price, a window or a longest reply that is read before a call holds for it. During an outage, `first`
+    is tried at most once a minute, and not before its `retry_after`. A refusal ends the outage: a person has to act.
     """
 
     first: LanguageModel
@@ -109,7 +108,7 @@ class FallbackModel:
         return None if price is None or other is None else max(price, other)
 
     def _outage(self, model: str) -> Outage | None:
-        """The outage of this model if it has lasted long enough, else None."""
+        """The outage of this model if it has lasted a minute, so that the second model answers; else None."""
         outage = self._outages.get(model or self.default_model)
         return outage if outage and outage.is_away else None
 

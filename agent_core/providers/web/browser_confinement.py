@@ -1,7 +1,8 @@
 """Confines Chromium by bubblewrap if Signoff runs as root: another user, no files, and no network but the proxy.
 
-Chromium runs in a network namespace with one listening socket. `browser_entry` hands this socket to Signoff, and the
-egress proxy answers connections to it. Without root this is not needed: Chromium's own sandbox confines pages.
+Chromium runs in a network namespace with one listening socket. `confined_browser_start` hands this socket to
+Signoff, and the egress proxy answers connections to it. Without root this is not needed: Chromium's own sandbox
+confines pages.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ from agent_core.providers.sandbox.bwrap_options import (
 from agent_core.providers.sandbox.bwrap_process import ADVICE, wait_readable
 from agent_core.providers.sandbox.interpreter import USR, Interpreter
 
-STARTER = Path(__file__).with_name("browser_entry.py")
+STARTER = Path(__file__).with_name("confined_browser_start.py")
 TOOLS = ("bwrap", "setpriv", "prlimit", "sh")
 HANDOVER = "/handover"
 BROWSER_CONFIG_PATHS = (
@@ -97,7 +98,7 @@ async def start_confined(program: str, proxy: EgressProxy, home: Path) -> AsyncI
 
 
 async def _serve_inside(handover: socket.socket, proxy: EgressProxy) -> None:
-    """Receive the listening socket and serve the proxy on it until cancelled; `proxy.close` ends connections."""
+    """Receive the listening socket and serve the proxy on it until cancelled; `proxy.close` ends open connections."""
     loop = asyncio.get_running_loop()
     starter, _ = await loop.sock_accept(handover)
     handover.close()

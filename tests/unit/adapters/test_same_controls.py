@@ -22,13 +22,13 @@ from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound import views as discord_views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.forms import fields_of
+from adapters.management_commands import ThreadVerb
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.submitted_forms import draft_of
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.views import agent_form, home
 from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
-from adapters.thread_commands import ThreadVerb
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from adapters.management_commands import ThreadVerb
 from adapters.subcommands import (
     Helping,
     Listing,
@@ -18,7 +19,6 @@ from adapters.subcommands import (
     agent_of_thread_command,
     subcommand_of,
 )
-from adapters.thread_commands import ThreadVerb
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import CHANNEL

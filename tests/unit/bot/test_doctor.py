@@ -16,7 +16,7 @@ from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, endpoint_fault, findings, report
 from bot.findings import Finding, ToolProbes
 from bot.model_wiring import default_model_sees
-from bot.platforms.catalog import PLATFORMS
+from bot.platforms.chat_platforms import PLATFORMS
 from bot.settings import Settings, load
 from bot.value_types import Endpoint
 from tests.standins.anthropic import anthropic_standin

@@ -9,9 +9,9 @@ from typing import get_args
 import pytest
 
 from agent_core.model.channels import ChannelScope, SurfaceName
-from bot.platforms.catalog import PLATFORMS, guide, platforms_on
+from bot.platforms.all_settings import PLATFORM_RULES, PLATFORM_VARIABLES, AllPlatformSettings
+from bot.platforms.chat_platforms import PLATFORMS, guide, platforms_on
 from bot.platforms.platform import ChatPlatform
-from bot.platforms.settings import PLATFORM_RULES, PLATFORM_VARIABLES, PlatformSettings
 from bot.settings import Settings, load
 from tests.scenario.surfaces import SURFACES
 
@@ -79,10 +79,10 @@ def test_every_folder_that_connects_to_a_platform_is_in_the_list() -> None:
 
 
 def test_every_field_of_a_platform_has_a_variable_and_every_rule_a_field() -> None:
-    fields = set(PlatformSettings.model_fields)
+    fields = set(AllPlatformSettings.model_fields)
     assert {variable.name.lower() for variable in PLATFORM_VARIABLES} == fields, HOW_TO
     assert set(PLATFORM_RULES) <= fields
-    assert list(Settings.model_fields)[-len(fields) :] == list(PlatformSettings.model_fields)
+    assert list(Settings.model_fields)[-len(fields) :] == list(AllPlatformSettings.model_fields)
 
 
 def test_platforms_are_on_where_their_variables_are_set() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from adapters.settings_file import read_settings
-from adapters.terminal.input_parser import ApproveKey, FreeText, UnclearWord, parse_answer, settlement
+from adapters.terminal.input_parser import ApproveKey, FreeText, UnclearWord, parse_answer, parse_settlement
 from adapters.terminal.json_record import turn_as_json
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
@@ -81,9 +81,9 @@ def test_a_number_outside_2_to_50_is_refused(line: str) -> None:
 
 
 def test_an_interrupted_command_has_three_answers_and_no_other() -> None:
-    assert [settlement(line) for line in ("r", " I", "s")] == ["run again", "it ran", "skip"]
+    assert [parse_settlement(line) for line in ("r", " I", "s")] == ["run again", "it ran", "skip"]
     with pytest.raises(InvalidInput):
-        settlement("y")
+        parse_settlement("y")
 
 
 def test_an_interrupted_command_asks_what_became_of_it() -> None:

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from aiohttp import ClientSession, FormData
 
-from adapters.thread_commands import CALLS
+from adapters.management_commands import CALLS
 from adapters.web.page_context import ModelLabel
 from agent_core.model.usage import CallKind
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder

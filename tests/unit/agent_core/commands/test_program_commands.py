@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, Commands
-from agent_core.commands.sealed_launcher import launch_command
+from agent_core.commands.sealed_copy_launcher import launch_command
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.files import ProgramRun

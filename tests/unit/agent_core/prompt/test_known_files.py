@@ -8,7 +8,7 @@ import pytest
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.prompt.known_files import adjust, files_text, known_files, missing_files, named_files
+from agent_core.prompt.known_files import add_missing_line_end, files_text, known_files, named_files, split_named_files
 from tests.unit.agent_core.prompt.test_small_model import at_work, step
 
 
@@ -85,7 +85,7 @@ def test_the_files_that_a_goal_names_are_found(goal: str, files: tuple[str, ...]
 def test_files_that_goals_name_are_missing_or_present() -> None:
     goals = ("Write n.txt and write s.txt",)
     one = (write(1, "n.txt", "north"),)
-    assert missing_files(at_work(*goals, turns=one)) == (("s.txt",), ("n.txt",))
+    assert split_named_files(at_work(*goals, turns=one)) == (("s.txt",), ("n.txt",))
 
 
 def test_contents_are_shown_as_json_with_their_size() -> None:
@@ -102,7 +102,7 @@ def test_contents_are_shown_as_json_with_their_size() -> None:
 def test_appended_text_begins_on_a_line_of_its_own(before: str, text: str, adjusted: str) -> None:
     situation = at_work(turns=(write(1, "a.txt", before),))
     call = CommandCall("append_to_file", {"filename": "a.txt", "text": text})
-    assert adjust(situation, call).arguments["text"] == adjusted
+    assert add_missing_line_end(situation, call).arguments["text"] == adjusted
 
 
 def test_other_calls_are_left_as_they_are() -> None:
@@ -111,7 +111,7 @@ def test_other_calls_are_left_as_they_are() -> None:
         CommandCall("write_to_file", {"filename": "a.txt", "text": "b"}),
         CommandCall("append_to_file", {"filename": "b.txt", "text": "b"}),
     ):
-        assert adjust(situation, call) == call
+        assert add_missing_line_end(situation, call) == call
 
 
 def test_what_others_wrote_is_not_told_as_the_agents_own() -> None:

@@ -142,7 +142,7 @@ async def test_rows_of_a_deleted_agent_stay_and_are_found_by_its_name() -> None:
     await decided(stage, agent, Approve())
     await stage.service.delete(agent.id, stage.origin(BEN))
     answer, nobody = await grant_to_agent(
-        actions_of(stage).thread_commands, ThreadSubcommand("audit", "clerk"), stage.origin(BEN)
+        actions_of(stage).management_commands, ThreadSubcommand("audit", "clerk"), stage.origin(BEN)
     )
     assert nobody is None
     lines = answer.text.splitlines()

@@ -11,8 +11,8 @@ import pytest
 
 from adapters.actions import takes_long
 from adapters.answers import Answer
+from adapters.management_commands import ManagementCommands, ThreadVerb, is_thread_command
 from adapters.site_settings import set_sites, sites_text
-from adapters.thread_commands import ThreadCommands, ThreadVerb, is_thread_command
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -36,7 +36,7 @@ async def a_stage(*replies: Any) -> tuple[Stage, Agent]:
 
 async def granted(stage: Stage, verb: ThreadVerb, said: str, by: Actor = ANA) -> Answer:
     """What the clerk's wish is answered."""
-    wishes: ThreadCommands = actions_of(stage).thread_commands
+    wishes: ManagementCommands = actions_of(stage).management_commands
     agent = (await stage.views.agents(stage.origin().channel))[0]
     answer = await wishes.run(verb, agent, said, stage.origin(by))
     assert answer.is_wanted

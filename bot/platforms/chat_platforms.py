@@ -1,4 +1,4 @@
-"""The list of chat platforms. For a platform in it, Signoff starts it, checks it in `doctor` and serves its routes."""
+"""The chat platforms. Signoff starts each that is enabled, checks it in `doctor` and serves its routes."""
 
 from bot.platforms.discord.platform import DiscordPlatform
 from bot.platforms.platform import ChatPlatform

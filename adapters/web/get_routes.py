@@ -18,7 +18,7 @@ from agent_core.model.ids import TurnId
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class GetRoutes:
     """One handler for each page."""
 
     workspace: WebContext

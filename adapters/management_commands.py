@@ -57,7 +57,7 @@ HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or exp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadCommands:
+class ManagementCommands:
     """Runs the commands. The services check rights. A mistake such as a wrong amount raises a PersonError."""
 
     views: AgentViews
@@ -224,7 +224,7 @@ def _by_kind(agent: Agent) -> list[str]:
 
 
 def _tokens_text(usage: Usage) -> str:
-    """The tokens read (with those from the cache or saved to it), and those written (with those for reasoning)."""
+    """The tokens of a kind of call in words: those read, how many of them cached, those written, how many reasoning."""
     parts = ((usage.cached, "cached"), (usage.cache_written, "saved to the cache"))
     cache = ", ".join(f"{tokens:,} {what}" for tokens, what in parts if tokens)
     reasoning = f" ({usage.reasoning:,} for reasoning)" if usage.reasoning else ""

@@ -11,7 +11,7 @@ from agent_core.model.turn import Turn
 R = TypeVar("R", Agent, Turn)
 
 
-class IdentityMap(Generic[R]):
+class UnsavedRecords(Generic[R]):
     """The records of one kind, agents or turns. `check_open` raises RuntimeError once the unit of work has ended."""
 
     def __init__(self, kind: str, check_open: Callable[[], None]) -> None:

@@ -34,7 +34,7 @@ from agent_core.model.seen_proposal import SeenProposal
 
 
 @dataclass(frozen=True, slots=True)
-class Listeners:
+class PostRoutes:
     """One handler for each form; each answers with a page or a redirect."""
 
     workspace: WebContext

@@ -21,7 +21,7 @@ TWO_COMMANDS = "it held two different commands. Give one."
 
 
 def holds_whole_command(answer: Mapping[str, object]) -> bool:
-    """Whether the answer has a complete command. If so, it can be used even if its last brace is missing."""
+    """Whether the answer has a complete command. If so, an answer that lacks only its own last brace can be used."""
     return isinstance(_first_value(_with_lower_keys(answer), COMMAND_KEYS), dict)
 
 
@@ -73,14 +73,14 @@ def _call(command: object) -> CommandCall:
                 raise UnusableReply('"command" was not an object.')
             return _call(inner)
         case [*several]:
-            return require_same_call([_call(each) for each in several])
+            return require_equal_calls([_call(each) for each in several])
         case dict():
             return _of_object(_with_lower_keys(cast("dict[str, object]", command)))
         case _:
             raise UnusableReply('"command" was not an object.')
 
 
-def require_same_call(calls: Sequence[CommandCall]) -> CommandCall:
+def require_equal_calls(calls: Sequence[CommandCall]) -> CommandCall:
     """The call, if all of these calls are equal; raise UnusableReply if two differ or there is none."""
     if len({call.canonical for call in calls}) != 1:
         raise UnusableReply(TWO_COMMANDS if calls else NO_COMMAND)

@@ -53,7 +53,7 @@ class StoreKey:
         return f"{_prefix(self.space)}{self.digest.hex()[:32]}.vectors"
 
 
-class EmbeddedIndex:
+class DatabaseVectorIndex:
     """Implements `MemoryIndex`. The files in `folder` are a cache and may be deleted at any time.
 
     A space with more than `max_in_memory` vectors gets a file. When all spaces together take more than about

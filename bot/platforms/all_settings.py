@@ -11,8 +11,8 @@ from bot.platforms.slack.settings import SLACK_RULES, SLACK_VARIABLES, SlackSett
 from bot.variable_doc import Variable
 
 
-class PlatformSettings(DiscordSettings, SlackSettings):
-    """The fields of every platform. Each has the name of its variable in lower case."""
+class AllPlatformSettings(DiscordSettings, SlackSettings):
+    """The settings of all chat platforms in one class. A field has its variable's name in lower case."""
 
 
 PLATFORM_RULES: Mapping[str, Rule] = {**SLACK_RULES}

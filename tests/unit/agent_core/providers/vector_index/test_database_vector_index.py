@@ -14,7 +14,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemorySpace, MemoryVersion, Vector
 from agent_core.ports.database import Database
-from agent_core.providers.vector_index.embedded_index import EmbeddedIndex
+from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.providers.vector_index.nearest import BLOCK_VECTORS, MAX_LATEST_IDS, SignCodes, floats
 from agent_core.providers.vector_index.vector_file import HEADER, VectorFile
 from agent_core.testing.database import InMemoryDatabase
@@ -36,8 +36,8 @@ async def database() -> Database:
 
 
 @contextmanager
-def opened(database: Database, folder: Path, *, few: int = 4, room: int = 1 << 20) -> Iterator[EmbeddedIndex]:
-    index = EmbeddedIndex(database, folder, max_in_memory=few, max_bytes=room)
+def opened(database: Database, folder: Path, *, few: int = 4, room: int = 1 << 20) -> Iterator[DatabaseVectorIndex]:
+    index = DatabaseVectorIndex(database, folder, max_in_memory=few, max_bytes=room)
     yield index
     index.close()
 
@@ -58,7 +58,7 @@ async def remember(database: Database, numbers: range, agent: Agent = ADA, start
         await work.commit()
 
 
-async def found(index: EmbeddedIndex, number: int, most: int = 99) -> list[MemoryId]:
+async def found(index: DatabaseVectorIndex, number: int, most: int = 99) -> list[MemoryId]:
     return [each for each, _ in await index.nearest(MemorySpace.of(ADA), HERE, some_vector(number), most)]
 
 
@@ -213,12 +213,12 @@ async def test_what_was_made_earlier_and_comes_late_is_added_to_the_file(tmp_pat
     await keep(database, ADA)
     numbers = range(0, 2 * MAX_LATEST_IDS + 20, 2)
     await remember(database, numbers)
-    index = EmbeddedIndex(database, tmp_path, max_in_memory=4)
+    index = DatabaseVectorIndex(database, tmp_path, max_in_memory=4)
     assert len(await found(index, 3, 999)) == len(numbers)
     before = the_file(tmp_path).read_bytes()
     if is_restarted:
         index.close()
-        index = EmbeddedIndex(database, tmp_path, max_in_memory=4)
+        index = DatabaseVectorIndex(database, tmp_path, max_in_memory=4)
     late = numbers[-1] - 9
     await remember(database, range(late, late + 1))
     assert (await found(index, late, 999))[0] == an_id(late)
@@ -358,5 +358,6 @@ def test_codes_find_those_that_are_near(dimension: int) -> None:
 
 
 def test_numpy_is_not_imported_before_it_is_needed() -> None:
-    code = "import sys; import agent_core.providers.vector_index.embedded_index; sys.exit('numpy' in sys.modules)"
+    module = "agent_core.providers.vector_index.database_vector_index"
+    code = f"import sys; import {module}; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
