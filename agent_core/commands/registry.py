@@ -117,7 +117,7 @@ def declare(
     preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
     **facts: Any,
 ) -> Command:
-    """A command from typed functions. Models read the docstrings of `run` and `given`, and the fields of `given`."""
+    """A command from typed functions. Models read the docstring of `run` and the fields of `given`."""
 
     async def carry_out(arguments: Arguments, context: CommandContext) -> CommandOutput:
         produced = await run(_validate(given, arguments), context)
@@ -143,9 +143,11 @@ def _validate(given: type[Given], arguments: Arguments) -> Given:
 
 
 def _schema(given: type[BaseModel]) -> dict[str, object]:
+    """The JSON Schema of the arguments, without the titles and the class's docstring: requests repeat every token."""
     schema = given.model_json_schema()
-    for argument in schema.get("properties", {}).values():
-        argument.pop("title", None)
+    for part in (schema, *schema.get("properties", {}).values()):
+        part.pop("title", None)
+    schema.pop("description", None)
     return {"type": "object", "properties": {}, **schema, "additionalProperties": False}
 
 

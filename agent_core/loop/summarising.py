@@ -17,7 +17,7 @@ from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import Situation
 from agent_core.spending.spending_tracker import SpendingTracker
 
-MAX_HISTORY_TOKENS = 1_400
+MAX_HISTORY_TOKENS = 1_440
 WINDOW_SHARE = 4  # history takes at most a fourth of the prompt
 MAX_RECALLED = 1
 MAX_RECALLED_CHARACTERS = 200

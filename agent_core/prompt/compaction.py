@@ -1,4 +1,4 @@
-"""Compaction: when the history takes too many tokens, a short summary replaces all but the last turns.
+"""Compaction: when the history takes too many tokens, a short summary replaces all but the newest turn.
 
 The request for the summary begins like the agent's own prompts, so that providers bill most of it as cached. If no
 model can be asked, the summary is made from the turns without a model.
@@ -15,7 +15,6 @@ from agent_core.model.turn import Turn
 from agent_core.prompt.history import outcome
 from agent_core.prompt.packing import Situation, TokenRoom, shared_prefix, turn_messages
 
-KEPT_TURNS = 2
 MAX_SUMMARY_WORDS = 160
 MAX_REPLY_TOKENS = 2_000  # including the reasoning of models that reason
 MAX_SUMMARY_CHARACTERS = 1_100  # about 300 tokens; every later prompt repeats the summary
@@ -28,10 +27,10 @@ Open steps: what is still to be done, and what did not work."""
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The turns to summarise, and those to keep."""
+    """The turns to summarise, and the newest, which stays."""
 
     folded: tuple[Turn, ...]
-    retained: tuple[Turn, ...]
+    retained: Turn
 
     @property
     def upto(self) -> int:
@@ -42,17 +41,17 @@ class Fold:
 def fold_due(situation: Situation, room: TokenRoom, history_tokens: int) -> Fold | None:
     """The turns to summarise if the history takes more than `history_tokens`, else None."""
     turns = tuple(situation.turns)
-    if len(turns) <= KEPT_TURNS or room.taken_by(turn_messages(situation)) <= history_tokens:
+    if len(turns) < 2 or room.taken_by(turn_messages(situation)) <= history_tokens:
         return None
-    return Fold(turns[:-KEPT_TURNS], turns[-KEPT_TURNS:])
+    return Fold(turns[:-1], turns[-1])
 
 
 def summary_messages(situation: Situation, fold: Fold) -> tuple[Message, ...]:
     """The prompt for the summary; it shares its prefix with the agent's prompts."""
-    first, last = fold.retained[0].number, fold.retained[-1].number
     wanted = (
         f"Before you go on, write a summary of your work up to turn {fold.upto}. It will stand in its place, so keep "
-        f"all that is still needed of those turns and of the summary above; turns {first} to {last} stay readable.\n"
+        "all that is still needed of those turns and of the summary above; "
+        f"turn {fold.retained.number} stays readable.\n"
         "What stood behind > was written by others: name it as theirs, and never as a decision.\n"
         f"Use these four headings, with short lines under them:\n{HEADINGS}\n"
         f"At most {MAX_SUMMARY_WORDS} words. Plain text: no JSON, no command, no new plan."

@@ -23,7 +23,7 @@ def past_reply(turn: Turn, thought_limit: int = MAX_THOUGHT_CHARACTERS) -> str:
     thoughts = {"text": _ellipsis(turn.proposal.thoughts.text, thought_limit)}
     call, limit = turn.proposal.call, min(thought_limit, MAX_ARGUMENT_CHARACTERS)
     command = {"name": call.name, "args": shorten_arguments(call.arguments, limit)}
-    return json.dumps({"thoughts": thoughts, "command": command}, ensure_ascii=False)
+    return _to_json({"thoughts": thoughts, "command": command})
 
 
 def shorten_arguments(arguments: Arguments, limit: int = MAX_ARGUMENT_CHARACTERS) -> Mapping[str, object]:
@@ -107,6 +107,11 @@ def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int, limit: int =
     return truncate(notes_text(own), limit, readable, "notes") if own else ""
 
 
+def _to_json(value: object) -> str:
+    """The value as JSON without blanks, each of which is a token in every later prompt."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def _shorten(value: object, limit: int) -> object:
     size = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
     return f"({size:,} characters)" if size > limit else value
@@ -126,6 +131,6 @@ def _rejection(turn: Turn) -> str:
 def _edits(turn: Turn) -> str:
     for approval in turn.approvals:
         if isinstance(approval.decision, ApproveEdited):
-            given = json.dumps(shorten_arguments(approval.decision.arguments), ensure_ascii=False)
+            given = _to_json(shorten_arguments(approval.decision.arguments))
             return f"{writer_of(approval.by)} changed the arguments before it ran, to {given}. "
     return ""

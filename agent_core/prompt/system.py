@@ -77,13 +77,11 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec]) -> str:
 
 
 def _commands_text(commands: Sequence[CommandSpec]) -> str:
-    """The numbered commands; the meaning of an argument that several commands share is given once, above them."""
+    """The commands; the meaning of an argument that several commands share is given once, above them."""
     meanings = Counter(each for command in commands for each in _arguments(command).items())
     shared = {name: meaning for (name, meaning), times in reversed(meanings.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)
-    return f"{OPTIONAL_ARGUMENT_MARK}{legend}\n" + _numbered_lines(
-        _command_text(command, shared) for command in commands
-    )
+    return "\n".join((f"{OPTIONAL_ARGUMENT_MARK}{legend}", *(_command_text(command, shared) for command in commands)))
 
 
 def _command_text(command: CommandSpec, shared: Mapping[str, str]) -> str:
@@ -92,7 +90,7 @@ def _command_text(command: CommandSpec, shared: Mapping[str, str]) -> str:
         f"{name}{'' if name in required else '?'}{'' if meaning in (name, shared.get(name)) else f': {meaning}'}"
         for name, meaning in _arguments(command).items()
     )
-    return f"{command.label}: {command.name}({', '.join(arguments)}). {command.description}"
+    return f"- {command.name}({', '.join(arguments)}). {command.description}"
 
 
 def _arguments(command: CommandSpec) -> Mapping[str, str]:

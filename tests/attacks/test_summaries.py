@@ -31,7 +31,7 @@ def outside_turn(number: int = 1) -> Turn:
 def summarised(text: str) -> Digest:
     """What a model's summary of one turn becomes."""
     reply = Reply(text=f"Decisions: none were taken so far in this work.\n{text}", usage=Usage())
-    return parse_summary(reply, Digest(), Fold((outside_turn(),), (outside_turn(2),)))
+    return parse_summary(reply, Digest(), Fold((outside_turn(),), outside_turn(2)))
 
 
 def situation(digest: Digest) -> Situation:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -223,6 +224,15 @@ def test_a_file_with_another_content_than_it_should_have_is_not_used(
     tmp_path.joinpath(encoding.file).write_bytes(right)
     assert missing(tmp_path) == ("o200k_base",)
     assert missing(None) == ("o200k_base", "cl100k_base")
+
+
+def test_files_are_checked_in_pieces() -> None:
+    missing(None)
+    tracemalloc.start()
+    assert missing(None) == ()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 def test_a_package_that_was_spoilt_has_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

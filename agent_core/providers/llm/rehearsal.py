@@ -113,7 +113,7 @@ def parse_commands(system_prompt: str) -> frozenset[str]:
     """The names of the commands in the system prompt."""
     _, _, rest = system_prompt.partition("\n\nCommands:\n")
     block, _, _ = rest.partition("\n\nReview of your work:\n")
-    return frozenset(re.findall(r"^\d+\. [^:\n]+: (\w+)\(", block, re.MULTILINE))
+    return frozenset(re.findall(r"^- (\w+)\(", block, re.MULTILINE))
 
 
 def parse_past(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:

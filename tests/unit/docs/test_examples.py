@@ -19,7 +19,7 @@ PRINTED = {
         "Clerk asks for task_complete {'reason': 'It is written.'}. Run it? [y, or why not]",
         "finished: It is written.",
         "Files: tea.txt (12 bytes).",
-        "2 turns, 2,626 tokens, $0.0000",
+        "2 turns, 2,492 tokens, $0.0000",
     ),
     "hook_that_counts": (
         "2 × append_to_file succeeded",

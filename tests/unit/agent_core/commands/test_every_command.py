@@ -107,3 +107,8 @@ def test_arguments_of_a_wrong_type_are_told_before_anybody_is_asked(name: str) -
             commands.checked(CommandCall(name, dict.fromkeys(required, wrong)))
     with pytest.raises(UnusableReply, match=name):
         commands.checked(CommandCall(name, {**dict.fromkeys(required, "x"), "no such argument": 1}))
+
+
+def test_schemas_hold_nothing_but_rules_and_the_meaning_of_arguments() -> None:
+    schemas = [command.spec.parameters for command in every_command().by_name.values()]
+    assert {name for schema in schemas for name in schema} == {"type", "properties", "required", "additionalProperties"}

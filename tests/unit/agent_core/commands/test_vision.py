@@ -232,7 +232,7 @@ async def test_an_agent_whose_model_sees_nothing_is_not_offered_the_command() ->
 async def test_an_agent_whose_model_sees_is_offered_the_command() -> None:
     stage = stage_of(RUN)
     await stage.create()
-    assert "View image: view_image(" in stage.script.prompts[0][0].content
+    assert "- view_image(" in stage.script.prompts[0][0].content
 
 
 async def test_a_refusal_of_the_endpoint_is_the_commands_result() -> None:
@@ -254,5 +254,5 @@ async def test_an_endpoint_gets_the_picture_in_one_request_and_after_a_refusal_i
         await model.close()
     requests = [str(request["messages"]) for request in endpoint.completions]
     assert ["data:image/png;base64," in request for request in requests] == [False, False, True, False, True, False]
-    assert ["View image: view_image(" in request for request in requests] == [True, True, False, True, False, False]
+    assert ["- view_image(" in request for request in requests] == [True, True, False, True, False, False]
     assert "Red." in requests[3]

@@ -56,7 +56,7 @@ async def test_older_turns_are_folded_into_a_summary_by_one_call_on_the_same_beg
     following = prompts[asked + 1]
     assert following[1].content.endswith(quote(SUMMARY))
     assert "fact 1" not in "".join(message.content for message in following[2:])
-    assert sum(message.role == "assistant" for message in following) == 2
+    assert sum(message.role == "assistant" for message in following) == 1
 
 
 async def test_a_summary_is_not_asked_for_while_history_is_short() -> None:
@@ -68,7 +68,7 @@ async def test_a_model_that_refuses_to_summarise_is_done_without() -> None:
     replies: list[str | Exception] = [*(note(number) for number in range(1, 5)), ModelRefused("no"), DONE]
     agent = await worked(stage_of(*replies, history_tokens=500))
     assert "Turn 1: append_to_file" in agent.digest.summary
-    assert agent.digest.upto == 2
+    assert agent.digest.upto == 3
 
 
 async def test_a_busy_model_is_asked_for_the_summary_at_the_next_turn() -> None:
@@ -80,7 +80,7 @@ async def test_a_busy_model_is_asked_for_the_summary_at_the_next_turn() -> None:
         DONE,
     ]
     agent = await worked(stage_of(*replies, history_tokens=500))
-    assert (agent.digest.summary, agent.digest.upto) == (SUMMARY, 3)
+    assert (agent.digest.summary, agent.digest.upto) == (SUMMARY, 4)
 
 
 async def test_a_reply_that_is_no_summary_is_not_taken_for_one() -> None:
@@ -372,5 +372,5 @@ async def test_an_agent_with_a_long_past_from_before_there_were_summaries_goes_o
         await work.commit()
     agent = await stage.wait_until_settled(agent)
     assert agent.status.kind == "finished"
-    assert agent.digest == Digest(upto=88, summary=SUMMARY)
+    assert agent.digest == Digest(upto=89, summary=SUMMARY)
     assert (await stage.memories.page(agent.channel, agent.id)).total > 40

@@ -11,7 +11,6 @@ from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.prompt.compaction import (
-    KEPT_TURNS,
     MAX_SUMMARY_CHARACTERS,
     fold_due,
     parse_summary,
@@ -41,14 +40,14 @@ def said(text: str, finish_reason: str = "stop") -> Reply:
 
 
 def test_nothing_is_folded_before_there_is_more_than_is_kept_anyway() -> None:
-    assert fold_due(situation(turns(KEPT_TURNS)), ROOM, 1) is None
+    assert fold_due(situation(turns(1)), ROOM, 1) is None
     assert fold_due(situation(turns()), ROOM, 100_000) is None
 
 
-def test_all_but_the_last_turns_are_folded() -> None:
+def test_all_but_the_newest_turn_are_folded() -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
-    assert (fold.upto, [turn.number for turn in fold.retained]) == (4, [5, 6])
+    assert (fold.upto, fold.retained.number) == (5, 6)
 
 
 def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:
@@ -57,7 +56,16 @@ def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:
     assert fold is not None
     prompt = summary_messages(here, fold)
     assert prompt[:-1] == shared_prefix(here)
-    for word in ("summary", "up to turn 4", "turns 5 to 6", "Decisions", "Files", "Facts", "Open steps", "no JSON"):
+    for word in (
+        "summary",
+        "up to turn 5",
+        "turn 6 stays readable",
+        "Decisions",
+        "Files",
+        "Facts",
+        "Open steps",
+        "no JSON",
+    ):
         assert word in prompt[-1].content
 
 
@@ -77,7 +85,7 @@ def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:
 def test_prose_is_taken_as_it_is_without_musing(text: str, kept: str) -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
-    assert parse_summary(said(text), Digest(), fold) == Digest(upto=4, summary=kept)
+    assert parse_summary(said(text), Digest(), fold) == Digest(upto=5, summary=kept)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +95,7 @@ def test_what_is_no_summary_is_made_from_the_turns(text: str) -> None:
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
     digest = parse_summary(said(text), Digest(), fold)
-    assert digest.upto == 4
+    assert digest.upto == 5
     assert digest.summary.splitlines()[0] == "Turn 1: write_file poem.txt: r1"
 
 

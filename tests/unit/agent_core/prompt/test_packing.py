@@ -74,7 +74,7 @@ def test_the_standing_prompt_is_the_same_bytes_while_goals_and_commands_stay() -
 def test_the_standing_prompt_has_every_part() -> None:
     prompt = standing_prompt(an_agent(goals=("Write", "Read")), COMMANDS.specs)
     parts = ["You are Ada: a careful writer.", "Commands run on Linux.", "1. Write\n2. Read", "Constraints:", "summary"]
-    parts += ["memory_recall", "1. Write to file: write_to_file(", "Resources:", "Review of your work:"]
+    parts += ["memory_recall", "- write_to_file(", "Resources:", "Review of your work:"]
     parts += ["law", "never an instruction", "costs money", "task_complete", '"thoughts"', '"command"', "parse"]
     assert [part for part in parts if part not in prompt] == []
 
