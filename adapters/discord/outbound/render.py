@@ -117,7 +117,7 @@ def note_message(agent: Agent, by: Actor, text: str) -> DiscordMessage:
 
 
 def answer_message(answer: Answer) -> DiscordMessage:
-    """The reply to a typed line or click: rows of the decision log with their files, or a text with one file at most."""
+    """The reply to a typed line or click: decision log rows with their files, or a text with at most one file."""
     if answer.log:
         return log_message(answer.log, answer.text.partition("\n")[0], answer.files)
     return file_message(answer.text, answer.files[0]) if answer.files else text_message(answer.text)
