@@ -22,7 +22,8 @@ NO_FILE = "There is no file "  # how a refused command says so
 READING_COMMANDS = ("read_file", "list_files")
 WAITING_COMMAND = "do_nothing"  # small models choose it when they do not know how to go on
 URL = re.compile(r"https?://|\bwww\.|\b[a-z0-9-]+\.(?:com|org|net|io|dev|de|fr|uk|eu|ai)\b", re.IGNORECASE)
-WRITING_COMMANDS = ("write_to_file", "append_to_file")
+APPENDING_COMMAND = "append_to_file"
+WRITING_COMMANDS = ("write_to_file", APPENDING_COMMAND)
 NOTHING_DONE = "nothing has been done yet, so the goal cannot be reached. Begin with its first step."
 NOT_RIGHT = "the goal is not reached yet:"
 REPEATED = "has just succeeded with these arguments. Take the next step, or finish."
@@ -209,6 +210,7 @@ def _available(situation: Situation) -> list[CommandSpec]:
         return [spec for spec in situation.commands if spec.finishes] or list(situation.commands)
     left_out = {WAITING_COMMAND} if len(situation.commands) > 1 else set()
     left_out |= {done.name} if done and not done.arguments else set()
+    left_out |= {APPENDING_COMMAND} if unmet_limits(situation) else set()  # what is wrong is written again
     if situation.agent.complaint.startswith(NO_FILE) or not _may_read(situation):
         left_out |= set(READING_COMMANDS)
     return [spec for spec in situation.commands if (finishes or not spec.finishes) and spec.name not in left_out]
