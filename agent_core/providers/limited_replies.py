@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 CHUNK_BYTES = 65_536
+EVENT_STREAM = "text/event-stream"  # the media type of server-sent events
 MAX_JSON_BYTES = 2_000_000  # search hits, a transcription, the answer to a post
 MAX_CHAT_BYTES = 8_000_000
 MAX_EMBEDDINGS_BYTES = 32_000_000  # 256 vectors of 4,096 decimal numbers

@@ -24,7 +24,7 @@ from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream, read_completion
 from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_stream import receive_stream
+from agent_core.providers.llm.openai_stream import receive_reply
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.providers.llm.vision_models import VisionModels
 
@@ -158,7 +158,13 @@ class OpenAIModel(OpenAIEndpoint):
             async with asyncio.timeout(self.seconds):
                 response = await client.chat.completions.with_raw_response.create(**parameters)
             async with asyncio.timeout(MAX_STREAM_SECONDS):
-                answer = await receive_stream(response, options.report, MAX_CHAT_BYTES)
+                answer = await receive_reply(
+                    response,
+                    MAX_CHAT_BYTES,
+                    report=options.report,
+                    add_event=Completion.add_chunk,
+                    read_whole=read_completion,
+                )
         if answer is None:
             address = self.ability.address
             raise ModelRefused(f"{self.host} did not answer as a model does: check {address}, usually …/v1.")

@@ -128,9 +128,11 @@ async def test_an_effort_switches_thinking_on(api: Api, effort: str, thinking: o
 
 async def test_an_older_model_gets_a_budget_for_thinking(api: Api) -> None:
     api.standin.thinking = ("enabled", "disabled")
-    await ask(api.model(), effort="high", max_tokens=20_000)
+    model = api.model()
+    await model.prepare()
+    await ask(model, effort="high", max_tokens=20_000)
     assert api.standin.messages[0]["thinking"] == {"type": "enabled", "budget_tokens": 10_000}
-    await ask(api.model(), effort="high", max_tokens=1_500)
+    await ask(model, effort="high", max_tokens=1_500)
     assert "thinking" not in api.standin.messages[1]
 
 
