@@ -54,7 +54,8 @@ class ClaudeModel(ModelEndpoint):
     """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency.
 
     `model`, `context`, `reply_limit`, `learned`, `ability`, `streams`, `vision`: as in `OpenAIModel`, but `model` is
-    never "". `tokens`: counts tokens if the API does not report them. There is no temperature.
+    never "". `stall_seconds`: how long a stream may be silent, or send only pings and comments.
+    `tokens`: counts tokens if the API does not report them. There is no temperature.
     """
 
     base_url: str = ANTHROPIC_URL
@@ -206,7 +207,7 @@ class ClaudeModel(ModelEndpoint):
         return error
 
     def _new_client(self) -> Any:
-        client = self._sdk().AsyncAnthropic(**self._client_options())
+        client = self._sdk().AsyncAnthropic(**self._client_options(needs_events=True))
         _ = client.messages, client.models  # lazily imported submodules
         return client
 

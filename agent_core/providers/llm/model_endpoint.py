@@ -76,7 +76,8 @@ class ModelEndpoint(ABC):
     def _new_client(self) -> Any:
         """A client of the SDK with `_client_options`."""
 
-    def _client_options(self) -> dict[str, Any]:
+    def _client_options(self, *, needs_events: bool = False) -> dict[str, Any]:
+        """Options of both SDKs' clients. With `needs_events`, pings and comments in a stream count as silence."""
         from agent_core.providers.llm.limited_http_client import LimitedClient
 
         is_proxied = not is_loopback(self.base_url)
@@ -87,5 +88,7 @@ class ModelEndpoint(ABC):
             "base_url": self.base_url,
             "max_retries": 0,
             "timeout": self.seconds,
-            "http_client": LimitedClient(self.max_reply_bytes, stall_seconds, trust_env=is_proxied),
+            "http_client": LimitedClient(
+                self.max_reply_bytes, stall_seconds, needs_events=needs_events, trust_env=is_proxied
+            ),
         }

@@ -1,5 +1,6 @@
 """Claude behind gateways that break the API's format, with the real SDK over real sockets."""
 
+import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -251,3 +252,25 @@ async def test_an_error_that_names_no_parameter_is_raised_at_once(api: Api) -> N
     api.standin.answers(Fails(400, "Your policy forbids this tool."), Says(REPLY))
     assert "forbids this tool" in str(await error_of(api.model()))
     assert len(api.standin.messages) == 1
+
+
+async def test_pings_and_comments_alone_are_a_stall(api: Api) -> None:
+    ping = b"\n" + event({"type": "ping"}) + b": still here\n\n"
+    api.standin.answers(Sends((begin(), ping), hangs=True))
+    error = await error_of(api.model(stall_seconds=0.3))
+    assert isinstance(error, ModelUnavailable)
+    assert "did not answer in time" in str(error)
+
+
+async def test_thinking_that_is_shown_is_no_stall(api: Api) -> None:
+    delta = {"type": "thinking_delta", "thinking": "Let me see. "}
+    thought = event({"type": "content_block_delta", "index": 0, "delta": delta})
+    seen: list[int] = []
+    api.standin.answers(Sends((begin(), thought), hangs=True))
+    call = asyncio.create_task(ask(api.model(stall_seconds=0.3), report=lambda progress: seen.append(1)))
+    while len(seen) < 10 and not call.done():  # at LOOK_SECONDS each, longer than the stall
+        await asyncio.wait([call], timeout=0.05)
+    assert not call.done()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
