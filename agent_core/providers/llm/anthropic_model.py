@@ -21,7 +21,7 @@ from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.anthropic_completion import MessageEvents, read_message
 from agent_core.providers.llm.anthropic_dialect import ClaudeDialect
 from agent_core.providers.llm.context_windows import listed_models, plausible_size
-from agent_core.providers.llm.endpoint_errors import Ability, error_text
+from agent_core.providers.llm.endpoint_errors import Ability, error_text, shown_name
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.model_endpoint import ModelEndpoint
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream
@@ -85,7 +85,7 @@ class ClaudeModel(ModelEndpoint):
 
     @property
     def label(self) -> str:
-        return f"{self.model} · {self.host}"
+        return f"{shown_name(self.model)} · {self.host}"
 
     @property
     def default_model(self) -> str:

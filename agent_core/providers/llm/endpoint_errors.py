@@ -16,6 +16,7 @@ from agent_core.providers.limited_replies import ReplyTooLong
 from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStream
 
 MAX_MESSAGE_CHARACTERS = 300
+MAX_NAME_CHARACTERS = 200
 KEY_PATTERN = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
 NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 NO_CREDIT_WORDS = "credit balance is too low"  # Anthropic, as an invalid request
@@ -146,6 +147,11 @@ def redact_and_shorten(message: str, secret: str) -> str:
     plain = message.replace(secret, "…") if secret else message
     line = " ".join(KEY_PATTERN.sub("…", plain).split())
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
+
+
+def shown_name(name: str) -> str:
+    """The name of a model as people may read it: one line of at most 200 characters. Endpoints choose their names."""
+    return " ".join(name[: 2 * MAX_NAME_CHARACTERS].split())[:MAX_NAME_CHARACTERS]
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

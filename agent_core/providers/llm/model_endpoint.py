@@ -10,7 +10,7 @@ from agent_core.errors import ModelError
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.endpoint_errors import OTHER_ERRORS, Ability, FailedCall, to_model_error
+from agent_core.providers.llm.endpoint_errors import OTHER_ERRORS, Ability, FailedCall, shown_name, to_model_error
 from agent_core.providers.llm.prices import Prices, is_loopback
 
 STALL_SECONDS = 60.0
@@ -54,7 +54,8 @@ class ModelEndpoint(ABC):
 
     def model_error(self, error: Exception, model: str, ability: Ability) -> ModelError:
         """Translate an error of the SDK or a timeout to a ModelError, whose text never contains the API key."""
-        call = FailedCall(host=self.host, model=model, secret=self.api_key, now=self.clock.now(), ability=ability)
+        name = shown_name(model)
+        call = FailedCall(host=self.host, model=name, secret=self.api_key, now=self.clock.now(), ability=ability)
         return to_model_error(error, self._sdk(), call)
 
     async def _open_client(self) -> Any:

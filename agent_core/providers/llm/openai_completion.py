@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -117,7 +117,13 @@ class Completion:
     def progress(self) -> ModelProgress:
         """What people may be told while the model works."""
         written = self.text or "".join(call.arguments for call in self.tools)
-        return ModelProgress(characters=self.size, written=written, is_reasoning=bool(self.reasoning) and not written)
+        sent = token_count(self.usage, "prompt_tokens")
+        return ModelProgress(
+            characters=self.size,
+            written=written,
+            is_reasoning=bool(self.reasoning) and not written,
+            prompt_usage=self._prompt_usage(sent) if sent else None,
+        )
 
     def reply(self, count: Callable[[str], int], prompt: Sequence[Message]) -> Reply:
         """The reply. Token counts that the endpoint does not report, or reports absurdly, are replaced by `count`.
@@ -149,13 +155,12 @@ class Completion:
             completion = count(written) + reasoning
         elif token_count(told, "total_tokens") == sent + completion + reasoning:
             completion += reasoning  # xAI and Gemini report reasoning beside the completion, OpenAI within it
-        return Usage(
-            prompt=sent,
-            cached=min(_cached_tokens(told), sent),
-            cache_written=min(_cache_written_tokens(told), sent),
-            completion=completion,
-            reasoning=min(reasoning, completion),
-        )
+        return replace(self._prompt_usage(sent), completion=completion, reasoning=min(reasoning, completion))
+
+    def _prompt_usage(self, sent: int) -> Usage:
+        """The usage of a prompt of `sent` tokens, without the completion."""
+        cached, written = _cached_tokens(self.usage), _cache_written_tokens(self.usage)
+        return Usage(prompt=sent, cached=min(cached, sent), cache_written=min(written, sent))
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
-from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text, failed_generation
+from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text, failed_generation, shown_name
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream, read_completion
@@ -68,7 +68,7 @@ class OpenAIModel(OpenAIEndpoint):
 
     @property
     def label(self) -> str:
-        return f"{self.model} · {self.host}" if self.model else self.host
+        return f"{shown_name(self.model)} · {self.host}" if self.model else self.host
 
     @property
     def default_model(self) -> str:

@@ -199,9 +199,10 @@ async def test_the_longest_reply_is_the_models_own(api: Api) -> None:
 async def test_progress_is_told_while_claude_thinks_and_writes(api: Api) -> None:
     seen: list[ModelProgress] = []
     api.standin.answers(Says(REPLY, reasoning="Let me see. " * 5))
-    await ask(api.model(), report=seen.append)
+    reply = await ask(api.model(), report=seen.append)
     assert seen[5].is_reasoning
-    assert seen[-1] == ModelProgress(characters=60 + len(REPLY), written=REPLY)
+    told = replace(reply.usage, completion=0, reasoning=0)
+    assert seen[-1] == ModelProgress(characters=60 + len(REPLY), written=REPLY, prompt_usage=told)
 
 
 async def test_what_a_stopped_call_streamed_ends_at_once(api: Api) -> None:
