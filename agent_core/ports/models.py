@@ -30,11 +30,13 @@ class ModelProgress:
     `characters`: how many were received so far, reasoning included.
     `written`: the text so far, without reasoning.
     `is_reasoning`: whether only reasoning was received so far.
+    `prompt_usage`: the tokens of the prompt; None until the endpoint reports them.
     """
 
     characters: int
     written: str
     is_reasoning: bool = False
+    prompt_usage: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,9 +135,9 @@ class MeteredModel:
             try:
                 reply = await self.model.complete(prompt, options)
             except (asyncio.CancelledError, ModelError):
-                if received.characters:
-                    tokens = received.characters // CHARACTERS_PER_TOKEN + 1
-                    used = Usage(prompt=self._prompt_tokens(prompt, choice.model), completion=tokens)
+                if received.characters or received.prompt_usage:
+                    sent = received.prompt_usage or Usage(prompt=self._prompt_tokens(prompt, choice.model))
+                    used = replace(sent, completion=received.characters // CHARACTERS_PER_TOKEN + 1)
                     tracker.record(question.kind, received.priced(used))
                 raise
         usage = received.priced(reply.usage)
@@ -172,6 +172,7 @@ class _Received:
     report: Callable[[ModelProgress], None] | None
     price: Pricing
     characters: int = 0
+    prompt_usage: Usage | None = None
 
     def use_price(self, price: Pricing) -> None:
         self.price = price
@@ -181,5 +182,6 @@ class _Received:
 
     def note(self, progress: ModelProgress) -> None:
         self.characters = progress.characters
+        self.prompt_usage = progress.prompt_usage or self.prompt_usage
         if self.report is not None:
             self.report(progress)

@@ -10,7 +10,20 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.standins.openai import LOOK_SECONDS, Answer, CutsOff, Fails, Hangs, Request, Says, SaysPlain, cut_off, pieces
+from tests.standins.openai import (
+    LOOK_SECONDS,
+    Answer,
+    CutsOff,
+    Fails,
+    Hangs,
+    Request,
+    Says,
+    SaysPlain,
+    Sends,
+    cut_off,
+    pieces,
+    send_parts,
+)
 
 MAX_BREAKPOINTS = 4
 MIN_CACHED_WORDS = 20  # instead of 1,024 tokens, so that short prompts of tests are cached
@@ -24,7 +37,7 @@ class AnthropicStandIn:
     `models` have their longest reply; `thinking` are the types of thinking that they accept, and `thinks` what they do
     without being told. `lists` is False for a gateway without a list of models. `streams` is False for one that answers
     every request as a whole. `obeys` is False for a model that ignores a forced tool. `sees` is what the list of models
-    says of pictures; None leaves it out, and only False refuses them.
+    says of pictures; None leaves it out, and only False refuses them. `listing` replaces the list of models.
     """
 
     base_url: str = ""
@@ -36,6 +49,7 @@ class AnthropicStandIn:
     streams: bool = True
     obeys: bool = True
     sees: bool | None = None
+    listing: Sends | None = None
     refuses: set[str] = field(default_factory=set)
     lost_a_stream: asyncio.Event = field(default_factory=asyncio.Event)
     requests: list[Request] = field(default_factory=list)
@@ -55,6 +69,8 @@ class AnthropicStandIn:
         self.requests.append(Request(request.path, request.headers.copy(), {}))
         if fault := self._wrong_key(request):
             return _error(fault)
+        if self.listing is not None:
+            return await send_parts(self.listing, request, self._over)
         if not self.lists:
             return _error(Fails(404, "Not Found"))
         return web.json_response({"data": [self._info(name) for name in self.models], "has_more": False})
@@ -73,6 +89,8 @@ class AnthropicStandIn:
                 return _error(answer)
             case SaysPlain():
                 return web.Response(text=answer.text, content_type=answer.content_type)
+            case Sends():
+                return await send_parts(answer, request, self._over)
             case CutsOff():
                 return await cut_off(request)
             case Hangs(text=text):

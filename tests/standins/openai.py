@@ -6,7 +6,7 @@ import hashlib
 import json
 import struct
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -53,6 +53,16 @@ class SaysPlain:
 
 
 @dataclass(frozen=True, slots=True)
+class Sends:
+    """A body in parts, with status 200. If it `hangs`, the last part is sent again until the client goes."""
+
+    parts: Iterable[bytes]
+    content_type: str = "text/event-stream"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    hangs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CutsOff:
     """The connection breaks in the middle of the answer."""
 
@@ -90,7 +100,7 @@ class Manners:
     always_counts: bool = False
 
 
-Answer: TypeAlias = Embeds | Says | Fails | SaysPlain | CutsOff | Hangs
+Answer: TypeAlias = Embeds | Says | Fails | SaysPlain | Sends | CutsOff | Hangs
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +165,8 @@ class OpenAIStandIn:
             return web.json_response(refusal[1], status=refusal[0])
         fault = self._wrong_key(request) or self._unknown_model(body) or self._refused(body)
         answer = fault or (self._answers.popleft() if self._answers else Says())
+        if isinstance(answer, Sends):
+            return await send_parts(answer, request, self._over)
         if isinstance(answer, Says) and self.obeys and body.get("tool_choice") == "required" and not answer.tools:
             answer = replace(answer, text=None, tools=((body["tools"][0]["function"]["name"], answer.text or ""),))
         return await self._give(answer, request)
@@ -207,7 +219,7 @@ class OpenAIStandIn:
 
     async def _give(self, answer: Answer, request: web.Request) -> web.StreamResponse:
         match answer:
-            case Embeds():
+            case Embeds() | Sends():  # sent by `complete`
                 return web.Response(status=500)
             case Says(body=None) if self._is_streamed(request):
                 return await self._stream(answer, request)
@@ -322,6 +334,21 @@ def _completion(answer: Says) -> Any:
     choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
     completion = {"id": "c1", "object": "chat.completion", "created": 1, "model": "gpt-test", "choices": [choice]}
     return completion if answer.usage is None else {**completion, "usage": answer.usage}
+
+
+async def send_parts(answer: Sends, request: web.Request, over: asyncio.Event) -> web.StreamResponse:
+    """Send the parts until the client goes, or the test is over."""
+    response = web.StreamResponse(headers={"Content-Type": answer.content_type, **answer.headers})
+    await response.prepare(request)
+    part = b""
+    with suppress(ConnectionError):
+        for part in answer.parts:
+            await response.write(part)
+        while answer.hangs and not over.is_set() and request.transport and not request.transport.is_closing():
+            await response.write(part)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), LOOK_SECONDS)
+    return response
 
 
 async def cut_off(request: web.Request) -> web.StreamResponse:

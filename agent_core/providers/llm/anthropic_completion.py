@@ -1,11 +1,10 @@
 """Reads replies of Anthropic's Messages API, whole or streamed, into completions."""
 
-from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from agent_core.ports.models import ModelProgress
-from agent_core.providers.llm.openai_completion import Completion, token_count
+from agent_core.providers.llm.openai_completion import Completion, check_error, token_count
 
 FINISH_REASONS = {
     "max_tokens": "length",
@@ -14,12 +13,17 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
 }
 PROMPT_COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+COMPLETION_COUNTS = ("output_tokens", "output_tokens_details")
 
 
 def read_message(message: Any) -> Completion | None:
-    """Convert a whole message of the SDK to a Completion; None if the object is not a message."""
+    """Convert the parsed JSON of a whole message to a Completion; None if it is not a message.
+
+    Raise BrokenOff if it is an error, which a gateway sent with status 200.
+    """
     blocks = getattr(message, "content", None)
     if not isinstance(blocks, list):
+        check_error(message)
         return None
     answer = Completion()
     for index, block in enumerate(blocks):
@@ -29,42 +33,45 @@ def read_message(message: Any) -> Completion | None:
     return answer
 
 
-async def read_events(
-    events: AsyncIterator[Any], report: Callable[[ModelProgress], None] | None, max_characters: int
-) -> Completion:
-    """Read a stream of the SDK to its end, or until the reply is too long or continues with nothing but blanks."""
-    answer, usage = Completion(), SimpleNamespace()
-    async for event in events:
-        _add_event(answer, event, usage)
-        if report is not None:
-            report(answer.progress())
-        if answer.is_endless or answer.size > max_characters:
-            break
-    answer.usage = _as_reported(usage)
-    return answer
+@dataclass(slots=True)
+class MessageEvents:
+    """Adds the events of one streamed message to its completion. `usage`: the token counts that were reported so far.
 
+    `output_tokens` of `message_start` is a placeholder, so the completion is only counted by `message_delta`.
+    """
 
-def _add_event(answer: Completion, event: Any, usage: SimpleNamespace) -> None:
-    match getattr(event, "type", None):
-        case "message_start":
-            _merge(usage, getattr(getattr(event, "message", None), "usage", None))
-        case "content_block_start":
-            answer.add(_begun(getattr(event, "content_block", None), getattr(event, "index", None)), None)
-        case "content_block_delta":
-            answer.add(_delta(getattr(event, "delta", None), getattr(event, "index", None)), None)
-        case "message_delta":
-            _merge(usage, getattr(event, "usage", None))
-            _end(answer, getattr(event, "delta", None), None)
-        case _:
-            pass
+    usage: SimpleNamespace = field(default_factory=SimpleNamespace)
+
+    def add_event(self, answer: Completion, event: Any) -> None:
+        """Add an event of the SDK; events of unknown types are ignored."""
+        match getattr(event, "type", None):
+            case "message_start":
+                self._merge(answer, getattr(getattr(event, "message", None), "usage", None), PROMPT_COUNTS)
+            case "content_block_start":
+                answer.add(_begun(getattr(event, "content_block", None), getattr(event, "index", None)), None)
+            case "content_block_delta":
+                answer.add(_delta(getattr(event, "delta", None), getattr(event, "index", None)), None)
+            case "message_delta":
+                self._merge(answer, getattr(event, "usage", None), (*PROMPT_COUNTS, *COMPLETION_COUNTS))
+                _end(answer, getattr(event, "delta", None), None)
+            case _:
+                pass
+
+    def _merge(self, answer: Completion, told: Any, names: tuple[str, ...]) -> None:
+        """Replace the token counts by those that the event reports, which are for the whole message so far."""
+        for name in names:
+            if (value := getattr(told, name, None)) is not None:
+                setattr(self.usage, name, value)
+        answer.usage = _as_reported(self.usage)
 
 
 def _begun(block: Any, index: object) -> SimpleNamespace | None:
     """The beginning of a tool call, as a delta in OpenAI's format; None for blocks of other types."""
     if getattr(block, "type", None) != "tool_use":
         return None
-    function = SimpleNamespace(name=block.name, arguments="")
-    return SimpleNamespace(tool_calls=[SimpleNamespace(index=index, id=block.id, function=function)])
+    function = SimpleNamespace(name=getattr(block, "name", None), arguments="")
+    call = SimpleNamespace(index=index, id=getattr(block, "id", None), function=function)
+    return SimpleNamespace(tool_calls=[call])
 
 
 def _delta(delta: Any, index: object) -> SimpleNamespace:
@@ -96,13 +103,6 @@ def _end(answer: Completion, told: Any, usage: Any) -> None:
     answer.add(SimpleNamespace(refusal=refusal), FINISH_REASONS.get(str(reason), "stop") if reason else None)
     if usage is not None:
         answer.usage = _as_reported(usage)
-
-
-def _merge(usage: SimpleNamespace, told: Any) -> None:
-    """Replace the token counts by those that the event reports, which are for the whole message so far."""
-    for name in (*PROMPT_COUNTS, "output_tokens", "output_tokens_details"):
-        if (value := getattr(told, name, None)) is not None:
-            setattr(usage, name, value)
 
 
 def _as_reported(usage: Any) -> SimpleNamespace:

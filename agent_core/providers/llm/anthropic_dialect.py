@@ -3,6 +3,7 @@
 The API's list of models gives a first answer. When the API refuses a request, one parameter is changed.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -25,6 +26,16 @@ Choice: TypeAlias = Literal["tool", "auto", "none"]
 NEXT_CHOICE: Mapping[Choice, Choice] = {"tool": "auto", "auto": "none", "none": "none"}
 NEXT_THINKING: Mapping[Thinking, Thinking] = {"adaptive": "budget", "budget": "none", "none": "none"}
 MIN_BUDGET_TOKENS = 1_024  # the API's own
+# The API names the parameter first ("tools: Extra inputs are not permitted"); gateways say what is not supported.
+ABOUT_TOOLS = re.compile(
+    r"\btool_choice\b|\btools(?:\.[\w.]+)?: "
+    r"|\b(?:tools|tool use|tool calling|function calling) (?:is|are) not supported"
+    r"|\bnot support (?:tools|tool use|tool calling|function calling)\b"
+)
+ABOUT_THINKING = re.compile(
+    r"\bthinking\.(?:type|display)\b|\bthinking(?:\.\w+)*: "
+    r"|\bthinking is not supported|\bnot support (?:\w+ )?thinking\b"
+)
 BUDGET_TOKENS = {"minimal": MIN_BUDGET_TOKENS, "low": 2_048, "medium": 8_192, "high": 16_000, "xhigh": 32_000}
 
 
@@ -59,14 +70,14 @@ class ClaudeDialect:
 
     def adapt(self, complaint: str, options: CallOptions) -> Self | None:
         """The dialect to try next after an error (in lower case), or None if the error is not about a parameter."""
-        if "tool_choice" in complaint or (options.schema is not None and "tool" in complaint):
+        if options.schema is not None and ABOUT_TOOLS.search(complaint):
             return self.with_next_choice()
-        if "thinking" in complaint:
+        if ABOUT_THINKING.search(complaint):
             return self._with_less_thinking(complaint, options)
         if "max_tokens" in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
             accepted = accepted_limit(complaint, self._max_tokens(options))
             return replace(self, max_reply=accepted) if accepted else None
-        if self.effort and ("effort" in complaint or "output_config" in complaint):
+        if self.effort and _effort(options) and ("effort" in complaint or "output_config" in complaint):
             return replace(self, effort=False)
         if self.cache and "cache_control" in complaint:
             return replace(self, cache=False)
@@ -76,9 +87,10 @@ class ClaudeDialect:
         """The dialect with the next way to ask for JSON; the last one asks in words only."""
         return replace(self, choice=NEXT_CHOICE[self.choice])
 
-    def is_ignored_by(self, answer: Completion) -> bool:
+    def is_ignored_by(self, answer: Completion, options: CallOptions) -> bool:
         """Whether a tool call was forced, and the model answered in words."""
-        return self.choice == "tool" and bool(answer.text) and not (answer.tools or answer.refusal or answer.is_cut_off)
+        is_forced = self.choice == "tool" and not _is_thinking(self._thinking(options))
+        return is_forced and bool(answer.text) and not (answer.tools or answer.refusal or answer.is_cut_off)
 
     def parameters(self, options: CallOptions) -> dict[str, object]:
         """The request parameters besides model, system prompt and messages."""
@@ -86,10 +98,12 @@ class ClaudeDialect:
         given: dict[str, object] = {"max_tokens": limit, "stream": self.stream}
         if thinking:
             given["thinking"] = thinking
-        is_thinking = thinking.get("type") in ("adaptive", "enabled")
-        if self.effort and options.effort not in ("", "none"):
-            given["output_config"] = {"effort": "low" if options.effort == "minimal" else options.effort}
-        return given | (self._tool(options.schema, is_thinking=is_thinking) if options.schema is not None else {})
+        effort = _effort(options)
+        if self.effort and effort:
+            given["output_config"] = {"effort": "low" if effort == "minimal" else effort}
+        if options.schema is None:
+            return given
+        return given | self._tool(options.schema, is_thinking=_is_thinking(thinking))
 
     def _tool(self, schema: Mapping[str, object], *, is_thinking: bool) -> dict[str, object]:
         """The tool whose arguments are the reply. The API forbids to force one while the model thinks."""
@@ -105,12 +119,13 @@ class ClaudeDialect:
         """The parameter `thinking`; {} leaves it out, for example without an effort, so that the API decides."""
         if options.effort == "none":
             return {"type": "disabled"} if self.can_disable else {}
-        if not options.effort or self.thinking == "none":
+        effort = _effort(options)
+        if not effort or self.thinking == "none":
             return {}
         shown = {"display": "summarized"} if self.summary else {}
         if self.thinking == "adaptive":
             return {"type": "adaptive", **shown}
-        tokens = min(BUDGET_TOKENS[options.effort], self._max_tokens(options) // 2)
+        tokens = min(BUDGET_TOKENS[effort], self._max_tokens(options) // 2)
         return {"type": "enabled", "budget_tokens": tokens} if tokens >= MIN_BUDGET_TOKENS else {}
 
     def _with_less_thinking(self, complaint: str, options: CallOptions) -> Self | None:
@@ -118,10 +133,19 @@ class ClaudeDialect:
             return replace(self, summary=False)
         if options.effort == "none":
             return replace(self, can_disable=False) if self.can_disable else None
-        return replace(self, thinking=NEXT_THINKING[self.thinking]) if options.effort else self.with_next_choice()
+        return replace(self, thinking=NEXT_THINKING[self.thinking]) if _effort(options) else None
 
     def _max_tokens(self, options: CallOptions) -> int:
         return min(options.max_tokens, self.max_reply or options.max_tokens)
+
+
+def _effort(options: CallOptions) -> str:
+    """The effort that switches thinking on; "" for none, and for efforts that are unknown here."""
+    return options.effort if options.effort in BUDGET_TOKENS else ""
+
+
+def _is_thinking(parameter: Mapping[str, object]) -> bool:
+    return parameter.get("type") in ("adaptive", "enabled")
 
 
 def _is_supported(types: object, name: str) -> bool:

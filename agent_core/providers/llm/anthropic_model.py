@@ -13,20 +13,20 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from agent_core.errors import ModelError, ModelRefused
 from agent_core.model.messages import Image, Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.anthropic_completion import read_events, read_message
+from agent_core.providers.llm.anthropic_completion import MessageEvents, read_message
 from agent_core.providers.llm.anthropic_dialect import ClaudeDialect
-from agent_core.providers.llm.endpoint_errors import Ability, error_text
+from agent_core.providers.llm.context_windows import listed_models, plausible_size
+from agent_core.providers.llm.endpoint_errors import Ability, error_text, shown_name
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.model_endpoint import ModelEndpoint
-from agent_core.providers.llm.openai_completion import BrokenOff, Completion
+from agent_core.providers.llm.openai_completion import Completion, CompressedStream
 from agent_core.providers.llm.openai_model import DIALECT_STATUSES, LISTING_TIMEOUT_SECONDS, MAX_STREAM_SECONDS
+from agent_core.providers.llm.openai_stream import receive_reply
 from agent_core.providers.llm.reply_limits import listed_max_reply
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.providers.llm.vision_models import VisionModels
@@ -35,8 +35,18 @@ ANTHROPIC_URL = "https://api.anthropic.com"
 DEFAULT_CLAUDE_MODEL = "claude-sonnet-5-5"  # in the SDK's list of models, November 2026
 CLAUDE_WINDOW_TOKENS = 200_000  # the smallest window of a current Claude model
 CLAUDE = Ability(name="messages", address_hint="; Anthropic's own is https://api.anthropic.com")
+MIN_LEARNED_REPLY = 1_024  # a lower limit may be about one request only
 EPHEMERAL: Mapping[str, str] = {"type": "ephemeral"}
 MIN_SHARED_MESSAGES = 3  # fewer have no history
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedModel:
+    """What the endpoint's list of models reports: the window and the longest reply in tokens, and the dialect."""
+
+    window: int | None
+    max_reply: int | None
+    dialect: ClaudeDialect
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +54,8 @@ class ClaudeModel(ModelEndpoint):
     """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency.
 
     `model`, `context`, `reply_limit`, `learned`, `ability`, `streams`, `vision`: as in `OpenAIModel`, but `model` is
-    never "". `tokens`: counts tokens if the API does not report them. There is no temperature.
+    never "". `stall_seconds`: how long a stream may be silent, or send only pings and comments.
+    `tokens`: counts tokens if the API does not report them. There is no temperature.
     """
 
     base_url: str = ANTHROPIC_URL
@@ -57,7 +68,7 @@ class ClaudeModel(ModelEndpoint):
     streams: bool = True
     vision: bool | None = None
     _dialects: LearnedDialects[ClaudeDialect] = field(init=False, repr=False)
-    _listed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _listed: dict[str, ListedModel] = field(default_factory=dict, init=False, repr=False)
     _seeing: VisionModels = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
@@ -74,7 +85,7 @@ class ClaudeModel(ModelEndpoint):
 
     @property
     def label(self) -> str:
-        return f"{self.model} · {self.host}"
+        return f"{shown_name(self.model)} · {self.host}"
 
     @property
     def default_model(self) -> str:
@@ -88,27 +99,29 @@ class ClaudeModel(ModelEndpoint):
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         name = options.model or self.model
-        if not self._has_listed_models:
-            with suppress(ModelError):
-                await self._list_models()
         try:
             answer, dialect = await self._request(name, messages, options)
         except self.sdk_errors as error:
             self._seeing.check_refusal(messages, name, error, self.api_key)
             raise self.model_error(error, name, self.ability) from None
-        if options.schema is not None and dialect.is_ignored_by(answer) and self._dialect(name) == dialect:
+        if options.schema is not None and dialect.is_ignored_by(answer, options) and self._dialect(name) == dialect:
             await self._dialects.learn(name, dialect.with_next_choice())
+        if not self._has_listed_models:
+            self._has_listed_models = True  # a list that hangs costs one call, not every call
+            with suppress(ModelError):
+                await self._list_models()
         return answer.reply(self.tokens.count, messages)
 
     def window(self, model: str) -> int:
         """Context window in tokens, from the first of: operator, endpoint, CLAUDE_WINDOW_TOKENS."""
-        reported = getattr(self._listed.get(model or self.model), "max_input_tokens", None)
-        return self.context or reported or CLAUDE_WINDOW_TOKENS
+        listed = self._listed.get(model or self.model)
+        return self.context or (listed and listed.window) or CLAUDE_WINDOW_TOKENS
 
     def max_reply(self, model: str) -> int | None:
         """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `listed_max_reply`."""
         name = model or self.model
-        reported = getattr(self._listed.get(name), "max_tokens", None)
+        listed = self._listed.get(name)
+        reported = listed.max_reply if listed else None
         return self.reply_limit or self._dialect(name).max_reply or reported or listed_max_reply(name)
 
     def takes_images(self, model: str) -> bool:
@@ -120,8 +133,8 @@ class ClaudeModel(ModelEndpoint):
         return self.prices.of(usage, model or self.model)
 
     def _dialect(self, name: str) -> ClaudeDialect:
-        first = ClaudeDialect.of(getattr(self._listed.get(name), "capabilities", None))
-        return self._dialects.of(name) or replace(first, stream=self.streams)
+        listed = self._listed.get(name)
+        return self._dialects.of(name) or replace(listed.dialect if listed else ClaudeDialect(), stream=self.streams)
 
     async def _request(
         self, name: str, messages: Sequence[Message], options: CallOptions
@@ -133,13 +146,14 @@ class ClaudeModel(ModelEndpoint):
                 prompt = prompt_parameters(messages, is_cached=dialect.cache)
                 answer = await self._send({"model": name, **prompt, **dialect.parameters(options)}, options)
             except self.sdk_errors as error:
-                is_about_parameters = getattr(error, "status_code", 0) in DIALECT_STATUSES
-                other = dialect.adapt(error_text(error), options) if is_about_parameters else None
+                other = self._next_dialect(error, dialect, options)
                 if other is None or other in tried:
                     raise
             else:
-                if dialect != known:
-                    await self._dialects.learn(name, dialect)
+                is_lasting = dialect.max_reply is None or dialect.max_reply >= MIN_LEARNED_REPLY
+                lasting = dialect if is_lasting else replace(dialect, max_reply=known.max_reply)
+                if lasting != known:
+                    await self._dialects.learn(name, lasting)
                 return answer, dialect
             dialect = other
             tried.add(dialect)
@@ -148,30 +162,25 @@ class ClaudeModel(ModelEndpoint):
         """Send one request. Raise the SDK's errors, BrokenOff, or ModelRefused if the response is not a message."""
         client = await self._open_client()
         async with asyncio.timeout(self.seconds):
-            answer = await client.messages.create(**parameters)
-        if not parameters["stream"] or not hasattr(answer, "__aiter__"):
-            read = read_message(answer)
-            if read is None:
-                hint = f"check {self.ability.address}{self.ability.address_hint}."
-                raise ModelRefused(f"{self.host} did not answer as Claude does: {hint}")
-            return read
+            response = await client.messages.with_raw_response.create(**parameters)
         async with asyncio.timeout(MAX_STREAM_SECONDS):
-            return await self._read_stream(answer, options)
-
-    async def _read_stream(self, stream: Any, options: CallOptions) -> Completion:
-        try:
-            answer = await read_events(stream, options.report, MAX_CHAT_BYTES)
-        except self._sdk().APIConnectionError as error:
-            if isinstance(error.__cause__, httpx2.TransportError):
-                raise BrokenOff from None
-            raise
-        except httpx2.TransportError:
-            raise BrokenOff from None
-        finally:
-            await stream.close()
-        if not (answer.is_whole or answer.is_endless or answer.size > MAX_CHAT_BYTES):
-            raise BrokenOff
+            answer = await receive_reply(
+                response,
+                MAX_CHAT_BYTES,
+                report=options.report,
+                add_event=MessageEvents().add_event,
+                read_whole=read_message,
+            )
+        if answer is None:
+            hint = f"check {self.ability.address}{self.ability.address_hint}."
+            raise ModelRefused(f"{self.host} did not answer as Claude does: {hint}")
         return answer
+
+    def _next_dialect(self, error: Exception, dialect: ClaudeDialect, options: CallOptions) -> ClaudeDialect | None:
+        if isinstance(error, CompressedStream):
+            return replace(dialect, stream=False)
+        status = getattr(error, "status_code", 0)
+        return dialect.adapt(error_text(error), options) if status in DIALECT_STATUSES else None
 
     async def _list_models(self) -> None:
         """Learn windows, longest replies and capabilities from the endpoint's list of models; raise ModelError."""
@@ -179,12 +188,14 @@ class ClaudeModel(ModelEndpoint):
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
                 page = await client.models.list(limit=1_000)
+        except AttributeError:
+            return  # the SDK raises AttributeError for a page that is not a JSON object
         except self.sdk_errors as error:
             raise self.model_error(error, "", self.ability) from None
         self._has_listed_models = True
-        listed = getattr(page, "data", None)
-        self._listed = {model.id: model for model in listed or () if isinstance(getattr(model, "id", None), str)}
-        self._seeing.learn((name, model.to_dict()) for name, model in self._listed.items())
+        models = listed_models(getattr(page, "data", None))
+        self._listed = {name: _listed_model(model) for name, model in models}
+        self._seeing.learn((name, model.to_dict(warnings=False)) for name, model in models)
 
     def _sdk(self) -> Any:
         import anthropic
@@ -196,9 +207,17 @@ class ClaudeModel(ModelEndpoint):
         return error
 
     def _new_client(self) -> Any:
-        client = self._sdk().AsyncAnthropic(**self._client_options())
+        client = self._sdk().AsyncAnthropic(**self._client_options(needs_events=True))
         _ = client.messages, client.models  # lazily imported submodules
         return client
+
+
+def _listed_model(model: Any) -> ListedModel:
+    return ListedModel(
+        window=plausible_size(getattr(model, "max_input_tokens", None)),
+        max_reply=plausible_size(getattr(model, "max_tokens", None)),
+        dialect=ClaudeDialect.of(getattr(model, "capabilities", None)),
+    )
 
 
 def prompt_parameters(messages: Sequence[Message], *, is_cached: bool) -> dict[str, object]:

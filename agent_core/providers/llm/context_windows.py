@@ -7,6 +7,7 @@ low default. The default is low because a prompt that is too long is rejected or
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from agent_core.providers.llm.prices import is_loopback, listed
 from agent_core.providers.llm.reply_limits import listed_max_reply
@@ -71,12 +72,16 @@ class ContextWindows:
         return self._replies.get(model) or listed
 
 
+def listed_models(listed: object) -> list[tuple[str, Any]]:
+    """The first MAX_MODELS models of an endpoint's list, each with its name."""
+    first = islice(listed if isinstance(listed, list) else (), MAX_MODELS)
+    return [(model.id, model) for model in first if isinstance(getattr(model, "id", None), str)]
+
+
 def models_with_metadata(listed: object) -> Iterator[tuple[str, object]]:
     """The names of the models in an endpoint's list, each with the metadata that the SDK did not parse."""
-    for model in islice(listed if isinstance(listed, list) else (), MAX_MODELS):
-        name = getattr(model, "id", None)
-        if isinstance(name, str):
-            yield name, getattr(model, "model_extra", None)
+    for name, model in listed_models(listed):
+        yield name, getattr(model, "model_extra", None)
 
 
 def reported_window(metadata: object) -> int | None:
@@ -92,11 +97,16 @@ def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
     return None
 
 
+def plausible_size(value: object) -> int | None:
+    """The value if it is a possible window or longest reply in tokens, or None."""
+    return value if isinstance(value, int) and MIN_WINDOW_TOKENS <= value <= MAX_WINDOW_TOKENS else None
+
+
 def _find_sizes(metadata: object, names: frozenset[str], depth: int) -> Iterator[int]:
     if not isinstance(metadata, Mapping) or depth == 0:
         return
     for name, value in metadata.items():
-        if name in names and isinstance(value, int) and MIN_WINDOW_TOKENS <= value <= MAX_WINDOW_TOKENS:
-            yield value
+        if name in names and (size := plausible_size(value)):
+            yield size
         else:
             yield from _find_sizes(value, names, depth - 1)

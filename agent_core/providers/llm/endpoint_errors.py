@@ -16,6 +16,7 @@ from agent_core.providers.limited_replies import ReplyTooLong
 from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStream
 
 MAX_MESSAGE_CHARACTERS = 300
+MAX_NAME_CHARACTERS = 200
 KEY_PATTERN = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
 NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 NO_CREDIT_WORDS = "credit balance is too low"  # Anthropic, as an invalid request
@@ -37,7 +38,17 @@ class Ability:
 
 
 CHAT = Ability(name="chat completions")
-OTHER_ERRORS = BrokenOff, CompressedStream, RecursionError, ReplyTooLong, TimeoutError, ValueError
+
+
+class RedirectedElsewhere(Exception):
+    """An endpoint redirects a request to another host, `target`, or from https to http."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        super().__init__(target)
+
+
+OTHER_ERRORS = BrokenOff, CompressedStream, RecursionError, RedirectedElsewhere, ReplyTooLong, TimeoutError, ValueError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +64,12 @@ class FailedCall:
 
 def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
     """Translate an error of the SDK, or a timeout, to a ModelError."""
-    host, ability = call.host, call.ability
+    if refused := _by_client(error, call) or _by_client(error.__cause__, call):
+        return refused
+    host = call.host
     match error:
         case TimeoutError() | sdk.APITimeoutError():
             return ModelUnavailable(f"{host} did not answer in time.")
-        case ReplyTooLong(max_bytes=most) | sdk.APIConnectionError(__cause__=ReplyTooLong(max_bytes=most)):
-            return ModelRefused(
-                f"{host} sent more than {most:,} bytes as one reply, so it was not read. Check {ability.address} and "
-                f"{ability.model}, then resume."
-            )
         case BrokenOff(args=(str(message),)):
             return ModelUnavailable(f"{host} broke off its reply: {redact_and_shorten(message, call.secret)}")
         case BrokenOff():
@@ -75,6 +83,24 @@ def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
             return ModelUnavailable(f"{host} broke off its reply: {redact_and_shorten(message, call.secret)}")
         case _:
             return ModelUnavailable(f"{host} gave an answer that cannot be read ({type(error).__name__}).")
+
+
+def _by_client(error: BaseException | None, call: FailedCall) -> ModelRefused | None:
+    """The sentence for an error of `LimitedClient`, which the SDKs wrap or not; None for other errors."""
+    host, ability = call.host, call.ability
+    match error:
+        case ReplyTooLong(max_bytes=most, unit=unit):
+            return ModelRefused(
+                f"{host} sent more than {most:,} bytes as one {unit}, so it was not read. Check {ability.address} and "
+                f"{ability.model}, then resume."
+            )
+        case RedirectedElsewhere(target=target):
+            return ModelRefused(
+                f"{host} redirects to {redact_and_shorten(target, call.secret)}, which is sent nothing. If that is "
+                f"right, set {ability.address} to it, then restart Signoff."
+            )
+        case _:
+            return None
 
 
 def error_text(error: Exception) -> str:
@@ -121,6 +147,11 @@ def redact_and_shorten(message: str, secret: str) -> str:
     plain = message.replace(secret, "…") if secret else message
     line = " ".join(KEY_PATTERN.sub("…", plain).split())
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
+
+
+def shown_name(name: str) -> str:
+    """The name of a model as people may read it: one line of at most 200 characters. Endpoints choose their names."""
+    return " ".join(name[: 2 * MAX_NAME_CHARACTERS].split())[:MAX_NAME_CHARACTERS]
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -10,7 +10,7 @@ from agent_core.errors import ModelError
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.endpoint_errors import OTHER_ERRORS, Ability, FailedCall, to_model_error
+from agent_core.providers.llm.endpoint_errors import OTHER_ERRORS, Ability, FailedCall, shown_name, to_model_error
 from agent_core.providers.llm.prices import Prices, is_loopback
 
 STALL_SECONDS = 60.0
@@ -54,7 +54,8 @@ class ModelEndpoint(ABC):
 
     def model_error(self, error: Exception, model: str, ability: Ability) -> ModelError:
         """Translate an error of the SDK or a timeout to a ModelError, whose text never contains the API key."""
-        call = FailedCall(host=self.host, model=model, secret=self.api_key, now=self.clock.now(), ability=ability)
+        name = shown_name(model)
+        call = FailedCall(host=self.host, model=name, secret=self.api_key, now=self.clock.now(), ability=ability)
         return to_model_error(error, self._sdk(), call)
 
     async def _open_client(self) -> Any:
@@ -76,7 +77,8 @@ class ModelEndpoint(ABC):
     def _new_client(self) -> Any:
         """A client of the SDK with `_client_options`."""
 
-    def _client_options(self) -> dict[str, Any]:
+    def _client_options(self, *, needs_events: bool = False) -> dict[str, Any]:
+        """Options of both SDKs' clients. With `needs_events`, pings and comments in a stream count as silence."""
         from agent_core.providers.llm.limited_http_client import LimitedClient
 
         is_proxied = not is_loopback(self.base_url)
@@ -87,5 +89,7 @@ class ModelEndpoint(ABC):
             "base_url": self.base_url,
             "max_retries": 0,
             "timeout": self.seconds,
-            "http_client": LimitedClient(self.max_reply_bytes, stall_seconds, trust_env=is_proxied),
+            "http_client": LimitedClient(
+                self.max_reply_bytes, stall_seconds, needs_events=needs_events, trust_env=is_proxied
+            ),
         }

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ from agent_core.providers.llm.openai_dialect import TOOL_NAME, Format
 MAX_PLAUSIBLE_TOKENS = 100_000_000
 MAX_TRAILING_BLANKS = 8_000  # characters; a grammar that allows blanks lets some servers write them for ever
 MAX_TOOL_CALLS = 64
+MAX_CHARACTERS_PER_TOKEN = 20  # blanks not counted; a report of fewer tokens is not believed
 CUT_OFF_REASONS = ("length", "content_filter")
 BROKEN_OFF_REASONS = ("error", "insufficient_system_resource")  # OpenRouter; DeepSeek
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # DeepSeek, vLLM and Qwen; OpenRouter, Groq and Ollama
@@ -54,7 +55,10 @@ class Completion:
 
     @property
     def is_endless(self) -> bool:
-        """Whether the last 8,000 characters of the text are blanks: some servers write them without end."""
+        """Whether the last 8,000 characters of the text or of a tool call's arguments are blanks.
+
+        Some servers write them without end.
+        """
         return self._blanks > MAX_TRAILING_BLANKS
 
     def add_chunk(self, chunk: Any) -> None:
@@ -67,17 +71,20 @@ class Completion:
         """Add a whole message or a delta: its text, refusal, reasoning and tool calls."""
         text, thought = _content(part)
         self.text += text
-        self._blanks = self._blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
         self.refusal += _text(part, "refusal")
         self.reasoning += thought or next((found for name in REASONING_FIELDS if (found := _text(part, name))), "")
         calls = getattr(part, "tool_calls", None)
         for call in calls if isinstance(calls, list) else ():
-            self._add_tool(call, is_whole=is_whole)
+            text += self._add_tool(call, is_whole=is_whole)
+        self._blanks = self._blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
         if isinstance(finish_reason, str) and finish_reason:
             self.finish_reason = finish_reason
 
-    def _add_tool(self, call: Any, *, is_whole: bool) -> None:
-        """Add a tool call or a part of one. A new id or a second name begins another call, even at the same index."""
+    def _add_tool(self, call: Any, *, is_whole: bool) -> str:
+        """Add a tool call or a part of one, and return its arguments.
+
+        A new id or a second name begins another call, even at the same index.
+        """
         function, index, own_id = getattr(call, "function", None), getattr(call, "index", None), _text(call, "id")
         arguments, name = getattr(function, "arguments", None), _text(function, "name")
         if isinstance(arguments, SimpleNamespace | Mapping):  # Ollama's own shape
@@ -89,6 +96,7 @@ class Completion:
             current.name, current.arguments = current.name or name, current.arguments + given
         elif len(self.tools) < MAX_TOOL_CALLS:
             self.tools.append(_ToolParts(index, own_id, name, given))
+        return given
 
     @property
     def is_whole(self) -> bool:
@@ -109,7 +117,13 @@ class Completion:
     def progress(self) -> ModelProgress:
         """What people may be told while the model works."""
         written = self.text or "".join(call.arguments for call in self.tools)
-        return ModelProgress(characters=self.size, written=written, is_reasoning=bool(self.reasoning) and not written)
+        sent = token_count(self.usage, "prompt_tokens")
+        return ModelProgress(
+            characters=self.size,
+            written=written,
+            is_reasoning=bool(self.reasoning) and not written,
+            prompt_usage=self._prompt_usage(sent) if sent else None,
+        )
 
     def reply(self, count: Callable[[str], int], prompt: Sequence[Message]) -> Reply:
         """The reply. Token counts that the endpoint does not report, or reports absurdly, are replaced by `count`.
@@ -136,18 +150,17 @@ class Completion:
             beside = (token_count(told, "total_tokens") or 0) - sent - (completion or 0)  # Gemini
             reasoning = max(beside, 0) if completion else 0
             reasoning = reasoning or (count(self.reasoning) if self.reasoning else 0)
-        if completion is None or (completion == 0 and self.size):
-            written = self.text + "".join(call.name + call.arguments for call in self.tools)
+        written = self.text + "".join(call.name + call.arguments for call in self.tools)
+        if completion is None or (completion == 0 and self.size) or _is_too_few(completion, written):
             completion = count(written) + reasoning
         elif token_count(told, "total_tokens") == sent + completion + reasoning:
             completion += reasoning  # xAI and Gemini report reasoning beside the completion, OpenAI within it
-        return Usage(
-            prompt=sent,
-            cached=min(_cached_tokens(told), sent),
-            cache_written=min(_cache_written_tokens(told), sent),
-            completion=completion,
-            reasoning=min(reasoning, completion),
-        )
+        return replace(self._prompt_usage(sent), completion=completion, reasoning=min(reasoning, completion))
+
+    def _prompt_usage(self, sent: int) -> Usage:
+        """The usage of a prompt of `sent` tokens, without the completion."""
+        cached, written = _cached_tokens(self.usage), _cache_written_tokens(self.usage)
+        return Usage(prompt=sent, cached=min(cached, sent), cache_written=min(written, sent))
 
 
 @dataclass(slots=True)
@@ -166,13 +179,18 @@ def read_completion(completion: object) -> Completion | None:
     Raise BrokenOff if it is an error, which some services send with status 200, or if an error ended it.
     """
     if not isinstance(getattr(completion, "choices", None), list):
-        if message := _member(getattr(completion, "error", None), "message"):
-            raise BrokenOff(str(message))
+        check_error(completion)
         return None
     answer = Completion.of(completion)
     if answer.finish_reason in BROKEN_OFF_REASONS:
         raise BrokenOff
     return answer
+
+
+def check_error(body: object) -> None:
+    """Raise BrokenOff if a body that was sent with status 200 is an error."""
+    if message := _member(getattr(body, "error", None), "message"):
+        raise BrokenOff(str(message))
 
 
 def _choices(completion: object) -> list[Any]:
@@ -186,6 +204,11 @@ def token_count(usage: object, name: str) -> int | None:
     count = getattr(usage, name, None)
     is_plausible = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MAX_PLAUSIBLE_TOKENS
     return count if is_plausible else None
+
+
+def _is_too_few(tokens: int, written: str) -> bool:
+    """Whether the text cannot have been written with so few tokens."""
+    return len("".join(written.split())) > MAX_CHARACTERS_PER_TOKEN * (tokens + 1)
 
 
 def parse_completion(body: str) -> object:

@@ -19,12 +19,12 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
-from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text, failed_generation
+from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text, failed_generation, shown_name
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream, read_completion
 from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_stream import receive_stream
+from agent_core.providers.llm.openai_stream import receive_reply
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.providers.llm.vision_models import VisionModels
 
@@ -68,7 +68,7 @@ class OpenAIModel(OpenAIEndpoint):
 
     @property
     def label(self) -> str:
-        return f"{self.model} · {self.host}" if self.model else self.host
+        return f"{shown_name(self.model)} · {self.host}" if self.model else self.host
 
     @property
     def default_model(self) -> str:
@@ -158,7 +158,13 @@ class OpenAIModel(OpenAIEndpoint):
             async with asyncio.timeout(self.seconds):
                 response = await client.chat.completions.with_raw_response.create(**parameters)
             async with asyncio.timeout(MAX_STREAM_SECONDS):
-                answer = await receive_stream(response, options.report, MAX_CHAT_BYTES)
+                answer = await receive_reply(
+                    response,
+                    MAX_CHAT_BYTES,
+                    report=options.report,
+                    add_event=Completion.add_chunk,
+                    read_whole=read_completion,
+                )
         if answer is None:
             address = self.ability.address
             raise ModelRefused(f"{self.host} did not answer as a model does: check {address}, usually …/v1.")

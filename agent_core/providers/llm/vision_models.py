@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from agent_core.errors import ModelRefused
 from agent_core.model.messages import Message
-from agent_core.providers.llm.endpoint_errors import error_text, message_in, redact_and_shorten
+from agent_core.providers.llm.endpoint_errors import error_text, message_in, redact_and_shorten, shown_name
 
 REFUSAL_STATUSES = (400, 404, 415, 422, 500, 501)  # OpenRouter answers 404, llama.cpp 500
 # Groq and Mistral say of a text model that the content must be a string.
@@ -75,7 +75,9 @@ class VisionModels:
         if ABOUT_IMAGES.search(complaint) and not ABOUT_THIS_IMAGE.search(complaint):
             self._refusing.add(model)
             said = redact_and_shorten(message_in(getattr(error, "body", None)) or str(error), secret)
-            raise ModelRefused(f"{model} takes no pictures, so none is sent to it again before the restart: {said}")
+            raise ModelRefused(
+                f"{shown_name(model)} takes no pictures, so none is sent to it again before the restart: {said}"
+            )
 
 
 def has_seeing_name(model: str) -> bool:
