@@ -209,7 +209,7 @@ def _reasoning_tokens(usage: object) -> int | None:
 def _reasoning_in_total(usage: object, max_tokens: int) -> int:
     """Tokens of reasoning that only `total_tokens` contains, as Gemini counts; 0 if they are not plausible.
 
-    They are if the prompt was counted, the reply stays within `max_tokens`, and it is not the cache that the total adds.
+    They are if the prompt was counted, the reply stays within `max_tokens`, and the total does not add the cache.
     """
     sent, completion = token_count(usage, "prompt_tokens"), token_count(usage, "completion_tokens")
     if not sent or not completion:
