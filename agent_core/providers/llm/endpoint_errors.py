@@ -16,6 +16,7 @@ from agent_core.providers.limited_replies import ReplyTooLong
 from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStream
 
 MAX_MESSAGE_CHARACTERS = 300
+MAX_RETRY_AFTER_SECONDS = 3600.0  # rate limits end sooner; a wrong header must not stop an agent for years
 KEY_PATTERN = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
 NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 NO_CREDIT_WORDS = "credit balance is too low"  # Anthropic, as an invalid request
@@ -124,13 +125,16 @@ def redact_and_shorten(message: str, secret: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait by the header `retry-after-ms` or `Retry-After` (a number or date); None if neither is valid."""
+    """Seconds to wait by the header `retry-after-ms` or `Retry-After` (a number or date); None if neither is valid.
+
+    At most MAX_RETRY_AFTER_SECONDS.
+    """
     milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
     given = headers.get("retry-after", "")
-    seconds = _number(given)
-    return seconds if seconds is not None else _seconds_until(given, now)
+    seconds = _number(given) if milliseconds is None else milliseconds / 1000
+    if seconds is None:
+        seconds = _seconds_until(given, now)
+    return None if seconds is None else min(max(0.0, seconds), MAX_RETRY_AFTER_SECONDS)
 
 
 def _number(text: str) -> float | None:
@@ -138,16 +142,16 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return max(0.0, number) if math.isfinite(number) else None
+    return number if math.isfinite(number) else None
 
 
 def _seconds_until(date: str, now: datetime) -> float | None:
     try:
         then = parsedate_to_datetime(date)
-    except ValueError:
+    except (OverflowError, ValueError):
         return None
     aware = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, (aware - now).total_seconds())
+    return (aware - now).total_seconds()
 
 
 def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:

@@ -225,6 +225,13 @@ async def test_a_passing_fault_may_be_tried_again(endpoint: Endpoint, status: in
         ({"Retry-After": format_datetime(datetime(2020, 1, 5, tzinfo=UTC), usegmt=True)}, 0.0),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "-5"}, 0.0),
+        ({"Retry-After": "3601"}, 3600.0),
+        ({"Retry-After": "1e300"}, 3600.0),
+        ({"Retry-After": "7", "retry-after-ms": "1e300"}, 3600.0),
+        ({"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, 3600.0),
+        ({"Retry-After": "Fri, 31 Dec 2027 23:59:59 +99999999999999999999"}, None),
         ({}, None),
     ],
 )
