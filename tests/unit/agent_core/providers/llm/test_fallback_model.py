@@ -287,7 +287,9 @@ async def test_a_picture_is_never_given_to_the_second(pair: Pair, sees: bool) ->
     assert pair.model.takes_images("first")
     pair.second.say("a cat")
     shown = (Message("user", "What is it?", images=(Image("image/png", b"png"),)),)
-    with pytest.raises(ModelUnavailable, match=r"busy first is away; the picture was approved for it alone\.") as failed:
+    with pytest.raises(
+        ModelUnavailable, match=r"busy first is away; the picture was approved for it alone\."
+    ) as failed:
         await pair.model.complete(shown, CallOptions(max_tokens=100))
     assert failed.value.retry_after == 60
     assert pair.second.left == 1
