@@ -25,6 +25,7 @@ from agent_core.model.decision import Approval, Approve
 from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
