@@ -31,7 +31,7 @@ class ModelRequest:
 
     `max_tokens`: the limit of the answer without its reasoning; None stands for the model's usual limit.
     `report`: called with the progress of a streamed reply.
-    `by_own_model`: the agent's own model answers, whatever the kind of call.
+    `by_own_model`: the agent's own model answers with its own effort, whatever the kind of call.
     """
 
     kind: CallKind
@@ -121,12 +121,13 @@ class MeteredModel:
         tracker: SpendingTracker,
     ) -> Reply:
         received = _Received(question.report, partial(self.model.price, model=choice.model))
+        is_own = question.by_own_model or question.kind == "chat"
         options = CallOptions(
             schema=question.schema,
             model=choice.model,
             max_tokens=limit,
             temperature=question.temperature,
-            effort=choice.effort or (self.effort if question.kind == "chat" else self.fast_effort),
+            effort=choice.effort or (self.effort if is_own else self.fast_effort),
             cache_key=choice.cache_key,
             report=received.note,
             report_price=received.use_price,

@@ -140,15 +140,17 @@ async def test_what_another_agent_reserves_is_not_left() -> None:
 
 
 async def test_efforts_are_the_agents_or_the_operators_for_each_kind_of_call() -> None:
-    model = ScriptedModel("a", "b", "c", window=WINDOW)
+    model = ScriptedModel("a", "b", "c", "d", window=WINDOW)
     client = metered(model, fast_model="fast", effort="high", fast_effort="low")
     await ask(client)
     await ask(client, kind="summary")
+    await ask(client, kind="function", by_own_model=True)
     own = ModelChoice(model="own", effort="minimal", cache_key="agent")
     await client.ask(ModelRequest(kind="chat", prompt=PROMPT), own, SpendingTracker())
     assert [(each.model, each.effort, each.cache_key) for each in model.options] == [
         ("scripted", "high", ""),
         ("fast", "low", ""),
+        ("scripted", "high", ""),
         ("own", "minimal", "agent"),
     ]
 
