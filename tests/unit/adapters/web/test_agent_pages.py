@@ -285,6 +285,15 @@ async def test_the_page_of_an_agent_names_the_fallback_while_it_answers(tmp_path
             assert shown.format("large · one.test") in await answer.text()
 
 
+async def test_an_effort_that_is_refused_is_explained_at_its_field(base: str, ana: PageChat) -> None:
+    fields = {"name": "Other", "role": "writes", "goals": "Write", "effort": "huge"}
+    async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
+        page = await answer.text()
+    assert answer.status == 422
+    assert '<select id="effort" name="effort" aria-invalid="true" aria-describedby="problem-effort">' in page
+    assert '<p class="problem" id="problem-effort">Reasoning effort: one of ' in page
+
+
 def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Models:
     """A rehearsal with this embedder."""
     return Models(
