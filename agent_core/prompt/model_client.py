@@ -160,7 +160,14 @@ class MeteredModel:
         return TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
 
     def _estimate(self, prompt: Sequence[Message], name: str, max_reply_tokens: int) -> Decimal | None:
-        return self.model.price(Usage(prompt=self._prompt_tokens(prompt, name), completion=max_reply_tokens), name)
+        """The most that the call costs: its whole prompt may be written to the provider's cache, at a higher price."""
+        sent = self._prompt_tokens(prompt, name)
+        prices = [
+            self.model.price(Usage(prompt=sent, cache_written=written, completion=max_reply_tokens), name)
+            for written in (0, sent)
+        ]
+        known = [price for price in prices if price is not None]
+        return max(known) if len(known) == len(prices) else None
 
 
 @dataclass(slots=True)
