@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong
@@ -118,8 +119,13 @@ def _detail(detail: object) -> str:
 
 
 def redact_and_shorten(message: str, secret: str) -> str:
-    """Make the message one line of at most 300 characters, with API keys replaced by "…"."""
-    plain = message.replace(secret, "…") if secret else message
+    """Make the message one line of at most 300 characters, with API keys replaced by "…".
+
+    `secret` is also found percent-encoded, and with line breaks or blanks in it.
+    """
+    plain = message
+    for spelling in {secret, quote(secret, safe="")} if secret else ():
+        plain = re.sub(r"\s*".join(map(re.escape, spelling)), "…", plain)
     line = " ".join(KEY_PATTERN.sub("…", plain).split())
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
 
