@@ -109,6 +109,13 @@ def first_word(said: str) -> tuple[str, str]:
     return word.casefold(), rest[0].strip() if rest else ""
 
 
+def model_text(agent: Agent, first: str = "") -> str:
+    """The model that answers for the agent now. `first`: the label of the operator's model, if it is known."""
+    if agent.fallback:
+        return f"{agent.fallback} (while {agent.model or first or 'the first model'} is away)"
+    return " · ".join(filter(None, (first, agent.model)))
+
+
 def effort_text(agent: Agent) -> str:
     """How much the agent's model reasons, or "" if it follows the operator's setting."""
     return f"reasoning effort {agent.effort}" if agent.effort else ""

@@ -14,7 +14,9 @@ from bot.value_types import ANTHROPIC_URL, NO_SECRET, OPENAI_URL, AzureAddress, 
 
 USUAL_EMBEDDINGS = "text-embedding-3-small"
 CLAUDE_PREFIX = "claude-"
+GPT_PREFIX = "gpt-"
 SAME_MODEL = "is the model that SMART_MODEL names, at the same endpoint: name another."
+OTHER_PROVIDER = "is no model of {host}: set {key} or FALLBACK_BASE_URL, or name another."
 NO_FIRST = "stands in for a model, so a model must be connected: set OPENAI_API_KEY, for example."
 NO_PLACE = "has no endpoint: set FALLBACK_BASE_URL, OPENAI_API_KEY or ANTHROPIC_API_KEY."
 NO_MODEL = "must name a model of FALLBACK_BASE_URL."
@@ -89,6 +91,12 @@ class ModelSettings(BaseSettings):
             url_variable="FALLBACK_BASE_URL",
             key_variable="FALLBACK_API_KEY",
         )
+
+    @property
+    def has_fallback_at_first_endpoint(self) -> bool:
+        """Whether both endpoints have one address, and the fallback has no account of its own there."""
+        first, second = self.endpoint, self.fallback_endpoint
+        return bool(first and second and _place(first.url) == _place(second.url) and second.key in ("", first.key))
 
     @property
     def openai_endpoint(self) -> Endpoint | None:
@@ -190,8 +198,28 @@ def _fallback_model(value: str, given: Given) -> str | None:
         return NO_FIRST
     if settings.fallback_endpoint is None:
         return NO_PLACE
-    is_same = value == settings.smart_model and settings.fallback_endpoint == settings.endpoint
-    return SAME_MODEL if is_same else None
+    place = settings.fallback_endpoint
+    if settings.has_fallback_at_first_endpoint and value == settings.smart_model:
+        return SAME_MODEL
+    return _other_provider(value, place)
+
+
+def _other_provider(model: str, endpoint: Endpoint) -> str | None:
+    """The problem of a model that only the other one of OpenAI and Anthropic serves. A gateway may serve both."""
+    for prefix, address, key in (
+        (CLAUDE_PREFIX, OPENAI_URL, "ANTHROPIC_API_KEY"),
+        (GPT_PREFIX, ANTHROPIC_URL, "OPENAI_API_KEY"),
+    ):
+        if model.startswith(prefix) and _place(endpoint.url) == _place(address):
+            return OTHER_PROVIDER.format(host=urlsplit(address).hostname, key=key)
+    return None
+
+
+def _place(url: str) -> tuple[str | None, int | None, str]:
+    """Host in lower case, port and path of an address without /v1 at its end, which one of the SDKs adds."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return parts.hostname, port, parts.path.rstrip("/").removesuffix("/v1")
 
 
 MODEL_RULES: Mapping[str, Rule] = {"fallback_model": _fallback_model}

@@ -74,7 +74,7 @@ MINDS = (
     model(
         name="FALLBACK_MODEL",
         meaning="The model that answers after the first was not available for a minute, until that answers again.",
-        rule="the name of a model",
+        rule="the name of another model, which its endpoint serves",
         default="none: agents wait for the first",
         example="claude-haiku-4-5",
     ),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 LISTING_SECONDS = 3.0
+SAME_DEFAULT = "is the model that answers without SMART_MODEL, at the same endpoint: name another."
 MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"
 
 
@@ -74,8 +75,23 @@ def make_model(settings: Settings) -> LanguageModel:
         return first
     from agent_core.providers.llm.fallback_model import FallbackModel
 
+    if settings.has_fallback_at_first_endpoint and settings.fallback_model == _unnamed_model(settings):
+        raise SettingsError("FALLBACK_MODEL", SAME_DEFAULT, VARIABLES["FALLBACK_MODEL"].example)
     second = _make_endpoint_model(settings, settings.fallback_endpoint, settings.fallback_model, "FALLBACK_MODEL")
     return FallbackModel(first=first, second=second)
+
+
+def _unnamed_model(settings: Settings) -> str:
+    """The model that answers without SMART_MODEL; "" if its endpoint chooses it, or SMART_MODEL is set."""
+    if settings.smart_model or settings.endpoint is None:
+        return ""
+    if settings.endpoint.api == "anthropic":
+        from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL
+
+        return DEFAULT_CLAUDE_MODEL
+    from agent_core.providers.llm.openai_model import DEFAULT_MODEL
+
+    return DEFAULT_MODEL if settings.is_openai else ""
 
 
 def _make_first_model(settings: Settings) -> LanguageModel:

@@ -19,7 +19,7 @@ from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, is_com
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
-from adapters.ui_text import effort_text
+from adapters.ui_text import effort_text, model_text
 from agent_core.assembly import Core
 from agent_core.errors import InvalidInput, PersonError
 from agent_core.model.actors import Origin
@@ -168,7 +168,7 @@ async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin
 
 
 def _model(terminal: Terminal, agent: Agent) -> str:
-    facts = (terminal.core.metered_model.model.label, agent.model, effort_text(agent))
+    facts = (model_text(agent, terminal.core.metered_model.model.label), effort_text(agent))
     return f"Model: {' · '.join(filter(None, facts))}"
 
 

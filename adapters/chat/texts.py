@@ -1,7 +1,7 @@
 """Sentences about agents that the chat platforms show in the same words."""
 
 from adapters.cards import free_text, lease_text
-from adapters.ui_text import effort_text
+from adapters.ui_text import effort_text, model_text
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
@@ -25,7 +25,8 @@ def notice_text(name: str, notice: Notice) -> str:
 def settings_lines(agent: Agent) -> tuple[str, ...]:
     """The settings of an agent besides its role and goals, one per line."""
     policy = agent.policy
-    facts = (f"Started by {agent.owner}", agent.model or "the default model", effort_text(agent), f"turn {agent.turns}")
+    model = model_text(agent) or "the default model"
+    facts = (f"Started by {agent.owner}", model, effort_text(agent), f"turn {agent.turns}")
     return (
         " · ".join(filter(None, facts)),
         f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",

@@ -31,7 +31,7 @@ class ModelRequest:
 
     `max_tokens`: the limit of the answer without its reasoning; None stands for the model's usual limit.
     `report`: called with the progress of a streamed reply.
-    `by_own_model`: the agent's own model answers, whatever the kind of call.
+    `by_own_model`: the agent's own model answers with its own effort, whatever the kind of call.
     """
 
     kind: CallKind
@@ -121,12 +121,13 @@ class MeteredModel:
         tracker: SpendingTracker,
     ) -> Reply:
         received = _Received(question.report, partial(self.model.price, model=choice.model))
+        is_own = question.by_own_model or question.kind == "chat"
         options = CallOptions(
             schema=question.schema,
             model=choice.model,
             max_tokens=limit,
             temperature=question.temperature,
-            effort=choice.effort or (self.effort if question.kind == "chat" else self.fast_effort),
+            effort=choice.effort or (self.effort if is_own else self.fast_effort),
             cache_key=choice.cache_key,
             report=received.note,
             report_price=received.use_price,
@@ -159,7 +160,14 @@ class MeteredModel:
         return TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
 
     def _estimate(self, prompt: Sequence[Message], name: str, max_reply_tokens: int) -> Decimal | None:
-        return self.model.price(Usage(prompt=self._prompt_tokens(prompt, name), completion=max_reply_tokens), name)
+        """The most that the call costs: its whole prompt may be written to the provider's cache, at a higher price."""
+        sent = self._prompt_tokens(prompt, name)
+        prices = [
+            self.model.price(Usage(prompt=sent, cache_written=written, completion=max_reply_tokens), name)
+            for written in (0, sent)
+        ]
+        known = [price for price in prices if price is not None]
+        return max(known) if len(known) == len(prices) else None
 
 
 @dataclass(slots=True)

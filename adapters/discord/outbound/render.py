@@ -33,7 +33,7 @@ from adapters.discord.outbound.texts import (
 from adapters.risk_labels import Level
 from adapters.text_fit import beginning_by_size, units
 from adapters.turn_state import Tone
-from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, media_type, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, media_type, model_text, size_text
 from adapters.visible_text import one_line, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -61,7 +61,7 @@ NO_THOUGHTS = "The model gave no thoughts for this command."
 def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit: int | None = None) -> DiscordMessage:
     """The card of a turn in its current state; `model` is the label of the language model, if it is shown."""
     card = turn_card(agent, turn, continuous_limit)
-    drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, model) if part])
+    drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, model_text(agent, model)) if part])
     controls = card_controls(agent, card, turn.risks, drawn.openings)
     return compose(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
 
@@ -87,7 +87,13 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
-    facts = [f"Started by {agent.owner}", model, agent.model, effort_text(agent), spend_text(agent), free_text(agent)]
+    facts = [
+        f"Started by {agent.owner}",
+        model_text(agent, model),
+        effort_text(agent),
+        spend_text(agent),
+        free_text(agent),
+    ]
     texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
 

@@ -32,7 +32,7 @@ NO_THREADS = "This kind of channel has no threads: create the agent in a text ch
 
 @dataclass(slots=True, kw_only=True)
 class DiscordSurface:
-    """Shows agents in Discord. `lines`: the agents whose root message has, or had, a status line."""
+    """Shows agents in Discord. `lines`: the agents whose root message has, or had, a status line or the fallback."""
 
     sending: DiscordSender
     clock: Clock
@@ -156,7 +156,7 @@ class DiscordSurface:
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
             await self.sending.calls.ask(there.typing)
         line = text if is_kept_waiting(agent) or agent.is_at_rest else ""
-        if line or agent.id in self.lines:
+        if line or agent.fallback or agent.id in self.lines:
             await self._edit_root(agent, line)
             self.lines.add(agent.id)
 

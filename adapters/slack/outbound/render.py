@@ -37,7 +37,7 @@ from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage, metadata
 from adapters.slack.outbound.texts import escaped, weight
 from adapters.text_fit import beginning, beginning_by_size, cut, shares
-from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, model_text, size_text
 from adapters.visible_text import one_line, readable, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -61,14 +61,20 @@ def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit:
     card = turn_card(agent, turn, continuous_limit)
     controls = card_controls(agent, card, turn.risks)
     controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
-    footer = [part for part in (card.risk, *card.footer, card.lease, model) if part]
+    footer = [part for part in (card.risk, *card.footer, card.lease, model_text(agent, model)) if part]
     mark = metadata("signoff_turn", turn=turn.id)
     return SlackMessage(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
 
 
 def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMessage:
     """The root message, to which the agent's thread is attached."""
-    facts = [f"Started by {agent.owner}", model, agent.model, effort_text(agent), spend_text(agent), free_text(agent)]
+    facts = [
+        f"Started by {agent.owner}",
+        model_text(agent, model),
+        effort_text(agent),
+        spend_text(agent),
+        free_text(agent),
+    ]
     blocks = [
         *_about(agent.name, agent.role, agent.goals),
         context(" · ".join(filter(None, facts))),

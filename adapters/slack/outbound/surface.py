@@ -45,7 +45,7 @@ class SlackSurface:
 
     Caches; if they are lost, unchanged content is sent again:
     `drawn`: a hash of each message. `sessions`: the last state sent to Slack's own indicator for each agent.
-    `lines`: the agents whose root message has, or had, a status line.
+    `lines`: the agents whose root message has, or had, a status line or the fallback.
     """
 
     calls: SlackApi
@@ -184,7 +184,7 @@ class SlackSurface:
         """
         has_indicator = await self._set_session(agent)
         line = text if is_kept_waiting(agent) or not has_indicator else ""
-        if line or agent.id in self.lines:
+        if line or agent.fallback or agent.id in self.lines:
             await self._edit(agent, thread_of(agent).thread, root_message(agent, model=self.model, status_line=line))
             self.lines.add(agent.id)
 

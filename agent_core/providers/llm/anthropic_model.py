@@ -54,7 +54,7 @@ class ClaudeModel(ModelEndpoint):
     """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency.
 
     `model`, `context`, `reply_limit`, `learned`, `ability`, `streams`, `vision`: as in `OpenAIModel`, but `model` is
-    never "". `stall_seconds`: how long a stream may be silent, or send only pings and comments.
+    never "". `stall_seconds`: how long a stream may be silent; five times that with pings alone.
     `tokens`: counts tokens if the API does not report them. There is no temperature.
     """
 

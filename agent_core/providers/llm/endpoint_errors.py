@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong
@@ -17,6 +18,7 @@ from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStre
 
 MAX_MESSAGE_CHARACTERS = 300
 MAX_NAME_CHARACTERS = 200
+MAX_RETRY_AFTER_SECONDS = 3600.0  # rate limits end sooner; a wrong header must not stop an agent for years
 KEY_PATTERN = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
 NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 NO_CREDIT_WORDS = "credit balance is too low"  # Anthropic, as an invalid request
@@ -143,8 +145,13 @@ def _detail(detail: object) -> str:
 
 
 def redact_and_shorten(message: str, secret: str) -> str:
-    """Make the message one line of at most 300 characters, with API keys replaced by "…"."""
-    plain = message.replace(secret, "…") if secret else message
+    """Make the message one line of at most 300 characters, with API keys replaced by "…".
+
+    `secret` is also found percent-encoded, and with line breaks or blanks in it.
+    """
+    plain = message
+    for spelling in {secret, quote(secret, safe="")} if secret else ():
+        plain = re.sub(r"\s*".join(map(re.escape, spelling)), "…", plain)
     line = " ".join(KEY_PATTERN.sub("…", plain).split())
     return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
 
@@ -155,13 +162,16 @@ def shown_name(name: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds to wait by the header `retry-after-ms` or `Retry-After` (a number or date); None if neither is valid."""
+    """Seconds to wait by the header `retry-after-ms` or `Retry-After` (a number or date); None if neither is valid.
+
+    At most MAX_RETRY_AFTER_SECONDS.
+    """
     milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
     given = headers.get("retry-after", "")
-    seconds = _number(given)
-    return seconds if seconds is not None else _seconds_until(given, now)
+    seconds = _number(given) if milliseconds is None else milliseconds / 1000
+    if seconds is None:
+        seconds = _seconds_until(given, now)
+    return None if seconds is None else min(max(0.0, seconds), MAX_RETRY_AFTER_SECONDS)
 
 
 def _number(text: str) -> float | None:
@@ -169,16 +179,16 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return max(0.0, number) if math.isfinite(number) else None
+    return number if math.isfinite(number) else None
 
 
 def _seconds_until(date: str, now: datetime) -> float | None:
     try:
         then = parsedate_to_datetime(date)
-    except ValueError:
+    except (OverflowError, ValueError):
         return None
     aware = then if then.tzinfo else then.replace(tzinfo=UTC)
-    return max(0.0, (aware - now).total_seconds())
+    return (aware - now).total_seconds()
 
 
 def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:

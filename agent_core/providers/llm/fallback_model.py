@@ -42,6 +42,7 @@ class FallbackModel:
     Each model of `first` has its own outage, kept in memory. An outage begins and ends only at the end of a call to
     `first`, so a price, a window or a longest reply that is read before a call holds for it. During an outage, `first`
     is tried at most once a minute, and not before its `retry_after`. A refusal ends the outage: a person has to act.
+    A request with pictures is never given to `second`.
     """
 
     first: LanguageModel
@@ -96,7 +97,7 @@ class FallbackModel:
         return min((length for length in lengths if length), default=None)
 
     def takes_images(self, model: str) -> bool:
-        """Whether the first takes pictures. The second is not asked about a picture that it cannot see."""
+        """Whether the first takes pictures. The second gets none: people approved a picture for one model."""
         return self.first.takes_images(model)
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
@@ -128,8 +129,9 @@ class FallbackModel:
 
     async def _ask_second(self, messages: Sequence[Message], options: CallOptions, outage: Outage) -> Reply:
         name = self.second.default_model
-        if any(message.images for message in messages) and not self.second.takes_images(name):
-            raise ModelUnavailable(outage.why, max(0.0, (outage.next_trial - self.clock.now()).total_seconds()))
+        if any(message.images for message in messages):
+            why = f"{outage.why} {options.model or self.default_model} is away; the picture was approved for it alone."
+            raise ModelUnavailable(why, max(0.0, (outage.next_trial - self.clock.now()).total_seconds()))
         if options.report_price:
             options.report_price(partial(self.second.price, model=name))
         most = min(options.max_tokens, self.second.max_reply(name) or options.max_tokens)

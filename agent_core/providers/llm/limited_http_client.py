@@ -18,6 +18,7 @@ MAX_STREAM_BYTES = 128_000_000  # 128,000 tokens in events of 400 bytes come to 
 MAX_EVENT_BYTES, MAX_EVENT_LINES = 1_000_000, 1_000
 EVENT_ENDS = (b"\r\r", b"\n\n", b"\r\n\r\n")  # as the SDKs' decoders see them
 LINE_ENDS = (b"\n", b"\r")
+PINGS_PER_STALL = 5  # a model that thinks without showing it sends only pings, for minutes
 PING = (b"event: ping", b"event:ping")
 CONNECTIONS = Limits(max_connections=1_000, max_keepalive_connections=100)  # as the SDKs' own clients
 ENCODING_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
@@ -48,7 +49,8 @@ class EventBuffer:
 class LimitedStream(AsyncByteStream):
     """A response stream of at most `max_bytes`, without a silence of more than `stall_seconds`.
 
-    If it `has_events`, it yields whole events. With `needs_events`, pings and comments count as silence.
+    If it `has_events`, it yields whole events. With `needs_events`, pings and comments alone are borne five times as
+    long.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class LimitedStream(AsyncByteStream):
         size, waited, parts, buffer = 0, 0.0, aiter(self._stream), EventBuffer()
         while True:
             begun = time.monotonic()
-            async with asyncio.timeout(self._stall_seconds - waited):
+            async with asyncio.timeout(min(self._stall_seconds, PINGS_PER_STALL * self._stall_seconds - waited)):
                 try:
                     part = await anext(parts)
                 except StopAsyncIteration:

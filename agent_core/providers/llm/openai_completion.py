@@ -125,9 +125,10 @@ class Completion:
             prompt_usage=self._prompt_usage(sent) if sent else None,
         )
 
-    def reply(self, count: Callable[[str], int], prompt: Sequence[Message]) -> Reply:
+    def reply(self, count: Callable[[str], int], prompt: Sequence[Message], max_tokens: int = 0) -> Reply:
         """The reply. Token counts that the endpoint does not report, or reports absurdly, are replaced by `count`.
 
+        `max_tokens`: the limit of the request in tokens, reasoning included; 0 if the endpoint reports no total.
         A single call of the tool `next_turn`, which asks for JSON, becomes the reply's text; other calls stay calls.
         """
         calls = tuple(ToolCall(each.name, each.arguments) for each in self.tools)
@@ -136,20 +137,18 @@ class Completion:
             text, calls = calls[0].arguments, ()
         return Reply(
             text=text.rstrip() if self.is_endless else text,
-            usage=self._usage(count, prompt),
+            usage=self._usage(count, prompt, max_tokens),
             finish_reason="stop" if self.finish_reason in ("", "tool_calls", "function_call") else self.finish_reason,
             reasoning=self.reasoning,
             tool_calls=calls,
         )
 
-    def _usage(self, count: Callable[[str], int], prompt: Sequence[Message]) -> Usage:
+    def _usage(self, count: Callable[[str], int], prompt: Sequence[Message], max_tokens: int) -> Usage:
         told, completion = self.usage, token_count(self.usage, "completion_tokens")
         sent = token_count(told, "prompt_tokens") or sum(message.tokens(count) for message in prompt)
         reasoning = _reasoning_tokens(told)
         if reasoning is None:
-            beside = (token_count(told, "total_tokens") or 0) - sent - (completion or 0)  # Gemini
-            reasoning = max(beside, 0) if completion else 0
-            reasoning = reasoning or (count(self.reasoning) if self.reasoning else 0)
+            reasoning = _reasoning_in_total(told, max_tokens) or (count(self.reasoning) if self.reasoning else 0)
         written = self.text + "".join(call.name + call.arguments for call in self.tools)
         if completion is None or (completion == 0 and self.size) or _is_too_few(completion, written):
             completion = count(written) + reasoning
@@ -228,6 +227,20 @@ def _reasoning_tokens(usage: object) -> int | None:
     details = getattr(usage, "completion_tokens_details", None)
     found = token_count(details, "reasoning_tokens")
     return found if found is not None else token_count(usage, "reasoning_tokens")
+
+
+def _reasoning_in_total(usage: object, max_tokens: int) -> int:
+    """Tokens of reasoning that only `total_tokens` contains, as Gemini counts; 0 if they are not plausible.
+
+    They are if the prompt was counted, the reply stays within `max_tokens`, and the total does not add the cache.
+    """
+    sent, completion = token_count(usage, "prompt_tokens"), token_count(usage, "completion_tokens")
+    if not sent or not completion:
+        return 0
+    reasoning = (token_count(usage, "total_tokens") or 0) - sent - completion
+    cached, written = _cached_tokens(usage), _cache_written_tokens(usage)
+    is_plausible = 0 < reasoning <= max_tokens - completion and reasoning not in (cached, written, cached + written)
+    return reasoning if is_plausible else 0
 
 
 def _cached_tokens(usage: object) -> int:

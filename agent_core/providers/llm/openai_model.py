@@ -96,7 +96,7 @@ class OpenAIModel(OpenAIEndpoint):
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True
-        reply = answer.reply(self.tokens.count, messages)
+        reply = answer.reply(self.tokens.count, messages, options.max_tokens)
         is_known = self._dialect(name) == dialect  # another call may have learned meanwhile
         if options.schema is not None and is_known and answer.ignores(dialect.format):
             await self._dialects.learn(name, dialect.with_next_format())

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MILLION = Decimal(1_000_000)
 PRICE_UNIT = Decimal("0.000000001")
+CLAUDE_CACHE_WRITE_SURCHARGE = Decimal("0.25")  # Anthropic's price for its cache of five minutes, of the prompt's price
 
 
 def is_loopback(base_url: str) -> bool:
@@ -43,7 +44,10 @@ class Prices:
         return cls(overrides, free=is_loopback(base_url), base_url=base_url)
 
     def of(self, usage: Usage, model: str) -> Decimal | None:
-        """The cost in US dollars, or None if no price is known. Overrides have no discount for cached tokens."""
+        """The cost in US dollars, or None if no price is known.
+
+        Overrides have no discount for cached tokens. Claude's tokens that are written to the cache cost a quarter more.
+        """
         cached = min(usage.cached, usage.prompt)
         written = min(usage.cache_written, usage.prompt - cached)
         units = {"input_tokens": usage.prompt, "cache_read_tokens": cached, "output_tokens": usage.completion}
@@ -54,11 +58,13 @@ class Prices:
     def of_units(self, units: Mapping[str, int], model: str) -> Decimal | None:
         """The cost in US dollars of units (tokens, seconds of audio, characters), or None if no price is known.
 
-        `units` are named as in the price list. An override prices input and output tokens only.
+        `units` are named as in the price list. An override prices input and output tokens, and Claude's cache writes.
         """
         if self.free or model in self.overrides:
             prompt, completion = self.overrides.get(model, (FREE, FREE))
             cost = units.get("input_tokens", 0) * prompt + units.get("output_tokens", 0) * completion
+            if "claude" in model.lower():
+                cost += units.get("cache_write_tokens", 0) * prompt * CLAUDE_CACHE_WRITE_SURCHARGE
             return (cost / MILLION).quantize(PRICE_UNIT) if cost else FREE
         prices = (found.total_price for found in listed(units, model, self.base_url))
         return next((price.quantize(PRICE_UNIT) for price in prices), None)

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import SettingsError
+from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL
+from agent_core.providers.llm.openai_model import DEFAULT_MODEL
 from bot import variables
+from bot.model_wiring import make_model
 from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import Settings, load
 from bot.value_types import Endpoint
@@ -235,11 +238,53 @@ FALLBACK = {"FALLBACK_MODEL": "small"}
             "FALLBACK_MODEL",
             "is the model that SMART_MODEL names, at the same endpoint",
         ),
+        (
+            {"OPENAI_BASE_URL": "http://LLM.test:80/v1", "SMART_MODEL": "small"}
+            | {"FALLBACK_BASE_URL": "http://llm.test/v1", **FALLBACK},
+            "FALLBACK_MODEL",
+            "is the model that SMART_MODEL names, at the same endpoint",
+        ),
+        (
+            {"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "small", **FALLBACK}
+            | {"FALLBACK_BASE_URL": "https://API.openai.com/v1", "FALLBACK_API_KEY": "sk-1"},
+            "FALLBACK_MODEL",
+            "is the model that SMART_MODEL names, at the same endpoint",
+        ),
+        (
+            {"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "small", **FALLBACK}
+            | {"FALLBACK_BASE_URL": "https://api.openai.com/v1"},
+            "FALLBACK_MODEL",
+            "is the model that SMART_MODEL names, at the same endpoint",
+        ),
+        (
+            {"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": "gpt-5"},
+            "FALLBACK_MODEL",
+            "is no model of api.anthropic.com: set OPENAI_API_KEY or FALLBACK_BASE_URL",
+        ),
+        (
+            {"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"},
+            "FALLBACK_MODEL",
+            "is no model of api.openai.com: set ANTHROPIC_API_KEY or FALLBACK_BASE_URL",
+        ),
     ],
 )
 def test_a_fallback_that_cannot_stand_in_is_refused(given: dict[str, str], variable: str, fault: str) -> None:
     told = fault_of(given)
     assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": DEFAULT_MODEL},
+        {"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": DEFAULT_CLAUDE_MODEL},
+        {"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": DEFAULT_CLAUDE_MODEL}
+        | {"FALLBACK_BASE_URL": "https://api.anthropic.com/v1", "FALLBACK_API_KEY": "a"},
+    ],
+)
+def test_the_model_that_answers_without_a_name_is_refused_as_its_own_fallback(given: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match="is the model that answers without SMART_MODEL, at the same endpoint"):
+        make_model(load(given, None))
 
 
 def test_a_model_in_a_file_needs_an_endpoint_for_its_fallback(tmp_path: Path) -> None:
@@ -255,7 +300,16 @@ def test_a_model_in_a_file_needs_an_endpoint_for_its_fallback(tmp_path: Path) ->
     ("given", "url"),
     [
         ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "small"}, "https://api.openai.com/v1"),
-        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"}, "https://api.openai.com/v1"),
+        ({"OPENAI_BASE_URL": "https://gateway.test/v1", "FALLBACK_MODEL": "claude-a"}, "https://gateway.test/v1"),
+        (
+            {"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "small", "FALLBACK_MODEL": "small"}
+            | {"FALLBACK_BASE_URL": "https://api.openai.com/v1", "FALLBACK_API_KEY": "sk-another-account"},
+            "https://api.openai.com/v1",
+        ),
+        (
+            {"ANTHROPIC_BASE_URL": "https://gateway.test", "FALLBACK_MODEL": "gpt-5"},
+            "https://gateway.test",
+        ),
         ({"ANTHROPIC_API_KEY": "a", "FALLBACK_MODEL": "small"}, "https://api.anthropic.com"),
         (
             {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"},

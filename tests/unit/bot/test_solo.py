@@ -25,9 +25,10 @@ from agent_core.model.decision import Approval, Approve
 from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
-from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.solo import SoloOptions, Terminal, export, parse, solo
 from tests.patience import PATIENCE_SECONDS
@@ -83,7 +84,7 @@ class Desk:
         return [json.loads(line) for line in self.emitted]
 
 
-def desk_of(*replies: str | Exception, can_ask: bool = False, **ports: Any) -> Desk:
+def desk_of(*replies: Scripted, can_ask: bool = False, **ports: Any) -> Desk:
     model = ScriptedModel(*replies)
     return Desk(Stage(model=model, surface=TerminalSurface(), **ports), model, can_ask)
 
@@ -309,6 +310,14 @@ async def test_control_sequences_of_the_model_reach_the_terminal_spelled() -> No
     await desk.sits(CLERK, "n")
     assert "⟨U+001B⟩[2J" in desk.written
     assert "\x1b" not in desk.written
+
+
+async def test_a_resumed_agent_names_the_fallback_while_it_answers() -> None:
+    desk = desk_of(Reply(text=WRITE, usage=Usage(), answered_by="small · two.test"))
+    await desk.sits(CLERK)
+    assert "Model: Scripted\n" in desk.written
+    await desk.sits(CLERK)
+    assert "Model: small · two.test (while Scripted is away)" in desk.written
 
 
 async def test_an_agent_of_that_name_is_resumed_where_it_was() -> None:

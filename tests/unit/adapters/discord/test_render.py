@@ -309,6 +309,14 @@ a careful writer
     )
 
 
+def test_cards_and_root_name_the_fallback_while_it_answers() -> None:
+    agent = replace(AGENT, fallback="small · two.test")
+    now = "small · two.test (while large · one.test is away)"
+    assert now in str(lines(turn_message(agent, TURN, model="large · one.test")))
+    assert f"-# Started by @ana · {now} · $0.41 of $2.00" in lines(root_message(agent, model="large · one.test"))
+    assert "small · two.test (while own is away)" in str(lines(turn_message(replace(agent, model="own"), TURN)))
+
+
 def test_a_notice_has_resume_where_the_agent_stands_still() -> None:
     stopped = notice_message(AGENT, a_notice(AGENT, kind="stopped", text="Energy-GPT is stopped by @ana."))
     assert lines(stopped) == ["Energy-GPT is stopped by @ana.", f"[Resume] resume:{AGENT.id}:1"]

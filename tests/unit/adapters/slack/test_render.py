@@ -766,6 +766,15 @@ def test_a_root_message_names_the_model_and_the_agents_own() -> None:
     assert read(own.blocks)[1] == "Started by @ana · Demo · scripted, no AI · small · $0.41 of $2.00"
 
 
+def test_cards_and_root_name_the_fallback_while_it_answers() -> None:
+    agent = replace(AGENT, fallback="small · two.test")
+    now = "small · two.test (while large · one.test is away)"
+    assert any(line.endswith(now) for line in read(turn_message(agent, TURN, model="large · one.test").blocks))
+    assert f"Started by @ana · {now} · " in read(root_message(agent, model="large · one.test").blocks)[1]
+    own = turn_message(replace(agent, model="own"), TURN).blocks
+    assert any(line.endswith("small · two.test (while own is away)") for line in read(own))
+
+
 def test_approving_a_guarded_command_more_than_once_covers_its_class_too() -> None:
     blocks = turn_message(AGENT, replace(TURN, risks=("execute",))).blocks
     several = next(part for part in elements(blocks) if part["type"] == "static_select")

@@ -10,7 +10,8 @@ from aiohttp import ClientSession, FormData
 
 from adapters.management_commands import CALLS
 from adapters.web.page_context import ModelLabel
-from agent_core.model.usage import CallKind
+from agent_core.model.messages import Reply
+from agent_core.model.usage import CallKind, Usage
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
@@ -270,6 +271,27 @@ async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
         await ana.new_agent("Clerk", "writes", "Write a file")
         assert '<p class="quiet">Found by &lt;words&gt;.</p>' in await ana.page("/memory")
         assert "Found by" not in await ana.page()
+
+
+async def test_the_page_of_an_agent_names_the_fallback_while_it_answers(tmp_path: Path) -> None:
+    model = ScriptedModel(Reply(text=writing("a.txt", "one"), usage=Usage(), answered_by="small · two.test"))
+    label = ModelLabel("large · one.test")
+    async with served(model, tmp_path, model_label=label) as base, PageChat.opened(base, "ana") as ana:
+        await ana.new_agent("Clerk", "writes", "Write a file")
+        await ana.asks("write_to_file")
+        shown = '<p class="model-label" id="model-label" data-live>Model: <b>{}</b>'
+        assert shown.format("small · two.test (while large · one.test is away)") in await ana.page()
+        async with ClientSession() as browser, browser.get(f"{base}/") as answer:
+            assert shown.format("large · one.test") in await answer.text()
+
+
+async def test_an_effort_that_is_refused_is_explained_at_its_field(base: str, ana: PageChat) -> None:
+    fields = {"name": "Other", "role": "writes", "goals": "Write", "effort": "huge"}
+    async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
+        page = await answer.text()
+    assert answer.status == 422
+    assert '<select id="effort" name="effort" aria-invalid="true" aria-describedby="problem-effort">' in page
+    assert '<p class="problem" id="problem-effort">Reasoning effort: one of ' in page
 
 
 def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Models:

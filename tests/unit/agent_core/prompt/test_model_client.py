@@ -139,16 +139,41 @@ async def test_what_another_agent_reserves_is_not_left() -> None:
     assert limits(model)[0] > MIN_AFFORDABLE_TOKENS
 
 
+class CachingModel(PricedModel):
+    """Costs a dollar for each thousand tokens of the prompt, and more or less for those written to its cache."""
+
+    write_price = Decimal("1.25")
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        return (usage.prompt - usage.cache_written + usage.cache_written * self.write_price) / 1_000
+
+
+@pytest.mark.parametrize(("write_price", "dearest"), [("1.25", "1.25"), ("0.4", "1")])
+async def test_a_budget_has_to_afford_that_the_whole_prompt_is_written_to_the_cache(
+    write_price: str, dearest: str
+) -> None:
+    model = CachingModel("a", window=WINDOW)
+    model.write_price = Decimal(write_price)
+    client = metered(model)
+    sent = client._prompt_tokens(PROMPT, "scripted")
+    most = Decimal(sent) / 1_000 * Decimal(dearest)
+    with pytest.raises(OverBudget):
+        await ask(client, SpendingTracker(agent=Budget(limit=most - Decimal("0.000001"))))
+    assert (await ask(client, SpendingTracker(agent=Budget(limit=most)))).text == "a"
+
+
 async def test_efforts_are_the_agents_or_the_operators_for_each_kind_of_call() -> None:
-    model = ScriptedModel("a", "b", "c", window=WINDOW)
+    model = ScriptedModel("a", "b", "c", "d", window=WINDOW)
     client = metered(model, fast_model="fast", effort="high", fast_effort="low")
     await ask(client)
     await ask(client, kind="summary")
+    await ask(client, kind="function", by_own_model=True)
     own = ModelChoice(model="own", effort="minimal", cache_key="agent")
     await client.ask(ModelRequest(kind="chat", prompt=PROMPT), own, SpendingTracker())
     assert [(each.model, each.effort, each.cache_key) for each in model.options] == [
         ("scripted", "high", ""),
         ("fast", "low", ""),
+        ("scripted", "high", ""),
         ("own", "minimal", "agent"),
     ]
 

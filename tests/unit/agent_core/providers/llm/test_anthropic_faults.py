@@ -268,7 +268,7 @@ async def test_an_error_that_names_no_parameter_is_raised_at_once(api: Api) -> N
 async def test_pings_and_comments_alone_are_a_stall(api: Api) -> None:
     ping = b"\n" + event({"type": "ping"}) + b": still here\n\n"
     api.standin.answers(Sends((begin(), ping), hangs=True))
-    error = await error_of(api.model(stall_seconds=0.3))
+    error = await error_of(api.model(stall_seconds=0.1))
     assert isinstance(error, ModelUnavailable)
     assert "did not answer in time" in str(error)
 

@@ -13,7 +13,7 @@ from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
-from agent_core.providers.llm.endpoint_errors import CHAT
+from agent_core.providers.llm.endpoint_errors import CHAT, redact_and_shorten
 from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_model import DEFAULT_MODEL, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
@@ -225,6 +225,13 @@ async def test_a_passing_fault_may_be_tried_again(endpoint: Endpoint, status: in
         ({"Retry-After": format_datetime(datetime(2020, 1, 5, tzinfo=UTC), usegmt=True)}, 0.0),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "-5"}, 0.0),
+        ({"Retry-After": "3601"}, 3600.0),
+        ({"Retry-After": "1e300"}, 3600.0),
+        ({"Retry-After": "7", "retry-after-ms": "1e300"}, 3600.0),
+        ({"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, 3600.0),
+        ({"Retry-After": "Fri, 31 Dec 2027 23:59:59 +99999999999999999999"}, None),
         ({}, None),
     ],
 )
@@ -232,6 +239,13 @@ async def test_the_told_wait_is_passed_on(endpoint: Endpoint, headers: dict[str,
     error = await endpoint.error(Fails(429, headers=headers), clock=FakeClock(datetime(2026, 1, 5, 9, tzinfo=UTC)))
     assert isinstance(error, ModelUnavailable)
     assert error.retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    "echoed", ["my.own/key+BBBB2222==", "my.own%2Fkey%2BBBBB2222%3D%3D", "my.own/k\ney+BBBB\r\n2222=="]
+)
+def test_a_key_that_is_echoed_in_another_form_is_redacted(echoed: str) -> None:
+    assert redact_and_shorten(f"bad key {echoed} for you", "my.own/key+BBBB2222==") == "bad key … for you"
 
 
 async def test_an_account_without_credit_is_not_asked_again(endpoint: Endpoint) -> None:

@@ -117,6 +117,30 @@ async def test_usage_is_read_in_the_shapes_of_several_endpoints(
     assert (await ask(endpoint.model(streams=streams))).usage == used
 
 
+CACHE_APART = {"prompt_tokens_details": {"cached_tokens": 600, "cache_write_tokens": 100}}
+
+
+@pytest.mark.parametrize(
+    ("told", "reasoning"),
+    [
+        ({"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 1_000}, 870),
+        ({"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 1_130}, 0),  # more than the request allowed
+        ({"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 100_000_000}, 0),
+        ({"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 20}, 0),
+        ({"completion_tokens": 30, "total_tokens": 900}, 0),
+        ({"prompt_tokens": 0, "completion_tokens": 30, "total_tokens": 900}, 0),
+        ({"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 730} | CACHE_APART, 0),
+        ({"prompt_tokens": 100, "completion_tokens": 30, "total_tokens": 830} | CACHE_APART, 0),
+    ],
+)
+async def test_reasoning_that_only_the_total_contains_is_charged_if_it_is_plausible(
+    endpoint: Endpoint, told: dict[str, object], reasoning: int
+) -> None:
+    endpoint.standin.answers(Says("abcdef", usage=told))
+    used = (await endpoint.model().complete(PROMPT, CallOptions(max_tokens=1_000))).usage
+    assert (used.completion, used.reasoning) == (30 + reasoning, reasoning)
+
+
 @both
 async def test_reasoning_that_is_not_counted_is_estimated(endpoint: Endpoint, streams: bool) -> None:
     endpoint.standin.answers(Says("abcdef", usage=None, reasoning="I think of it. " * 4))

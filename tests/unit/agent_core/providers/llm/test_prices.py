@@ -25,6 +25,16 @@ def test_the_operators_own_price_comes_first() -> None:
     assert prices.of(USAGE, "mine") == Decimal("0.5")
 
 
+@pytest.mark.parametrize(
+    ("model", "price"), [("claude-mine", "2.4"), ("anthropic/Claude-Mine", "2.4"), ("mine", "2.0")]
+)
+def test_tokens_that_claude_writes_to_its_cache_cost_a_quarter_more_than_the_operators_price(
+    model: str, price: str
+) -> None:
+    prices = Prices({model: (Decimal(2), Decimal(10))})
+    assert prices.of(Usage(prompt=1_000_000, cache_written=800_000, cached=200_000), model) == Decimal(price)
+
+
 def test_a_server_on_this_machine_is_free_unless_priced() -> None:
     prices = Prices.at("http://localhost:11434/v1", {"mine": (Decimal(1), Decimal(1))})
     assert prices.of(USAGE, "gpt-5-mini") == Decimal(0)
