@@ -14,7 +14,7 @@ from agent_core.providers.llm.openai_dialect import TOOL_NAME, Format
 MAX_PLAUSIBLE_TOKENS = 100_000_000
 MAX_TRAILING_BLANKS = 8_000  # characters; a grammar that allows blanks lets some servers write them for ever
 MAX_TOOL_CALLS = 64
-MAX_CHARACTERS_PER_TOKEN = 20  # blanks not counted; a report of fewer tokens is not believed
+MAX_CHARACTERS_PER_TOKEN = 100  # blanks not counted; a report of fewer tokens is not believed
 CUT_OFF_REASONS = ("length", "content_filter")
 BROKEN_OFF_REASONS = ("error", "insufficient_system_resource")  # OpenRouter; DeepSeek
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # DeepSeek, vLLM and Qwen; OpenRouter, Groq and Ollama
