@@ -5,11 +5,13 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
 from agent_core.ports.models import LocalServer
+from bot.cross_setting_rules import NO_ANTHROPIC
 from bot.findings import Finding, ToolProbes, tool_findings
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
@@ -90,6 +92,10 @@ async def endpoint_fault(endpoint: Endpoint) -> str | None:
     from aiohttp import ClientError, ClientSession, ClientTimeout  # imported on first use
 
     is_claude, key = endpoint.api == "anthropic", endpoint.key
+    if is_claude and not find_spec("anthropic"):
+        return f"cannot be asked: {NO_ANTHROPIC}"
+    if is_claude and endpoint.url.endswith("/v1"):
+        return "has an address that ends in /v1, which Anthropic's API does not have"
     headers = {"x-api-key": key, "anthropic-version": "2023-06-01"} if is_claude else {"Authorization": f"Bearer {key}"}
     address = f"{endpoint.url.rstrip('/')}{'/v1' if is_claude else ''}/models"
     try:
@@ -97,18 +103,19 @@ async def endpoint_fault(endpoint: Endpoint) -> str | None:
             ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=True) as session,
             session.get(address, headers=headers if key else {}, allow_redirects=False) as answer,
         ):
-            return _answered(answer.status, answer.content_type)
+            return _answered(answer.status, answer.content_type, lists_models=not is_claude)
     except TimeoutError:
         return _silent()
     except (ClientError, OSError, ValueError) as error:
         return f"cannot be reached ({type(error).__name__})"
 
 
-def _answered(status: int, content_type: str) -> str | None:
+def _answered(status: int, content_type: str, *, lists_models: bool) -> str | None:
+    """What is wrong with the answer to a request for the list of models, or None."""
     if status in (401, 403):
         return f"does not accept the key ({status})"
     if status in (404, 405) or (status == 200 and not content_type.endswith("json")):
-        return "lists no models; its address usually ends in /v1"
+        return "lists no models; its address usually ends in /v1" if lists_models else None
     return None if status == 200 else f"answers {status}"
 
 

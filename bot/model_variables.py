@@ -12,7 +12,7 @@ MINDS = (
         name="OPENAI_API_KEY",
         meaning="The key for the endpoint. Without OPENAI_BASE_URL that is OpenAI's own.",
         rule=KEY,
-        default="none: without OPENAI_BASE_URL as well, Signoff runs in demo mode (scripted, no AI)",
+        default="none: without another model, Signoff runs in demo mode (scripted, no AI)",
         example="sk-your-key",
     ),
     model(

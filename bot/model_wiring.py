@@ -17,6 +17,7 @@ from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
+from bot.cross_setting_rules import NO_ANTHROPIC
 from bot.settings import Settings
 from bot.value_types import Endpoint
 from bot.variables import VARIABLES
@@ -133,8 +134,7 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
     from agent_core.providers.llm.anthropic_model import CLAUDE, DEFAULT_CLAUDE_MODEL, ClaudeModel
 
     if not ClaudeModel.is_installed():
-        fault = "needs the package anthropic: run pip install 'signoff[claude]', then start again."
-        raise SettingsError(endpoint.key_variable, fault, "sk-ant-your-key")
+        raise SettingsError(endpoint.key_variable, NO_ANTHROPIC, "sk-ant-your-key")
     return ClaudeModel(
         base_url=endpoint.url,
         api_key=endpoint.key,
@@ -143,7 +143,7 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
         reply_limit=settings.max_reply_tokens,
         learned=settings.home / "learned-claude-models.json",
         vision=settings.sees,
-        prices=Prices.at(endpoint.url, settings.model_prices),
+        prices=Prices(settings.model_prices, base_url=endpoint.url),  # a gateway on this machine is not free
         ability=with_variables(CLAUDE, endpoint, variable),
     )
 

@@ -25,11 +25,12 @@ LEFT_OUT: dict[str, dict[Name, str]] = {
 }
 
 
-def on_each_surface(story: str = "") -> pytest.MarkDecorator:
+def on_each_surface(story: str = "", slow: tuple[Name, ...] = ()) -> pytest.MarkDecorator:
     """Play a story on every surface but those where it cannot be played; only the fast ones in the default suite."""
     played = [name for name in SURFACES if name not in LEFT_OUT.get(story, {})]
-    slow = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in played]
-    return pytest.mark.parametrize("surface", slow)
+    quick = [name for name in QUICK if name not in slow]
+    marked = [pytest.param(name, marks=[] if name in quick else [pytest.mark.slow]) for name in played]
+    return pytest.mark.parametrize("surface", marked)
 
 
 async def clerk(scene: Scene, **settings: tuple[str, ...]) -> Chat:

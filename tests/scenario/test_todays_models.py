@@ -113,7 +113,7 @@ async def time_passing(scene: Scene) -> AsyncIterator[None]:
 
 
 @pytest.mark.proves("models:streaming")
-@on_each_surface()
+@on_each_surface(slow=("web",))
 async def test_a_long_thought_is_seen_and_stop_ends_it_at_once(surface: Name, tmp_path: Path) -> None:
     model = StreamingModel()
     async with opened(surface, model, tmp_path) as scene:

@@ -423,6 +423,26 @@ async def test_anthropics_api_is_asked_in_its_own_way(tmp_path: Path, key: str, 
     assert model.variable == "ANTHROPIC_BASE_URL, SMART_MODEL"
 
 
+@pytest.mark.parametrize(
+    ("path", "lists", "fault"),
+    [
+        ("", True, None),
+        ("", False, None),  # a gateway without a list works
+        ("/v1", True, "has an address that ends in /v1, which Anthropic's API does not have"),
+    ],
+)
+async def test_a_gateway_for_claude_needs_no_list_and_no_v1(path: str, lists: bool, fault: str | None) -> None:
+    async with anthropic_standin() as standin:
+        standin.lists = lists
+        assert await endpoint_fault(Endpoint(url=f"{standin.base_url}{path}", key="k", api="anthropic")) == fault
+
+
+async def test_claude_without_its_sdk_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "find_spec", lambda _name: None)
+    fault = await endpoint_fault(Endpoint(url="http://127.0.0.1:9", key="k", api="anthropic"))
+    assert "pip install 'signoff[claude]'" in str(fault)
+
+
 async def test_an_endpoint_that_is_not_there_cannot_be_reached() -> None:
     fault = await endpoint_fault(Endpoint(url="http://127.0.0.1:9/v1", key=""))
     assert fault is not None

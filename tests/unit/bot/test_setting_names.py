@@ -6,6 +6,7 @@ import pytest
 
 from agent_core.errors import CommandError, SettingsError
 from agent_core.model.sites import Sites
+from agent_core.model.usage import Usage
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.llm.anthropic_model import ClaudeModel
@@ -97,6 +98,11 @@ def test_a_fallback_knows_its_own_variables_and_answers_behind_the_first() -> No
     assert variables_of(first.second) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "FALLBACK_MODEL")
     assert variables_of(second.second) == ("FALLBACK_API_KEY", "FALLBACK_BASE_URL", "FALLBACK_MODEL")
     assert (second.label, second.second.label) == ("claude-sonnet-5-5 · api.anthropic.com", "small · llm.test")
+
+
+def test_claude_behind_a_gateway_on_this_machine_is_not_free() -> None:
+    model = make_model(load({"ANTHROPIC_BASE_URL": "http://127.0.0.1:4000", "SMART_MODEL": "claude-haiku-4-5"}, None))
+    assert model.price(Usage(prompt=1_000_000), "") == 1
 
 
 def test_claude_without_its_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
