@@ -184,10 +184,9 @@ class ClaudeModel(ModelEndpoint):
 
     async def _list_models(self) -> None:
         """Learn windows, longest replies and capabilities from the endpoint's list of models; raise ModelError."""
-        client = await self._open_client()
         try:
             async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
-                page = await client.models.list(limit=1_000)
+                page = await (await self._open_client()).models.list(limit=1_000)
         except AttributeError:
             return  # the SDK raises AttributeError for a page that is not a JSON object
         except self.sdk_errors as error:
