@@ -12,7 +12,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.management_commands import CALLS
-from adapters.ui_text import REPLY_DOES, ago, covered_text, first_lines, media_type, model_text, most_times, size_text
+from adapters.ui_text import (
+    REPLY_DOES,
+    ago,
+    covered_text,
+    effort_text,
+    first_lines,
+    media_type,
+    model_text,
+    most_times,
+    size_text,
+)
 from adapters.visible_text import finalized, visible
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
@@ -110,6 +120,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     ago,
     counted,
     covered_text,
+    effort_text,
     model_text,
     kind_of,
     most_times,

@@ -285,6 +285,12 @@ async def test_the_page_of_an_agent_names_the_fallback_while_it_answers(tmp_path
             assert shown.format("large · one.test") in await answer.text()
 
 
+async def test_an_agents_own_effort_is_shown_beside_its_model(base: str, ana: PageChat) -> None:
+    fields = {"name": "Other", "role": "writes", "goals": "Write", "effort": "high"}
+    async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
+        assert " · reasoning effort high" in await answer.text()
+
+
 async def test_an_effort_that_is_refused_is_explained_at_its_field(base: str, ana: PageChat) -> None:
     fields = {"name": "Other", "role": "writes", "goals": "Write", "effort": "huge"}
     async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
