@@ -70,6 +70,7 @@ async def test_claude_answers_while_openai_is_away_and_no_longer() -> None:
 
 
 @pytest.mark.proves("fallback:refused")
+@pytest.mark.slow
 async def test_a_key_that_openai_refuses_is_not_hidden_by_the_fallback() -> None:
     async with both() as (stage, one, two):
         one.answers(Fails(401, "Incorrect API key provided."))

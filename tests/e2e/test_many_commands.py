@@ -102,6 +102,7 @@ def steps(url: Any) -> Sequence[tuple[str, Mapping[str, object], str]]:
 
 
 @pytest.mark.proves("commands:goal")
+@pytest.mark.slow
 async def test_a_goal_takes_sixteen_commands_and_leaves_the_files_it_promised(world: World) -> None:
     taken = steps(world.url)
     replies = [Says(reply_text(name, given)) for name, given, _ in taken]

@@ -111,6 +111,7 @@ async def test_of_an_animation_only_the_first_of_its_frames_is_seen() -> None:
     assert (await read(many_frames(5_000))).note == "2 × 2 pixels, only its first frame"
 
 
+@pytest.mark.slow
 async def test_a_large_photo_is_read_within_the_limits() -> None:
     found = await read(saved(Image.new("RGB", (8000, 6000), "red"), "PNG"))
     assert opened(found).size == (1568, 1176)
@@ -142,6 +143,7 @@ async def test_a_hostile_or_damaged_file_gives_one_sentence(data: bytes, said: s
     assert str(caught.value).startswith(f"a.jpg {said}")
 
 
+@pytest.mark.slow
 async def test_a_decoder_that_takes_all_the_time_or_memory_is_killed(tmp_path: Path) -> None:
     for number, program in enumerate(("while True: pass", "import sys; sys.exit(3)", "print('x' * 2**25)")):
         worker = tmp_path / f"{number}.py"
