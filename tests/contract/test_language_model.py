@@ -28,6 +28,7 @@ from tests.standins.openai import Fails, Manners, Says, openai_standin
 from tests.standins.services import SERVICES
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SERVICES]
 CLAUDE = ("claude", "claude whole", "claude plain")
 REPLY = reply_text("write_to_file", {"filename": "a.txt", "text": "hello"})
 
@@ -62,7 +63,7 @@ async def opened(kind: str) -> AsyncIterator[LanguageModel]:
             await model.close()
 
 
-@pytest.fixture(params=["scripted", "rehearsal", "fallback", "streamed", "whole", "tools", "plain", *CLAUDE, *SERVICES])
+@pytest.fixture(params=["scripted", "rehearsal", "fallback", "streamed", "whole", "tools", "plain", *CLAUDE, *SLOW])
 async def model(request: pytest.FixtureRequest) -> AsyncIterator[LanguageModel]:
     async with opened(request.param) as model:
         yield model

@@ -13,6 +13,8 @@ from agent_core.providers.llm.openai_model import OpenAIModel
 from tests.standins.openai import OpenAIStandIn, Says, openai_standin
 from tests.standins.services import SERVICES
 
+pytestmark = pytest.mark.slow
+
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
 JSON = '{"command": {"name": "do_nothing", "args": {}}}'
 USAGE = {"prompt_tokens": 100, "completion_tokens": 30, "completion_tokens_details": {"reasoning_tokens": 20}}
