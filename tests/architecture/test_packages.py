@@ -34,6 +34,7 @@ async def ended(folder: Path, **environ: str) -> tuple[int, list[str]]:
     return await process.wait(), said.decode().splitlines()
 
 
+@pytest.mark.slow
 async def test_what_needs_a_missing_package_does_not_run_and_the_last_line_says_so(tmp_path: Path) -> None:
     status, lines = await ended(tmp_path)
     assert (status, lines[-2].partition(" in ")[0], lines[-1]) == (
@@ -43,6 +44,7 @@ async def test_what_needs_a_missing_package_does_not_run_and_the_last_line_says_
     )
 
 
+@pytest.mark.slow
 async def test_a_missing_package_is_an_error_where_ci_is_set(tmp_path: Path) -> None:
     status, lines = await ended(tmp_path, CI="true")
     assert (status, "skipped" in lines[-2]) == (1, False)

@@ -173,6 +173,7 @@ async def test_buttons_and_forms_from_before_a_restart_work_after_it(place: Plac
 @pytest.mark.parametrize(
     "after_effect", [pytest.param(True, id="sent"), pytest.param(False, id="on its way", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
     place: Place, tmp_path: Path, after_effect: bool
 ) -> None:

@@ -212,6 +212,7 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(proposed)
+@pytest.mark.slow
 def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
     blocks = turn_message(agent, turn).blocks

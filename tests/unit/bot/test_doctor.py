@@ -308,6 +308,7 @@ async def test_slack_that_is_not_there_is_told_and_not_raised(tmp_path: Path) ->
     assert await probes(settings).platforms["slack"]() == "Slack cannot be reached."
 
 
+@pytest.mark.slow
 async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PATIENCE", 0.1)
     looks = replace((world := World()).probes, platforms={"slack": world.forever})
