@@ -14,6 +14,7 @@ UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
 NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
 TWO_MODELS = "is one model and the endpoint of {} another: set one of the two."
+MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # any of them connects a model
 NO_ANTHROPIC = "needs the package anthropic: run pip install 'signoff[claude]', then start again."
 NO_EMBEDDINGS = "names a model, so OPENAI_API_KEY, OPENAI_BASE_URL or EMBEDDING_BASE_URL must say where it is."
 

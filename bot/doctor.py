@@ -11,7 +11,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from agent_core.ports.models import LocalServer
-from bot.cross_setting_rules import NO_ANTHROPIC
+from bot.cross_setting_rules import MODEL_VARIABLES, NO_ANTHROPIC
 from bot.findings import Finding, ToolProbes, tool_findings
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
@@ -154,7 +154,7 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     if found:
         return found
     why = "Demo · scripted, no AI"
-    demo = Finding(name="model", state="on", why=why, variable="OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY")
+    demo = Finding(name="model", state="on", why=why, variable=MODEL_VARIABLES)
     return (demo, *map(_offer, await _answer_or((), probes.local_servers)))
 
 

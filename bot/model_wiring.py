@@ -17,7 +17,7 @@ from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
-from bot.cross_setting_rules import NO_ANTHROPIC
+from bot.cross_setting_rules import MODEL_VARIABLES, NO_ANTHROPIC
 from bot.settings import Settings
 from bot.value_types import Endpoint
 from bot.variables import VARIABLES
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 LISTING_SECONDS = 3.0
 SAME_DEFAULT = "is the model that answers without SMART_MODEL, at the same endpoint: name another."
-MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
