@@ -9,6 +9,7 @@ from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from agent_core.providers.web.browser_pages import chromium
 from agent_core.testing.language_model import ScriptedModel
+from tests.browser.browsing import open_context
 from tests.packages import need
 from tests.scenario.served import served
 
@@ -42,12 +43,8 @@ async def browser(started: Browser) -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def context(browser: Browser) -> BrowserContext:
-    """One person's browser; its pages' clock runs ten times as fast, so that nobody waits for controls to settle."""
-    context = await browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    await context.add_init_script(
-        "{ const now = performance.now.bind(performance); performance.now = () => 10 * now(); }"
-    )
-    return context
+    """One person's browser."""
+    return await open_context(browser, viewport={"width": 1280, "height": 900}, accept_downloads=True)
 
 
 @pytest.fixture

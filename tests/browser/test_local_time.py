@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.chat import writing
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
@@ -16,7 +16,7 @@ KATHMANDU = "Asia/Kathmandu"  # 5 h 45 min ahead of UTC
 
 
 async def test_times_are_local_and_in_utc_without_scripts(browser: Browser, address: str, model: ScriptedModel) -> None:
-    abroad = await browser.new_context(timezone_id=KATHMANDU, locale="en-GB")
+    abroad = await open_context(browser, timezone_id=KATHMANDU, locale="en-GB")
     ana = BrowserChat(await abroad.new_page(), address)
     await ana.call_me("ana")
     model.say(writing("a.txt", "one"))
@@ -27,7 +27,7 @@ async def test_times_are_local_and_in_utc_without_scripts(browser: Browser, addr
     local = decided_at.astimezone(ZoneInfo(KATHMANDU))
     await expect(shown).to_contain_text(f"{local.hour}:{local:%M}")  # after midnight the browser writes 0:14
     await expect(shown).not_to_contain_text("UTC")
-    without_scripts = await browser.new_context(timezone_id=KATHMANDU, java_script_enabled=False)
+    without_scripts = await open_context(browser, timezone_id=KATHMANDU, java_script_enabled=False)
     page = await without_scripts.new_page()
     await page.goto(ana.page.url)
     await expect(page.locator(".done time")).to_have_text(f"{decided_at:%H:%M} UTC")

@@ -8,7 +8,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.chat import writing
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
@@ -187,7 +187,7 @@ async def test_a_text_file_and_a_settings_file_are_taken_from_this_computer(ana:
 async def test_the_pages_of_a_mind_have_no_fault_and_are_not_wider_than_the_screen(
     browser: Browser, address: str, ana: BrowserChat, model: ScriptedModel, scheme: str, width: int
 ) -> None:
-    context = await browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+    context = await open_context(browser, viewport={"width": width, "height": 800}, color_scheme=scheme)
     page, thread = await context.new_page(), ana.page.url
     model.say("Nothing against it.")
     await page.goto(thread)

@@ -13,6 +13,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.testing.examples import a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
+from tests.browser.browsing import open_context
 from tests.scenario.served import served
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
@@ -38,7 +39,7 @@ async def test_each_class_that_stands_out_has_a_sign_and_a_colour_that_can_be_re
 ) -> None:
     agent_id = await kept(tmp_path)
     async with served(ScriptedModel(waits=True), tmp_path) as address:
-        page = await (await browser.new_context(color_scheme=scheme)).new_page()  # type: ignore[arg-type]
+        page = await (await open_context(browser, color_scheme=scheme)).new_page()
         for url in (f"{address}/c/web/local/general/a/{agent_id}", address):
             await page.goto(url)
             chips = page.locator("article .class")

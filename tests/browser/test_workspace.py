@@ -8,7 +8,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from tests.browser.browsing import BrowserChat
+from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.chat import Story, writing
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
@@ -23,7 +23,7 @@ async def ana(context: BrowserContext, address: str) -> BrowserChat:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def ben(browser: Browser, address: str) -> BrowserChat:
-    chat = BrowserChat(await (await browser.new_context()).new_page(), address)
+    chat = BrowserChat(await (await open_context(browser)).new_page(), address)
     await chat.call_me("ben")
     return chat
 
@@ -147,7 +147,7 @@ async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: S
 async def test_nothing_is_wider_than_the_page(
     browser: Browser, address: str, model: ScriptedModel, scheme: str, width: int
 ) -> None:
-    context = await browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+    context = await open_context(browser, viewport={"width": width, "height": 800}, color_scheme=scheme)
     chat = BrowserChat(await context.new_page(), address)
     model.say(reply_text("write_to_file", {"filename": "a" * 200, "text": "b" * 10_000}, text="ع" * 3000))
     await chat.new_agent("C" * 80, "r" * 900, "g" * 1500)
@@ -161,7 +161,7 @@ async def test_nothing_is_wider_than_the_page(
 async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
     browser: Browser, address: str, model: ScriptedModel, scheme: str
 ) -> None:
-    context = await browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+    context = await open_context(browser, color_scheme=scheme)
     chat = BrowserChat(await context.new_page(), address)
     model.say(writing("a.txt", "one\n"), reply_text("delete_file", {"filename": "a.txt"}, text="I tidy up."))
     await chat.new_agent("Clerk", "writes", "Write a file")
@@ -187,7 +187,7 @@ async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
 async def test_tables_can_be_read_on_a_narrow_screen_and_reached_by_keyboard(
     browser: Browser, address: str, model: ScriptedModel, width: int
 ) -> None:
-    context = await browser.new_context(viewport={"width": width, "height": 800})
+    context = await open_context(browser, viewport={"width": width, "height": 800})
     chat = BrowserChat(await context.new_page(), address)
     model.say(writing("a" * 60 + ".txt", "one\n"))
     await chat.new_agent("Clerk" * 10, "writes", "Write a file")
