@@ -15,6 +15,7 @@ from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finishe
 from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
+from agent_core.model.result import Interrupted
 from agent_core.model.turn import Turn, text_of
 
 LIVE_LINES = 12
@@ -251,6 +252,8 @@ def _outcome(turn: Turn) -> str:
     """The result of the command, or the newest lines of its output while it runs."""
     if turn.state == "running":
         return "\n".join(turn.live.splitlines()[-LIVE_LINES:])
+    if turn.state == "interrupted" and isinstance(turn.result, Interrupted):
+        return turn.result.output
     return text_of(turn.result) if turn.result and turn.state == "done" else ""
 
 

@@ -43,6 +43,8 @@ def state_parts(turn: Turn) -> StateParts:
         case "approved" | "running":
             return (*_approved(turn), " · running")
         case "interrupted":
+            if isinstance(turn.result, Interrupted) and turn.result.at_shutdown:
+                return ("interrupted: Signoff stopped and ended this, so it may have run in part",)
             return ("interrupted: the process died while this ran, so it may have run",)
         case "rejected":
             return _rejected(turn.approvals[-1])

@@ -174,6 +174,15 @@ class Core:
             uploads=FileUploads(database=database, workspaces=ports.workspaces, waker=engine, clock=clock),
         )
 
+    async def drain(self, seconds: float) -> int:
+        """Bring the work of this process to an end, so that the next one can go on with it.
+
+        Nothing new begins, model calls are given up and charged, and running commands have `seconds` to end; those that
+        are still running are ended and put to people. Return how many those were.
+        """
+        self.loop.draining.request()
+        return await self.engine.drain(seconds)
+
 
 class _Foundation:
     """What the loop and the services share."""

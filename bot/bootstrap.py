@@ -15,7 +15,9 @@ from agent_core.errors import NewerTables, SettingsError
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.engine_lock import engine_lock
 from agent_core.persistence.schema import upgrade, version
+from agent_core.ports.engine import EngineLock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
@@ -39,6 +41,7 @@ class Signoff:
     settings: Settings
     models: Models
     core: Core
+    engine_lock: EngineLock
     platforms: Sequence[WiredPlatform] = ()
 
     @property
@@ -97,7 +100,8 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings))
-        yield Signoff(settings=settings, models=models, core=core, platforms=platforms)
+        lock = engine_lock(settings.database_url, clock)
+        yield Signoff(settings=settings, models=models, core=core, engine_lock=lock, platforms=platforms)
 
 
 async def migrate_database(settings: Settings) -> None:

@@ -16,8 +16,10 @@ from adapters.http_body import BODY_TIMEOUT
 from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
-from agent_core.errors import SettingsError
+from agent_core.errors import EngineTaken, SettingsError
 from agent_core.model.channels import SurfaceName
+from agent_core.model.lines import counted
+from agent_core.ports.engine import EngineLock
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes
 from bot.doctor import findings, report
 from bot.http_server import LimitedSite, ServerLimits
@@ -56,12 +58,14 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
     with _only_one(settings):
         async with assemble(settings, surface, with_platforms=True) as signoff:
             chats = await _prepare_chats(signoff)
-            async with _serve_pages(signoff, surface, chats) as workspace:
+            async with _engine_lock(signoff) as lock, _serve_pages(signoff, surface, chats) as workspace:
                 await until_told(
                     work(signoff.core.engine, signoff.core.loop),
+                    _watch(lock),
                     signoff.core.reindexer.run(),
                     _tell(signoff, workspace),
                     *chats.listening,
+                    drain=partial(_drain, signoff),
                 )
     return 0
 
@@ -83,8 +87,14 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     with _only_one(settings):
         async with assemble(settings, WebSurface(), with_platforms=True) as signoff:
             await _prepare_chats(signoff)
-            _say("The worker runs. Ctrl-C stops it.")
-            await until_told(work(signoff.core.engine, signoff.core.loop), signoff.core.reindexer.run())
+            async with _engine_lock(signoff) as lock:
+                _say("The worker runs. Ctrl-C stops it.")
+                await until_told(
+                    work(signoff.core.engine, signoff.core.loop),
+                    _watch(lock),
+                    signoff.core.reindexer.run(),
+                    drain=partial(_drain, signoff),
+                )
     return 0
 
 
@@ -173,6 +183,18 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     await asyncio.Event().wait()
 
 
+async def _drain(signoff: Signoff) -> None:
+    """Bring the agents' work to an end; say so if that takes time."""
+    seconds = signoff.settings.shutdown_seconds
+    if number := signoff.core.engine.in_progress:
+        _say(
+            f"Signoff stops: {counted(number, 'agent')} at work; running commands have {seconds} s. Again ends it now."
+        )
+    late = await signoff.core.drain(seconds)
+    if late:
+        _say(f"Ended after {seconds} s: {counted(late, 'command')}. People are asked what became of them.")
+
+
 def memory_hints(models: Models) -> tuple[str, ...]:
     """Hints for the memory page: how memories are searched and how tokens are counted."""
     meaning = "Found by words, not by meaning: nothing here embeds texts. EMBEDDING_MODEL changes that."
@@ -191,6 +213,30 @@ def _only_one(settings: Settings) -> Iterator[None]:
     except Timeout as taken:
         said = f"another Signoff is already at work in {settings.home}."
         raise SettingsError("SIGNOFF_HOME", said, ".signoff-2") from taken
+
+
+@asynccontextmanager
+async def _engine_lock(signoff: Signoff) -> AsyncIterator[EngineLock]:
+    """Lock the database for one engine; raise SettingsError if another engine holds the lock."""
+    try:
+        await signoff.engine_lock.acquire()
+        yield signoff.engine_lock
+    except EngineTaken as taken:
+        raise _database_taken() from taken
+    finally:
+        await signoff.engine_lock.release()
+
+
+async def _watch(lock: EngineLock) -> None:
+    try:
+        await lock.watch()
+    except EngineTaken as taken:
+        raise _database_taken() from taken
+
+
+def _database_taken() -> SettingsError:
+    said = "another Signoff is already at work on this database. One `run` or one `worker` advances its agents."
+    return SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/another")
 
 
 def _needs_postgres(command: str, settings: Settings) -> None:

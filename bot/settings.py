@@ -47,6 +47,7 @@ class CoreSettings(ModelSettings):
     web_token: Secret = NO_SECRET
     public_url: WebAddress = ""
     database_url: str = Field(default="", repr=False)
+    shutdown_seconds: int = Field(default=20, ge=0, le=600)
     tiktoken_cache_dir: Folder | None = None
     pinecone_api_key: Secret = NO_SECRET
     pinecone_index: str = Field(default="signoff", pattern=r"^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$")

@@ -53,6 +53,14 @@ TABLE = (
         default="the SQLite file signoff.db in the data folder",
         example="postgresql://signoff:password@localhost/signoff",
     ),
+    runtime(
+        name="SHUTDOWN_SECONDS",
+        meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
+        "starts Signoff wait 10 s longer than this.",
+        rule="a number from 0 to 600",
+        default="20",
+        example="60",
+    ),
     *MINDS,
     *PLATFORM_VARIABLES,
     *TOOLS,

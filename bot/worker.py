@@ -34,21 +34,35 @@ async def work(engine: WakingEngine, loop: Advancing) -> None:
     await engine.run(_carefully(engine, loop))
 
 
-async def until_told(*jobs: Awaitable[None]) -> None:
-    """Run the jobs until one ends (raise its error) or the process receives SIGINT or SIGTERM; cancel the rest."""
+async def drain_nothing() -> None:
+    """End at once: nothing has to be brought to an end."""
+
+
+async def until_told(*jobs: Awaitable[None], drain: Callable[[], Awaitable[None]] = drain_nothing) -> None:
+    """Run the jobs until one ends (raise its error) or the process receives SIGINT or SIGTERM; cancel the rest.
+
+    After the signal the jobs go on until `drain` has ended. A second signal does not wait for that.
+    """
     _spare_what_is_loaded()
-    told = asyncio.Event()
+    told, again = asyncio.Event(), asyncio.Event()
     running = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        running.add_signal_handler(number, told.set)
-    tasks = [asyncio.ensure_future(job) for job in jobs]
-    stop = asyncio.create_task(told.wait())
+        running.add_signal_handler(number, lambda: (again if told.is_set() else told).set())
+
+    async def drain_when_told() -> None:
+        await told.wait()
+        await drain()
+
+    async def end_when_told_again() -> None:
+        await again.wait()
+
+    tasks = [asyncio.ensure_future(job) for job in (*jobs, drain_when_told(), end_when_told_again())]
     try:
-        done, _ = await asyncio.wait([*tasks, stop], return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (*tasks, stop):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, stop, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     for task in done:
         task.result()
 

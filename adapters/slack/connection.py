@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,7 +21,7 @@ from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.routing import EventRouter, SlackAuthorizer
 from adapters.slack.inbound.signature import Signature
 from adapters.slack.install import oauth
-from agent_core.errors import SettingsError, SurfaceError
+from agent_core.errors import DatabaseAway, SettingsError, SurfaceError
 
 logger = logging.getLogger(__name__)
 bolt_logger = logging.getLogger("slack_bolt.signoff")
@@ -85,8 +86,9 @@ class SlackConnection:
     async def run(self) -> None:
         """Listen until cancelled. Read missed messages whenever a socket connects; with HTTP, once at the beginning."""
         await self._prepare_tokens()
-        for workspace in await self._workspaces():
-            self.context.soon(self.context.directory.warm(workspace))
+        with suppress(DatabaseAway):  # people are then looked up when they first act
+            for workspace in await self._workspaces():
+                self.context.soon(self.context.directory.warm(workspace))
         try:
             if self.app_token:
                 await self._by_socket()
@@ -109,7 +111,7 @@ class SlackConnection:
         while True:
             try:
                 return await self.context.calls.tokens.source.prepare()
-            except SurfaceError:
+            except (SurfaceError, DatabaseAway):
                 await self.context.clock.sleep(RETRY_SECONDS)
 
     async def _by_socket(self) -> None:
@@ -134,9 +136,12 @@ class SlackConnection:
     async def _keep_time(self, is_connected: Callable[[], Awaitable[bool]]) -> None:
         while True:
             await self.context.clock.sleep(HEARTBEAT_SECONDS)
-            if not self.catch_up.behind and await is_connected():
-                for workspace in await self._workspaces():
-                    await self.catch_up.keep_time(workspace)
+            try:
+                if not self.catch_up.behind and await is_connected():
+                    for workspace in await self._workspaces():
+                        await self.catch_up.keep_time(workspace)
+            except DatabaseAway:  # the next beat tries again
+                logger.warning("database away, trying again")
 
     async def _receive(self, request: web.Request) -> web.Response:
         """Receive one request. Its signature is checked on the raw bytes before anything is parsed."""

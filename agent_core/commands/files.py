@@ -13,10 +13,11 @@ from agent_core.commands.file_search import (
     list_files,
     search_files,
 )
-from agent_core.commands.registry import Command, CommandContext, declare
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, FoundOutcome, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.diffs import diff_of
+from agent_core.model.files import content_fingerprint
 from agent_core.model.lines import counted
 from agent_core.model.texts import decode_unicode, is_utf8
 from agent_core.ports.documents import Documents, DocumentText
@@ -69,15 +70,14 @@ class FileCommands:
         if await context.files.fingerprint(given.filename):
             _require_change(given, await context.files.read(given.filename))
         await context.files.write(given.filename, given.text.encode(), expected=context.approved_basis)
-        return f"{given.filename} now holds {counted(len(given.text), 'character')}."
+        return _written_text(given)
 
     async def append_to_file(self, given: FilenameAndText, context: CommandContext) -> str:
         """Add text at the end of a file, or make the file."""
         if await context.files.fingerprint(given.filename):
             _require_new_end(given, await context.files.read(given.filename))
         await context.files.write(given.filename, given.text.encode(), append=True, expected=context.approved_basis)
-        verb = "was" if len(given.text) == 1 else "were"
-        return f"{counted(len(given.text), 'character')} {verb} added to {given.filename}."
+        return _appended_text(given)
 
     async def read_file(self, given: ReadFrom, context: CommandContext) -> str:
         """Read text, PDF, Word or OpenDocument."""
@@ -91,7 +91,7 @@ class FileCommands:
     async def delete_file(self, given: Filename, context: CommandContext) -> str:
         """Delete a file."""
         await context.files.delete(given.filename, expected=context.approved_basis)
-        return f"{given.filename} is deleted."
+        return _deleted_text(given)
 
     async def list_files(self, given: DirectoryArguments, context: CommandContext) -> str:
         """List files in a folder and below."""
@@ -114,15 +114,27 @@ class FileCommands:
         replace, extend, delete = self.write_to_file, self.append_to_file, self.delete_file
         return (
             write(
-                FilenameAndText, replace, preview_write, label="Write to file", synonyms=writing, aliases=TEXT_ALIASES
+                FilenameAndText,
+                replace,
+                preview_write,
+                find_write,
+                label="Write to file",
+                synonyms=writing,
+                aliases=TEXT_ALIASES,
             ),
             write(
-                FilenameAndText, extend, preview_append, label="Append to file", synonyms=adding, aliases=TEXT_ALIASES
+                FilenameAndText,
+                extend,
+                preview_append,
+                find_append,
+                label="Append to file",
+                synonyms=adding,
+                aliases=TEXT_ALIASES,
             ),
             read(ReadFrom, self.read_file, self.preview_read, label="Read file", aliases=FILE_ALIASES),
             read(DirectoryArguments, self.list_files, preview_list, label="List files", aliases=DIRECTORY_ALIASES),
             read(FileSearchArguments, self.search_files, preview_list, label="Search files", aliases=SEARCH_ALIASES),
-            write(Filename, delete, preview_delete, label="Delete file", aliases=FILE_ALIASES),
+            write(Filename, delete, preview_delete, find_delete, label="Delete file", aliases=FILE_ALIASES),
         )
 
     async def _read(self, given: Filename, context: CommandContext) -> DocumentText:
@@ -161,6 +173,48 @@ async def preview_delete(given: Filename, context: CommandContext) -> Preview:
 async def preview_list(given: DirectoryArguments, context: CommandContext) -> None:
     """None, but a path that is not a folder is rejected before people are asked."""
     await context.files.list_files(given.directory)
+
+
+async def find_write(given: FilenameAndText, context: CommandContext) -> FoundOutcome:
+    """It ran if the file holds the text, and did not if the file is as it was approved."""
+    fingerprint = await context.files.fingerprint(given.filename)
+    if fingerprint == context.approved_basis:
+        return "not run"
+    data = await context.files.read(given.filename) if fingerprint else b""
+    return CommandOutput(text=_written_text(given)) if data == given.text.encode() else "unknown"
+
+
+async def find_append(given: FilenameAndText, context: CommandContext) -> FoundOutcome:
+    """It ran if the file is what was approved with the text at its end, and did not if the file is as approved."""
+    fingerprint, added = await context.files.fingerprint(given.filename), given.text.encode()
+    if fingerprint == context.approved_basis:
+        return "not run"
+    data = await context.files.read(given.filename) if fingerprint else b""
+    before = data.removesuffix(added)
+    was_there = context.approved_basis or ""
+    is_same = content_fingerprint(before) == was_there if was_there else before == b""
+    return CommandOutput(text=_appended_text(given)) if data != before and is_same else "unknown"
+
+
+async def find_delete(given: Filename, context: CommandContext) -> FoundOutcome:
+    """It ran if the file is gone, and did not if the file is as it was approved."""
+    fingerprint = await context.files.fingerprint(given.filename)
+    if fingerprint:
+        return "not run" if fingerprint == context.approved_basis else "unknown"
+    return CommandOutput(text=_deleted_text(given)) if context.approved_basis else "unknown"
+
+
+def _written_text(given: FilenameAndText) -> str:
+    return f"{given.filename} now holds {counted(len(given.text), 'character')}."
+
+
+def _appended_text(given: FilenameAndText) -> str:
+    verb = "was" if len(given.text) == 1 else "were"
+    return f"{counted(len(given.text), 'character')} {verb} added to {given.filename}."
+
+
+def _deleted_text(given: Filename) -> str:
+    return f"{given.filename} is deleted."
 
 
 def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:

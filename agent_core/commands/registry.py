@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -74,6 +74,8 @@ class CommandOutput:
 
 Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[CommandOutput]]
 PreviewFunction: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
+FoundOutcome: TypeAlias = CommandOutput | Literal["not run", "unknown"]
+FindOutcome: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[FoundOutcome]]
 
 
 def on_for_every_model(_model: str) -> str:
@@ -85,11 +87,17 @@ async def no_preview(_arguments: Arguments, _context: CommandContext) -> None:
     """Return no preview, for a command whose arguments show everything."""
 
 
+async def outcome_unknown(_arguments: Arguments, _context: CommandContext) -> FoundOutcome:
+    """Return "unknown", for a command that leaves no trace by which one can tell whether it ran."""
+    return "unknown"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A spec and its implementation. `run` and `preview` raise CommandError with a sentence for the model.
 
     `preview`: runs before people are asked and again before the command runs; it changes nothing.
+    `find_outcome`: after a crash, finds in the agent's files whether the command ran; its output if it did.
     `shows`: describes the preview for the documentation.
     `off`: why the command is off and how to switch it on, or "".
     `off_for`: returns why the command is off for agents of a model; "" if it is on. The model "" is the default model.
@@ -98,6 +106,7 @@ class Command:
     spec: CommandSpec
     run: Run
     preview: PreviewFunction = no_preview
+    find_outcome: FindOutcome = outcome_unknown
     shows: str = ""
     off: str = ""
     off_for: Callable[[str], str] = on_for_every_model
@@ -115,6 +124,7 @@ def declare(
     given: type[Given],
     run: Callable[[Given, CommandContext], Awaitable[str | CommandOutput]],
     preview: Callable[[Given, CommandContext], Awaitable[Preview | None]] | None = None,
+    find_outcome: Callable[[Given, CommandContext], Awaitable[FoundOutcome]] | None = None,
     **facts: Any,
 ) -> Command:
     """A command from typed functions. Models read the docstring of `run` and the fields of `given`."""
@@ -126,8 +136,11 @@ def declare(
     async def preview_call(arguments: Arguments, context: CommandContext) -> Preview | None:
         return await preview(_validate(given, arguments), context) if preview else None
 
+    async def find(arguments: Arguments, context: CommandContext) -> FoundOutcome:
+        return await find_outcome(_validate(given, arguments), context) if find_outcome else "unknown"
+
     spec = CommandSpec(name=run.__name__, description=_docstring_of(run), parameters=_schema(given), **facts)
-    return Command(spec=spec, run=carry_out, preview=preview_call, shows=_docstring_of(preview))
+    return Command(spec=spec, run=carry_out, preview=preview_call, find_outcome=find, shows=_docstring_of(preview))
 
 
 def _docstring_of(function: object) -> str:

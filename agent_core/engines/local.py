@@ -16,6 +16,7 @@ from agent_core.ports.database import Database
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
+CANCEL_SECONDS = 5.0  # for what a cancelled step saves and shows
 
 Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
 
@@ -35,6 +36,12 @@ class LocalEngine:
     _woken: dict[AgentId, None] = field(default_factory=dict)
     _running: dict[AgentId, asyncio.Task[None]] = field(default_factory=dict)
     _wake_event: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_draining: bool = False
+
+    @property
+    def in_progress(self) -> int:
+        """How many agents are being advanced."""
+        return len(self._running)
 
     def wake(self, agent_id: AgentId) -> None:
         if self.only is not None:
@@ -54,11 +61,25 @@ class LocalEngine:
             while True:
                 await self._wake_event.wait()
                 self._wake_event.clear()
+                if self._is_draining:
+                    continue
                 for agent_id in [agent_id for agent_id in self._woken if agent_id not in self._running]:
                     del self._woken[agent_id]
                     task = group.create_task(advance(agent_id), name=f"agent {agent_id}")
                     self._running[agent_id] = task
                     task.add_done_callback(partial(self._finished, agent_id))
+
+    async def drain(self, seconds: float) -> int:
+        self._is_draining = True
+        running = tuple(self._running.values())
+        if not running:
+            return 0
+        _, late = await asyncio.wait(running, timeout=seconds)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=CANCEL_SECONDS)
+        return len(late)
 
     def _finished(self, agent_id: AgentId, _task: asyncio.Task[None]) -> None:
         self._running.pop(agent_id, None)
@@ -77,5 +98,8 @@ class LocalEngine:
                 due = await work.agents.due(self.surfaces, self.clock.now())
         except DatabaseAway:
             logger.warning("database away, trying again")
+            return ()
+        except Exception:  # the sweep must not end: it is what finds lost work
+            logger.exception("sweep failed, trying again")
             return ()
         return due if self.only is None else [agent_id for agent_id in due if agent_id in self.only]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agent_core.errors import ModelError
 from agent_core.loop.claim import AgentClaim
+from agent_core.loop.draining import Draining
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.lines import one_line
@@ -34,17 +35,19 @@ class QuestionAnswerer:
     metered_model: MeteredModel
     ledger: BudgetLedger
     clock: Clock
+    draining: Draining
 
     async def answer(self, claim: AgentClaim, agent: Agent, question: Notice) -> Agent:
         """Post the answer, or the reason why there is none; return the agent as saved."""
         async with claim.database.begin() as work:
             turns = await work.turns.of(agent, last=SHOWN_TURNS + 1)
             own, shared = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.ledger.track(agent, own, shared) as tracker:
+        async with claim.track(self.ledger, agent, own, shared) as tracker:
             prompt = ModelRequest(
                 kind="answer", prompt=answer_messages(agent, turns, question.text), max_tokens=MAX_REPLY_TOKENS
             )
-            answer = await self._ask(prompt, agent, tracker)
+            with self.draining.give_up_on_request():
+                answer = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)
 
             async def announce(_work: UnitOfWork, present: Agent) -> Outcome:
@@ -53,7 +56,6 @@ class QuestionAnswerer:
 
             claim.presenter.posted.append(question)
             outcome = await claim.save_and_present(announce)
-            tracker.settle()
         return outcome.agent
 
     async def _ask(self, prompt: ModelRequest, agent: Agent, tracker: SpendingTracker) -> str:

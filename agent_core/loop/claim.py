@@ -5,26 +5,34 @@ over cannot save. Which cards and notices were shown is recorded by the next sav
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from agent_core.errors import NotFound, Superseded, ThreadGone
+from agent_core.errors import DatabaseAway, NotFound, Superseded, ThreadGone
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ThreadRef
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.note import Notice
-from agent_core.model.usage import CallKind, Usage
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
+from agent_core.model.turn import Turn
+from agent_core.model.usage import Budget, CallKind, Usage
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.ports.write_priority import WritePriority
+from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import charge_root, report, taint_shared_folder
 from agent_core.spending.spending_tracker import SpendingTracker
 
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
+RETRY_SECONDS = 1.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,7 +80,7 @@ class AgentClaim:
             agent = await self._open_thread(agent)
             asked = (turn for turn in newest if turn.is_open)
             turns = tuple({turn.id: turn for turn in (*turns, *asked)}.values())
-        await self.presenter.present(agent, turns, notices, new=None, may_exist=True)
+        await self._present(agent, turns, notices, new=None, may_exist=True)
         return agent
 
     async def raise_fence(self) -> None:
@@ -83,32 +91,45 @@ class AgentClaim:
     async def save_and_present(self, step: Step) -> Outcome:
         """Apply `step` to the agent in the database, save the outcome in one unit of work, then show the outcome.
 
-        Raise Superseded if another worker took the agent.
+        While the database is away, wait for it: what a command or a model gave is not thrown away. Raise Superseded if
+        another worker took the agent.
         """
+        save_id, tried = new_id(self.presenter.clock.now()), list[tuple[Outcome, AgentId | None]]()
 
         async def save_fenced(work: UnitOfWork) -> tuple[Outcome, AgentId | None]:
             present = await work.agents.locate(self.agent.id)
+            if tried and present.save_id == save_id:  # an earlier try took effect, but its answer was lost
+                return tried[-1]
             if present.fence != self.fence - (not self.is_fenced):
                 raise Superseded(self.agent.id)
-            outcome = await step(work, replace(present, fence=self.fence))
+            outcome = await step(work, replace(present, fence=self.fence, save_id=save_id))
             outcome.save(work)
             self.presenter.record(work)
             await charge_root(work, outcome.agent, outcome.spent)
             if outcome.agent.folder_tainted and not present.folder_tainted:
                 await taint_shared_folder(work, outcome.agent)
             rests = outcome.agent.is_at_rest and not present.is_at_rest
-            return outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None
+            tried.append((outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None))
+            return tried[-1]
 
         async with self.write_priority.background():
-            outcome, parent = await in_one_unit(self.database, save_fenced)
+            outcome, parent = await self._save_when_reachable(save_fenced)
             if outcome.spent and self.tracker:
                 self.tracker.settle()
         if parent:
             self.waker.wake(parent)
         self.is_fenced = True
         self.presenter.forget_recorded()
-        await self.presenter.present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
+        await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
+
+    async def _save_when_reachable(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await in_one_unit(self.database, save)
+            except DatabaseAway as away:
+                logger.warning("not saved yet, trying again", extra={"agent": self.agent.id, "why": str(away)})
+                await self.presenter.clock.sleep(RETRY_SECONDS)
 
     async def save_stopped_output(self, turn_id: TurnId, output: str, *, outside: bool) -> None:
         """Save the output of a command that a person stopped, unless another worker has taken the agent.
@@ -128,7 +149,7 @@ class AgentClaim:
         with suppress(NotFound):
             await in_one_unit(self.database, act)
 
-    async def charge(self, spent: Mapping[CallKind, Usage]) -> bool:
+    async def _charge(self, spent: Mapping[CallKind, Usage]) -> bool:
         """Charge the agent for cancelled model calls; return False if it was deleted or another worker has taken it."""
 
         async def act(work: UnitOfWork) -> bool:
@@ -143,10 +164,40 @@ class AgentClaim:
             return await in_one_unit(self.database, act)
         return False
 
+    @asynccontextmanager
+    async def track(
+        self, ledger: BudgetLedger, agent: Agent, own: Budget, channel: Budget
+    ) -> AsyncIterator[SpendingTracker]:
+        """Track the spending of one step. If the step is cancelled, charge what it had spent."""
+        with ledger.track(agent, own, channel) as tracker:
+            self.tracker = tracker
+            try:
+                yield tracker
+            except asyncio.CancelledError:
+                spent = tracker.settle()
+                if spent and not await self._charge(spent):
+                    await ledger.save_spending(agent.channel, None, spent)
+                raise
+            finally:
+                self.tracker = None
+
+    async def _present(
+        self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...], *, new: Turn | None, may_exist: bool
+    ) -> None:
+        """Show cards and notices. A posted file is recorded at once: a surface cannot find it again after a crash."""
+        await self.presenter.present(agent, turns, notices, new=new, may_exist=may_exist)
+        if any(notice.file for notice in self.presenter.posted):
+            await self.release()
+
     async def release(self) -> None:
         """Record what was shown since the last save."""
+
+        async def act(work: UnitOfWork) -> None:
+            self.presenter.record(work)
+
         if self.presenter.shown or self.presenter.posted:
-            await queue_in_one_unit(self.database, self.presenter.record)
+            await self._save_when_reachable(act)
+            self.presenter.forget_recorded()
 
     async def _open_thread(self, agent: Agent) -> Agent:
         thread = await self._root_thread(agent) if agent.head else await self.surface.open_thread(agent)

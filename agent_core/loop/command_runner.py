@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from agent_core.commands.registry import CommandContext, Commands, ignore_report
+from agent_core.commands.registry import CommandContext, CommandOutput, Commands, ignore_report
 from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
@@ -39,6 +39,18 @@ class CommandRunner:
             return await self.commands.get(call.name).preview(call.arguments, self._context(agent, SpendingTracker()))
         except UnusableReply as gone:
             raise CommandError(str(gone)) from gone
+
+    async def find_outcome(
+        self, agent: Agent, call: CommandCall, approved: Preview | None
+    ) -> Succeeded | Literal["not run", "unknown"]:
+        """What became of a command that was running when a process ended, as far as the agent's files tell."""
+        try:
+            find = self.commands.get(call.name).find_outcome
+            context = replace(self._context(agent, SpendingTracker()), approved=approved)
+            found = await find(call.arguments, context)
+        except (CommandError, UnusableReply):
+            return "unknown"
+        return Succeeded(found.text) if isinstance(found, CommandOutput) else found
 
     def asks_models(self, call: CommandCall) -> bool:
         """Whether this command makes model calls that the agent pays for."""

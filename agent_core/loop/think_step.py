@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from agent_core.loop.claim import AgentClaim, Step
+from agent_core.loop.draining import Draining
 from agent_core.loop.granter_rights import Granters, look_up_granters
 from agent_core.loop.live_thinking import LiveThinking
 from agent_core.loop.outcome import Outcome
@@ -42,18 +43,22 @@ class ThinkStep:
     claim: AgentClaim
     turn_context: TurnContext
     tracker: SpendingTracker
+    draining: Draining
 
     async def think(self, agent: Agent) -> Agent:
         """Recall, summarise if due, ask the model, and save the outcome; return the agent as saved."""
-        seen = await recall_memories(
-            self.proposer.memory, agent, self.turn_context.turns, self.turn_context.notes, self.tracker
-        )
-        situation = self._situation(agent, seen)
-        if digest := await self._summarise(situation, seen):
+        with self.draining.give_up_on_request():
+            seen = await recall_memories(
+                self.proposer.memory, agent, self.turn_context.turns, self.turn_context.notes, self.tracker
+            )
+            situation = self._situation(agent, seen)
+            digest = await self._summarise(situation, seen)
+        if digest:
             present = await self._save(partial(self._apply_summary, digest, seen))
             situation, seen = self._situation(present, seen), Recall()
         live = LiveThinking(claim=self.claim, clock=self.clock, redact=self.proposer.metered_model.secrets.redact)
-        thought = await live.run(self.proposer.think(situation, self.tracker, live.report))
+        with self.draining.give_up_on_request():
+            thought = await live.run(self.proposer.think(situation, self.tracker, live.report))
         granters = await look_up_granters(self.claim.surface, situation.agent)
         return await self._save(partial(self._save_thought, thought, seen, granters))
 

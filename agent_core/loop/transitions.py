@@ -13,7 +13,7 @@ from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest,
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
 from agent_core.model.lines import one_line
-from agent_core.model.note import Notice
+from agent_core.model.note import Note, Notice
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
@@ -148,6 +148,23 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     why = why_lease_ends([*ended, turn])
     going, notices = end_lease(spent, why, now) if why else (spent, ())
     return Outcome(agent=going.become(Thinking(), now), changed=turn, notices=(*offered, *notices))
+
+
+def read_before_finishing(outcome: Outcome, turn: Turn, notes: Sequence[Note], now: datetime) -> Outcome:
+    """Let an agent that would finish read the notes of members first, unless people approved its end beside them."""
+    decided = turn.approvals[-1] if turn.approvals else None
+    is_asked = decided and not (isinstance(decided.decision, Approve) and decided.decision.under)
+    unread = [
+        note
+        for note in notes
+        if note.by.kind == "member" and not (decided and is_asked and turn.proposed_at <= note.at < decided.at)
+    ]
+    if not unread or not isinstance(outcome.agent.status, Finished):
+        return outcome
+    text = f"{outcome.agent.name} reads what {unread[-1].by} wrote before it finishes."
+    going = outcome.agent.become(Thinking(), now)
+    kept = tuple(notice for notice in outcome.notices if notice.kind != "finished")
+    return replace(outcome, agent=going, notices=(*kept, Notice.to(going, "waiting", text, now)))
 
 
 def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome:

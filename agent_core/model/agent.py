@@ -101,6 +101,7 @@ class Agent:
     `unbilled`: the part of the usage that belongs to no turn yet.
     `wake_at`: the time at which it has work even if no event arrives.
     `fence`: a number that is raised whenever a worker takes the agent.
+    `save_id`: identifies the loop's last save, to find out whether a commit took effect whose answer was lost.
 
     `remembered`: the number of the last turn in long-term memory.
     `recalled`: memories offered in prompts since the last summary.
@@ -143,6 +144,7 @@ class Agent:
     forgetful: str = ""
     fallback: str = ""
     fence: int = 0
+    save_id: str = ""
     wake_at: datetime | None = None
     parent: AgentId | None = None
     head: AgentId | None = None

@@ -1,9 +1,15 @@
 """Workspace files and sandboxed programs, as values."""
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
 MAX_LISTED_FILES = 20_000  # programs can create more files than a person or model reads
+
+
+def content_fingerprint(data: bytes) -> str:
+    """The fingerprint of a file with this content: SHA-256, as 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,14 @@ class Failed:
 class Interrupted:
     """The command may have run in part. `output` is the output until then.
 
-    `by`: the person who stopped the command; None if the process died.
+    `by`: the person who stopped the command; None if the process ended.
+    `at_shutdown`: the process ended in order, and ended the command.
     """
 
     by: Actor | None = None
     output: str = ""
     outside: bool = False
+    at_shutdown: bool = False
     kind: Literal["interrupted"] = "interrupted"
 
 

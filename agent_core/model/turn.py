@@ -24,6 +24,9 @@ from agent_core.model.usage import Usage
 TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "rejected", "withdrawn"]
 
 
+PROCESS_DIED = Interrupted()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """A turn's state; every method returns the next state.
@@ -160,9 +163,9 @@ class Turn:
         """Approve again a read-only command that was running when the process died."""
         return replace(self, state="approved", started_at=None, run_preview=None, live="")
 
-    def interrupt(self) -> Self:
+    def interrupt(self, result: Interrupted = PROCESS_DIED) -> Self:
         """Mark the command as interrupted by the end of the process, so that people are asked whether it ran."""
-        return replace(self, state="interrupted", result=Interrupted(), live="")
+        return replace(self, state="interrupted", result=result, live="")
 
     def run_again(self, by: Actor, at: datetime) -> Self:
         """Approve the interrupted command once more, as the card shows it.
@@ -218,8 +221,9 @@ def text_of(result: Result) -> str:
             return output
         case Failed(error):
             return f"Error: {error}"
-        case Interrupted(by=None):
-            return "Interrupted: it may have run in part."
+        case Interrupted(by=None, output=output):
+            said = "Interrupted: it may have run in part."
+            return f"{said} Until then it printed:\n{output}" if output else said
         case Interrupted(by=by, output=output):
             said = f"stopped by {by} while it ran; it may have run in part."
             return f"{said} Until then it printed:\n{output}" if output else said

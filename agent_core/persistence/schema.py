@@ -1,14 +1,16 @@
 """Database migrations: creates, upgrades or downgrades the tables with Alembic."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.errors import NewerTables
 from agent_core.persistence.connections import make_engine, transaction
+from agent_core.persistence.outages import is_database_error
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -21,22 +23,19 @@ async def upgrade(url: str) -> None:
 
     Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables.
     """
-    try:
-        if await version(url) > HEAD:
-            raise NewerTables("its tables were made by a newer Signoff: use that one, or another database.")
+    if await version(url) > HEAD:
+        raise NewerTables("its tables were made by a newer Signoff: use that one, or another database.")
+    with _translate_faults():
         await migrate(url, HEAD)
-    except SQLAlchemyError as fault:
-        raise ConnectionError(str(fault)) from fault
 
 
 async def version(url: str) -> str:
     """The revision of the tables, "" if there are none; raise ConnectionError if the database cannot be reached."""
     engine = _engine(url)
     try:
-        async with engine.connect() as connection:
-            return await connection.run_sync(_version) or ""
-    except SQLAlchemyError as fault:
-        raise ConnectionError(str(fault)) from fault
+        with _translate_faults():
+            async with engine.connect() as connection:
+                return await connection.run_sync(_version) or ""
     finally:
         await engine.dispose()
 
@@ -50,6 +49,16 @@ async def migrate(url: str, revision: str) -> None:
                 await connection.run_sync(_migrate, revision)
     finally:
         await engine.dispose()
+
+
+@contextmanager
+def _translate_faults() -> Iterator[None]:
+    try:
+        yield
+    except Exception as fault:
+        if not is_database_error(fault):
+            raise
+        raise ConnectionError(str(fault)) from fault
 
 
 def _engine(url: str) -> AsyncEngine:

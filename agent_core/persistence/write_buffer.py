@@ -1,25 +1,20 @@
-"""Buffers the writes of one unit of work until its commit, and translates database errors."""
+"""Buffers the writes of one unit of work until its commit."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import Connection, Executable, Row
-from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from agent_core.errors import Conflict, DatabaseAway
+from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
 from agent_core.persistence.connections import Connections
 from agent_core.persistence.json_codec import decode
+from agent_core.persistence.outages import translate_conflict, translate_outage
 
 T = TypeVar("T")
 Values: TypeAlias = Mapping[str, object]
-
-SQLITE_CONTENTION = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
-SQLITE_UNAVAILABLE = (10, 13, 14)  # SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN: no descriptor, no disk, no folder
-POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_detected
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +42,7 @@ class WriteBuffer:
     async def rows(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
         """Run a query on committed data; raise DatabaseAway."""
         self.check_open()
-        with _translate_outage():
+        with translate_outage():
             return await self._connections.read(lambda connection: connection.execute(statement, values).all())
 
     async def values(self, kind: type[T], statement: Executable, values: Values) -> tuple[T, ...]:
@@ -66,7 +61,7 @@ class WriteBuffer:
         self.check_open()
         self.close()
         if self._writes:
-            with _translate_outage(), _translate_conflict():
+            with translate_outage(), translate_conflict():
                 await self._connections.write(partial(_run, writes=tuple(self._writes.values())))
 
     def close(self) -> None:
@@ -90,39 +85,3 @@ def _run(connection: Connection, writes: Sequence[Write]) -> None:
         result = connection.execute(write.statement, write.values)
         if write.checked and result.rowcount == 0:
             raise Conflict("A record was saved elsewhere since it was read.")
-
-
-@contextmanager
-def _translate_conflict() -> Iterator[None]:
-    try:
-        yield
-    except IntegrityError as error:
-        raise Conflict("A unique constraint or foreign key was violated.") from error
-    except DBAPIError as error:
-        if not _is_contention(error.orig):
-            raise
-        raise Conflict("Another unit of work changed the same records.") from error
-
-
-@contextmanager
-def _translate_outage() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DatabaseAway("The database cannot be reached.") from error
-    except DBAPIError as error:
-        if _sqlite_code(error.orig) in SQLITE_UNAVAILABLE:
-            raise DatabaseAway(f"The database file cannot be used now ({error.orig}).") from error
-        if not error.connection_invalidated:
-            raise
-        raise DatabaseAway("The database went away.") from error
-
-
-def _is_contention(error: BaseException | None) -> bool:
-    return _sqlite_code(error) in SQLITE_CONTENTION or getattr(error, "sqlstate", "") in POSTGRES_CONTENTION
-
-
-def _sqlite_code(error: BaseException | None) -> int:
-    """SQLite's primary result code; 0 for an error that is not SQLite's."""
-    extended: int = getattr(error, "sqlite_errorcode", 0)
-    return extended & 0xFF

@@ -1,4 +1,4 @@
-"""The engine that advances agents, and the waker that notifies it."""
+"""The engine that advances agents, the waker that notifies it, and the lock that keeps it the only one."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
@@ -21,3 +21,19 @@ class Engine(Protocol):
 
     async def run(self, advance: Callable[[AgentId], Coroutine[Any, Any, None]]) -> None:
         """Call `advance` for woken agents, and for due agents that a periodic query finds (sweep), until cancelled."""
+
+    async def drain(self, seconds: float) -> int:
+        """Advance no other agent from now on. Wait up to `seconds`, then cancel what still runs; return how many."""
+
+
+class EngineLock(Protocol):
+    """The right to advance the agents of a database."""
+
+    async def acquire(self) -> None:
+        """Take the lock; raise EngineTaken if another process has it, DatabaseAway if it cannot be reached."""
+
+    async def watch(self) -> None:
+        """Hold the lock until cancelled; raise EngineTaken if it was lost, and another process has taken it."""
+
+    async def release(self) -> None:
+        """Release the lock. Does nothing if it is not held."""

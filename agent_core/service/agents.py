@@ -23,7 +23,7 @@ from agent_core.oversight.policy import may_decide, require_may_decide, require_
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
 from agent_core.service.lifecycle import AgentLifecycle, newest_turn
-from agent_core.spending.helper_tree import resume_thinking
+from agent_core.spending.helper_tree import deliver_note
 
 MAX_NOTE_CHARACTERS = 20_000
 
@@ -114,11 +114,7 @@ class AgentService(AgentLifecycle):
             note = Note.to(agent, message, by=origin.by, at=self.clock.now())
             if repeated:
                 return NoteKept(agent, note)
-            work.notes.add(note)
-            heard = resume_thinking(self._end_lease_on_objection(work, agent, origin), self.clock.now())
-            if heard != agent:
-                work.agents.save(heard)
-            return NoteKept(heard, note)
+            return NoteKept(deliver_note(work, self._end_lease_on_objection(work, agent, origin), note), note)
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)

@@ -65,13 +65,15 @@ def require_as_shown(turn: Turn, shown: str) -> None:
 
 def settle_turn(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) -> Turn:
     """The turn after people said what became of an interrupted command."""
+    known = turn.result if isinstance(turn.result, Interrupted) else Interrupted()
     match settlement:
         case "run again":
             return turn.run_again(by, at)
         case "it ran":
-            return turn.settle(Succeeded(f"{by} says that it ran. Its output is lost."), by, at)
+            printed = f"It printed:\n{known.output}" if known.output else "Its output is lost."
+            return turn.settle(Succeeded(f"{by} says that it ran. {printed}", outside=known.outside), by, at)
         case "skip":
-            return turn.settle(Interrupted(by), by, at)
+            return turn.settle(replace(known, by=by), by, at)
 
 
 STATUS_AFTER: dict[TurnState, Acting | Awaiting | Thinking] = {

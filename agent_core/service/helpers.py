@@ -17,7 +17,7 @@ from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.lifecycle import record_end_of_deleted
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import as_actor, list_helpers_below
+from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below
 
 MAX_HELPERS = 5
 MAX_QUOTE_CHARACTERS = 200
@@ -53,17 +53,15 @@ class AgentHelpers(TransactionalService):
         """Write to a helper; a finished helper starts to work again."""
 
         async def act(work: UnitOfWork) -> Agent:
-            before = helper = find_helper(await _list_started(work, agent), key)
+            helper = find_helper(await _list_started(work, agent), key)
             present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
-            work.notes.add(Note.to(helper, text, by=as_actor(agent), at=now))
             if present.is_tainted:
                 helper, notices = expose(helper, f"a message of {agent.name}", now)
                 for notice in notices:
                     work.notes.announce(notice)
             if isinstance(helper.status, Finished):
                 helper = helper.become(Thinking(), now)
-            if helper != before:
-                work.agents.save(helper)
+            helper = deliver_note(work, helper, Note.to(helper, text, by=as_actor(agent), at=now))
             self.announce(
                 work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, MAX_QUOTE_CHARACTERS)}"
             )

@@ -19,6 +19,7 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.transactional import TransactionalService
+from agent_core.spending.helper_tree import deliver_note
 
 MAX_UPLOAD_BYTES = 20 * 2**20
 MAX_NAME_CHARACTERS = 100
@@ -71,7 +72,7 @@ class FileUploads(TransactionalService):
             present = await work.agents.get(origin.channel, agent.id)
             if await self.is_repeated(work, origin):
                 return False
-            work.notes.add(Note.to(present, text, by=origin.by, at=self.clock.now()))
+            deliver_note(work, present, Note.to(present, text, by=origin.by, at=self.clock.now()))
             return True
 
         return await self.save(act)

@@ -51,12 +51,11 @@ async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | No
     if helper.parent is None:
         return None
     parent = await work.agents.get(helper.channel, helper.parent)
-    work.notes.add(Note.to(parent, _report_text(helper), by=as_actor(helper), at=now))
     if helper.is_tainted:
         parent, notices = expose(parent, f"the report of {helper.name}", now)
         for notice in notices:
             work.notes.announce(notice)
-    work.agents.save(resume_thinking(parent, now))
+    deliver_note(work, parent, Note.to(parent, _report_text(helper), by=as_actor(helper), at=now))
     return parent.id
 
 
@@ -67,10 +66,17 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
             work.agents.save(replace(each, folder_tainted=True))
 
 
-def resume_thinking(agent: Agent, now: datetime) -> Agent:
-    """The agent without its wait for helpers, so that it thinks again; unchanged if it did not wait for any."""
+def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
+    """Save a note for the agent's next turn and end the agent's wait for helpers; return the agent as saved.
+
+    The agent is saved even if it does not change. A step of the loop that found no note then conflicts and starts over;
+    otherwise it could begin a long wait, or finish, beside a note that nobody reads.
+    """
+    work.notes.add(note)
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
-    return agent.become(Thinking(), now) if waits else agent
+    heard = agent.become(Thinking(), note.at) if waits else agent
+    work.agents.save(heard)
+    return heard
 
 
 def as_actor(agent: Agent) -> Actor:

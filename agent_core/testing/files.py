@@ -1,11 +1,10 @@
 """Workspaces in memory."""
 
-import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent_core.model.agent import Agent
-from agent_core.model.files import FileEntry
+from agent_core.model.files import FileEntry, content_fingerprint
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
 from agent_core.providers.workspace.workspace_paths import (
@@ -62,7 +61,7 @@ class InMemoryFiles:
 
     async def fingerprint(self, path: str) -> str:
         name = self._file(path)
-        return hashlib.sha256(self._data(name)).hexdigest() if name in self.contents else ""
+        return content_fingerprint(self._data(name)) if name in self.contents else ""
 
     async def _check(self, path: str, expected: str | None) -> None:
         if expected is not None and await self.fingerprint(path) != expected:

@@ -166,6 +166,57 @@ async def test_who_only_waits_for_people_is_left_in_peace() -> None:
     assert ADA not in loop.begun
 
 
+@pytest.mark.proves("engine:drain")
+async def test_a_draining_engine_begins_nothing_and_waits_for_what_runs() -> None:
+    engine, loop = engine_of(), Recorder(holds=True)
+    async with running(engine, loop):
+        engine.wake(ADA)
+        await loop.until(1)
+        draining = asyncio.create_task(engine.drain(PATIENCE_SECONDS))
+        engine.wake(BEE)
+        engine.wake(ADA)
+        loop.gate.set()
+        assert await draining == 0
+    assert (loop.begun, engine.in_progress) == ([ADA], 0)
+
+
+@pytest.mark.proves("engine:drain")
+async def test_what_does_not_end_in_its_time_is_cancelled() -> None:
+    engine, loop = engine_of(), Recorder(holds=True)
+    async with running(engine, loop):
+        engine.wake(ADA)
+        engine.wake(BEE)
+        await loop.until(2)
+        assert await engine.drain(0) == 2
+        assert (loop.at_once, engine.in_progress) == (0, 0)
+
+
+@dataclass(slots=True)
+class Faulty:
+    """A database whose first query fails in a way that nobody foresaw."""
+
+    database: InMemoryDatabase
+    times: int = 1
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[UnitOfWork]:
+        if self.times > 0:
+            self.times -= 1
+            raise RuntimeError("57P03")
+        async with self.database.begin() as unit:
+            yield unit
+
+
+async def test_no_fault_of_a_sweep_ends_the_engine() -> None:
+    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    await keep(database, an_agent(id=ADA))
+    async with running(engine_of(Faulty(database), clock), loop):
+        await clock.until_sleeping()
+        clock.advance(1)
+        await loop.until(1)
+    assert loop.begun[0] == ADA
+
+
 @pytest.mark.proves("engine:order")
 async def test_a_hundred_agents_with_eight_wakes_each_lose_none() -> None:
     engine, loop = engine_of(), Recorder()

@@ -58,14 +58,8 @@ async def work(stage: Stage) -> Agent:
 
 
 async def answer(stage: Stage, turn: Turn) -> None:
-    """Approve, or look at the file and say whether the interrupted command ran."""
-    if turn.state == "interrupted":
-        files = {file.path: file.size for file in await stage.views.files(turn.channel, turn.agent_id)}
-        has_run = files.get("a.txt", 0) >= (3 if turn.number == 1 else 6)
-        await stage.service.settle(
-            turn.id, "it ran" if has_run else "run again", stage.origin(), shown=turn.control_hash
-        )
-        return
+    """Approve. Nobody is asked whether a command ran: the file tells."""
+    assert turn.state == "proposed"
     with suppress(AlreadyDecided):
         await stage.service.decide(
             turn.id, Approve(), stage.origin(delivery=f"click {turn.id}"), shown=turn.control_hash

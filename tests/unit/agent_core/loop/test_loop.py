@@ -294,8 +294,17 @@ async def test_a_write_over_a_file_that_changed_since_is_shown_again_instead_of_
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
 
 
-async def running_when_the_process_died(stage: Stage) -> Agent:
+async def running_when_the_process_died(stage: Stage, *, left: bytes | None = None) -> Agent:
+    """An agent whose command was running when its process died, at its next start; `left`: what stands in a.txt."""
     agent = await stage.create()
+    await start_newest(stage, agent)
+    if left is not None:
+        await stage.workspaces.of(agent).write("a.txt", left)
+    return await stage.wait_until_settled(agent)
+
+
+async def start_newest(stage: Stage, agent: Agent) -> None:
+    """Approve what the agent asks, and save that its command runs, as a process does that dies then."""
     turn = await stage.turn(agent)
     await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
 
@@ -304,15 +313,15 @@ async def running_when_the_process_died(stage: Stage) -> Agent:
         work.turns.save(present.start(stage.clock.now()))
 
     await in_one_unit(stage.database, start)
-    return await stage.wait_until_settled(agent)
 
 
 @pytest.mark.proves("crash:asks")
-async def test_a_write_found_running_after_a_crash_is_put_to_people() -> None:
+async def test_a_write_that_left_something_else_is_put_to_people_after_a_crash() -> None:
     stage = stage_of(WRITE, DONE)
-    agent = await running_when_the_process_died(stage)
+    agent = await running_when_the_process_died(stage, left=b"on")
     turn = await stage.turn(agent)
     assert (turn.state, agent.status) == ("interrupted", Awaiting())
+    await stage.workspaces.of(agent).delete("a.txt")
     await stage.service.settle(turn.id, "run again", stage.origin(), shown=turn.control_hash)
     agent = await stage.wait_until_settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
@@ -321,11 +330,11 @@ async def test_a_write_found_running_after_a_crash_is_put_to_people() -> None:
 @pytest.mark.parametrize(("settlement", "result"), [("it ran", Succeeded), ("skip", Interrupted)])
 async def test_people_may_say_what_became_of_a_command(settlement: str, result: type) -> None:
     stage = stage_of(WRITE, DONE)
-    agent = await running_when_the_process_died(stage)
+    agent = await running_when_the_process_died(stage, left=b"on")
     turn = await stage.turn(agent)
     _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN), shown=turn.control_hash)  # type: ignore[arg-type]
     assert isinstance(settled.result, result)
-    assert await stage.views.files(agent.channel, agent.id) == ()
+    assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"on"
 
 
 async def test_a_command_that_only_reads_is_run_again_after_a_crash() -> None:

@@ -1,0 +1,178 @@
+"""One act step of an agent: checks the preview again, saves the start, runs the command, saves the result.
+
+approved ─► preview unchanged? ─► started saved ─► command runs ─► result saved
+                │ no: people are asked again
+running at a crash ─► only reads, or its files show that it did not run: it runs again
+                   ─► its files show that it ran: its result is saved
+                   ─► else people are asked
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from agent_core.errors import CommandError, NotFound, Superseded
+from agent_core.loop.claim import AgentClaim
+from agent_core.loop.command_runner import CommandRunner
+from agent_core.loop.draining import Draining
+from agent_core.loop.live_output import LiveOutput
+from agent_core.loop.outcome import Outcome
+from agent_core.loop.transitions import bill, conclude, move, read_before_finishing, wait_for
+from agent_core.model.agent import Acting, Agent, Awaiting
+from agent_core.model.audit import AuditEntry
+from agent_core.model.command import Preview
+from agent_core.model.ids import TurnId
+from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.turn import Turn, TurnState, changed_text
+from agent_core.model.usage import CallKind, Usage
+from agent_core.oversight.untrusted_content import is_still_allowed
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import UnitOfWork
+from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.spending.helper_tree import budget_of, list_helpers_below
+from agent_core.spending.spending_tracker import SpendingTracker
+
+NOTHING_SPENT: Mapping[CallKind, Usage] = {}
+PERMISSION_ENDED = "The permission to run this without asking ended before it started."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActStep:
+    """Runs the newest turn of an agent that acts."""
+
+    runner: CommandRunner
+    clock: Clock
+    ledger: BudgetLedger
+    claim: AgentClaim
+    draining: Draining
+
+    async def act(self, agent: Agent) -> Agent:
+        """Run the approved command, or decide what became of one that was running at a crash; return the agent."""
+        async with self.claim.database.begin() as work:
+            (turn,) = await work.turns.of(agent, last=1)
+        match turn.state:
+            case "approved":
+                return await self._start(agent, turn)
+            case "running":
+                return await self._recover(agent, turn)
+            case _:
+                raise Superseded(agent.id)
+
+    async def _recover(self, agent: Agent, turn: Turn) -> Agent:
+        """Go on with a command that was running when a process ended. Its files may tell whether it ran."""
+        if not turn.only_reads:
+            match await self.runner.find_outcome(agent, turn.call, turn.shown_preview):
+                case Succeeded() as ran:
+                    return await self._finish(turn.id, ran)
+                case "unknown":
+                    return await self._interrupt(turn.id, Interrupted())
+                case "not run":
+                    pass
+        again = await self.claim.save_and_present(partial(self._save_restart, turn.id))
+        return await self._start(again.agent, turn.restart())
+
+    async def _start(self, agent: Agent, turn: Turn) -> Agent:
+        try:
+            preview = await self.runner.preview_call(agent, turn.call)
+        except CommandError as error:
+            return await self._finish(turn.id, Failed(str(error)))
+        remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
+        started = await self.claim.save_and_present(partial(self._save_start, turn.id, preview, remark))
+        if started.changed and started.changed.state == "running":
+            return await self._run(started.agent, turn, preview)
+        return started.agent
+
+    async def _save_start(
+        self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
+    ) -> Outcome:
+        """Start the command; ask people again if its preview changed, or if the lease or policy no longer covers it."""
+        turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
+        reason = remark or ("" if is_still_allowed(agent, turn) else PERMISSION_ENDED)
+        if reason:
+            asked = turn.show_again(preview, reason, now)
+            asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
+            return move(agent, asked, Awaiting(), now)
+        started = turn.start(now, preview)
+        return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now),))
+
+    async def _save_restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
+        """Approve a command again that was running when the process ended, so that it runs again."""
+        turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
+        restarted = move(agent, turn.restart(), Acting(), now)
+        return replace(restarted, audit=(AuditEntry.of_crash(agent, turn, now),))
+
+    async def _interrupt(self, turn_id: TurnId, result: Interrupted) -> Agent:
+        """Ask people about a command that may have run; expose the agent if its result may be untrusted."""
+
+        async def save(work: UnitOfWork, agent: Agent) -> Outcome:
+            turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
+            cut = turn.interrupt(result)
+            exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)
+            return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
+
+        return (await self.claim.save_and_present(save)).agent
+
+    async def _run(self, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
+        live_output = LiveOutput(claim=self.claim, clock=self.clock, turn_id=turn.id)
+        try:
+            run = partial(self.runner.run, report=live_output.report, approved=approved)
+            return await self._run_and_pay(agent, turn, lambda tracker: live_output.run(run(agent, turn.call, tracker)))
+        except asyncio.CancelledError:
+            await self._save_cut_short(agent, turn, live_output.newest)
+            raise
+
+    async def _save_cut_short(self, agent: Agent, turn: Turn, output: str) -> None:
+        """Save the output of a command that was cancelled: by Stop, or at the end of the process."""
+        outside = self.runner.commands.may_return_untrusted(turn.call.name, agent)
+        if output:  # Stop saved it only as far as it was shown
+            await self.claim.save_stopped_output(turn.id, output, outside=outside)
+        if self.draining.is_requested:
+            ended = Interrupted(output=output, outside=outside and bool(output), at_shutdown=True)
+            with suppress(Superseded, NotFound):  # by Stop
+                await self._interrupt(turn.id, ended)
+
+    async def _run_and_pay(
+        self, agent: Agent, turn: Turn, run: Callable[[SpendingTracker], Awaitable[Result]]
+    ) -> Agent:
+        if not self.runner.asks_models(turn.call):
+            return await self._finish(turn.id, await run(SpendingTracker()))
+        async with self.claim.database.begin() as work:
+            own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
+        async with self.claim.track(self.ledger, agent, own, budget) as tracker:
+            return await self._finish(turn.id, await run(tracker), tracker.spent)
+
+    async def _finish(self, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING_SPENT) -> Agent:
+        async def finish(work: UnitOfWork, agent: Agent) -> Outcome:
+            *earlier, turn = await work.turns.of(agent, last=2)
+            if turn.id != turn_id or turn.state not in ("approved", "running"):
+                return Outcome(agent=agent.pay(spent), spent=spent)
+            now, commands = self.clock.now(), self.runner.commands
+            is_untrusted = turn.started_at and commands.may_return_untrusted(turn.call.name, agent)
+            finished = turn.finish(replace(result, outside=True) if is_untrusted else result, now)
+            paid, billed = bill(agent, finished, spent)
+            outcome = conclude(paid, billed, earlier, finishes=commands.finishes(turn.call.name), now=now)
+            outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
+            return await self._go_on(work, outcome, turn, now)
+
+        return (await self.claim.save_and_present(finish)).agent
+
+    async def _go_on(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
+        """Let the agent read new notes before it finishes or waits; after do_nothing, let it wait for its helpers."""
+        notes = await work.notes.list_waiting(outcome.agent)
+        if notes:
+            return read_before_finishing(outcome, turn, notes, now)
+        if not self.runner.commands.waits(turn.call.name):
+            return outcome
+        helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
+        return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)
+
+
+async def _require_turn(work: UnitOfWork, agent: Agent, turn_id: TurnId, state: TurnState) -> Turn:
+    """The turn; raise Superseded if another worker or a person has changed its state."""
+    turn = await work.turns.get(agent.channel, turn_id)
+    if turn.state != state:
+        raise Superseded(agent.id)
+    return turn

@@ -1,0 +1,115 @@
+"""A process that is told to end: calls of models are given up, commands may end, and nobody is asked for nothing."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from adapters.cards import turn_card
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands, declare
+from agent_core.model.agent import Agent, Awaiting, Thinking
+from agent_core.model.decision import Approve
+from agent_core.model.messages import Message, Reply
+from agent_core.model.result import Interrupted, Succeeded
+from agent_core.ports.models import CallOptions
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import CHANNEL
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
+from tests.patience import PATIENCE_SECONDS
+from tests.unit.agent_core.loop.test_live_output import Nothing, Slow
+
+BUILD = reply_text("build")
+DONE = reply_text("task_complete", {"reason": "It is built."})
+
+
+class AskedModel(ScriptedModel):
+    """Tells when a call waits for its reply."""
+
+    def __init__(self, *replies: str) -> None:
+        super().__init__(*replies, waits=True)
+        self.is_waiting = asyncio.Event()
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        if not self.left:
+            self.is_waiting.set()
+        return await super().complete(messages, options)
+
+
+class Machine:
+    """What outlives a process: the database, and what stands in the chat."""
+
+    def __init__(self) -> None:
+        self.database, self.surface, self.slow = InMemoryDatabase(), RecordingSurface(), Slow()
+
+    def start(self, *replies: str) -> Stage:
+        """A process."""
+        build = declare(Nothing, self.slow.build, label="Build", risks=("execute",), category="code")
+        return Stage(
+            model=AskedModel(*replies),
+            database=self.database,
+            surface=self.surface,
+            commands=Commands.of(build, *FINISH_COMMANDS),
+        )
+
+
+async def building(stage: Stage, slow: Slow) -> Agent:
+    """An agent whose command runs and has printed a line."""
+    agent = await stage.create()
+    turn = await stage.turn(agent)
+    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    slow.say.put_nowait("compiling")
+    await stage.shown.until(lambda shown: "compiling" in shown.cards[turn.id].live)
+    return agent
+
+
+@pytest.mark.proves("engine:drain")
+async def test_a_running_command_may_end_and_the_next_process_goes_on_without_a_question() -> None:
+    machine = Machine()
+    first = machine.start(BUILD)
+    async with first.run():
+        agent = await building(first, machine.slow)
+        draining = asyncio.create_task(first.drain(PATIENCE_SECONDS))
+        machine.slow.say.put_nowait("end")
+        assert await draining == 0
+    turn = await first.turn(agent)
+    assert (turn.state, turn.result) == ("done", Succeeded("built"))
+    second = machine.start(DONE)
+    agent = await second.wait_until_settled(agent)
+    assert (await second.turn(agent)).call.name == "task_complete"
+    assert len(first.script.prompts) == 1
+
+
+@pytest.mark.proves("engine:drain")
+async def test_a_command_that_does_not_end_in_time_is_ended_and_put_to_people_with_what_it_printed() -> None:
+    machine = Machine()
+    stage = machine.start(BUILD)
+    async with stage.run():
+        agent = await building(stage, machine.slow)
+        assert await stage.drain(0) == 1
+    turn, agent = await stage.turn(agent), await stage.views.agent(CHANNEL, agent.id)
+    assert (turn.state, agent.status) == ("interrupted", Awaiting())
+    assert turn.result == Interrupted(output="compiling\n", at_shutdown=True)
+    card = turn_card(agent, machine.surface.cards[turn.id])
+    assert "interrupted: Signoff stopped and ended this, so it may have run in part" in card.state
+    assert card.outcome == "compiling\n"
+
+
+@pytest.mark.proves("engine:drain")
+async def test_a_model_call_is_given_up_and_what_was_shown_is_not_shown_again() -> None:
+    machine = Machine()
+    first = machine.start(BUILD)
+    agent = await first.create()
+    await first.service.stop(agent.id, first.origin())
+    async with first.run():
+        await first.service.resume(agent.id, first.origin())
+        await first.shown.until(lambda shown: any(notice.kind == "resumed" for notice in shown.notices))
+        assert isinstance(first.model, AskedModel)
+        await first.model.is_waiting.wait()
+        assert await first.drain(PATIENCE_SECONDS) == 0
+    assert isinstance((await first.views.agent(CHANNEL, agent.id)).status, Thinking)
+    second = machine.start(BUILD)
+    await second.wait_until_settled(agent)
+    assert [notice.kind for notice in machine.surface.notices].count("resumed") == 1

@@ -1,0 +1,85 @@
+"""The database goes away while a result or a reply is in hand: it is saved when the database is back, and once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from typing import Literal
+
+import pytest
+
+from agent_core.errors import DatabaseAway
+from agent_core.loop.claim import RETRY_SECONDS
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve
+from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.examples import CHANNEL
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+
+WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
+DONE = reply_text("task_complete", {"reason": "All is written."})
+
+Moment = Literal["before", "after"]
+
+
+class FlakyDatabase(InMemoryDatabase):
+    """Goes away at the commit number `at`, counted from `count_from_here`: before it takes effect, or after it."""
+
+    def __init__(self, at: int, moment: Moment) -> None:
+        super().__init__()
+        self.at, self.moment, self.commits, self.is_counting = at, moment, 0, False
+
+    def count_from_here(self) -> None:
+        self.is_counting = True
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+        async with super().begin() as work:
+            commit = work.commit
+
+            async def commit_or_fail() -> None:
+                self.commits += self.is_counting
+                is_lost = self.is_counting and self.commits == self.at
+                if is_lost and self.moment == "before":
+                    raise DatabaseAway
+                await commit()
+                if is_lost:
+                    raise DatabaseAway
+
+            work.commit = commit_or_fail  # type: ignore[method-assign]
+            yield work
+
+
+async def settle(stage: Stage, agent: Agent) -> Agent:
+    """Advance the agent, and let time pass whenever it waits for the database."""
+    advance = asyncio.create_task(stage.wait_until_settled(agent))
+    while not advance.done():
+        sleeping = asyncio.create_task(stage.fake_clock.until_sleeping())
+        await asyncio.wait([advance, sleeping], return_when=asyncio.FIRST_COMPLETED)
+        sleeping.cancel()
+        stage.fake_clock.advance(RETRY_SECONDS)
+    return await advance
+
+
+@pytest.mark.proves("crash:in-hand")
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("at", range(1, 6))
+async def test_what_is_in_hand_is_saved_once_when_the_database_is_back(at: int, moment: Moment) -> None:
+    database = FlakyDatabase(at, moment)
+    stage = Stage(model=ScriptedModel(WRITE, DONE, cost=Decimal("0.1")), database=database)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    database.count_from_here()
+    await settle(stage, agent)
+    assert database.commits >= 4
+    agent = await stage.views.agent(CHANNEL, agent.id)
+    thread = await stage.views.thread(CHANNEL, agent.id)
+    assert [(turn.call.name, turn.state) for turn in thread.turns.values()] == [
+        ("write_to_file", "done"),
+        ("task_complete", "proposed"),
+    ]
+    assert len(stage.script.prompts) == 2
+    assert (agent.budget.spent, agent.usage.cost) == (Decimal("0.2"), Decimal("0.2"))
+    assert await stage.views.file(CHANNEL, agent.id, "a.txt") == b"one\n"
+    assert stage.shown.cards[(await stage.turn(agent)).id].state == "proposed"
