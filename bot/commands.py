@@ -192,7 +192,7 @@ async def _drain(signoff: Signoff) -> None:
         )
     late = await signoff.core.drain(seconds)
     if late:
-        _say(f"Ended after {seconds} s: {counted(late, 'command')}. People are asked what became of them.")
+        _say(f"Ended after {seconds} s: the command of {counted(late, 'agent')}. Each card asks what became of it.")
 
 
 def memory_hints(models: Models) -> tuple[str, ...]:
