@@ -10,9 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any, Literal
 
 import pytest
+
+from tests.patience import PATIENCE_SECONDS
 
 STOPS = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}  # as PostgreSQL's manual names its shutdown modes
 
@@ -34,8 +37,17 @@ class PostgresServer:
         await asyncio.to_thread(self._stop, mode)
 
     async def start(self) -> None:
-        """Start the server again."""
-        await asyncio.to_thread(self.server.ensure_postgres_running)
+        """Start the server again. After a crash its recovery may take longer than one try of the library waits."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await asyncio.to_thread(self._is_started):
+                continue
+
+    def _is_started(self) -> bool:
+        try:
+            self.server.ensure_postgres_running()
+        except (SubprocessError, AssertionError):
+            return False
+        return True
 
     def _stop(self, mode: str) -> None:
         process = self.server.get_postmaster_info().process
