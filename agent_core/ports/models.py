@@ -28,13 +28,13 @@ class ModelProgress:
     """The progress of a reply that is being received.
 
     `characters`: how many were received so far, reasoning included.
-    `written`: the text so far, without reasoning.
+    `written`: returns the text so far, without reasoning. It joins all parts, so it is not called for each of them.
     `is_reasoning`: whether only reasoning was received so far.
     `prompt_usage`: the tokens of the prompt; None until the endpoint reports them.
     """
 
     characters: int
-    written: str
+    written: Callable[[], str] = str
     is_reasoning: bool = False
     prompt_usage: Usage | None = None
 

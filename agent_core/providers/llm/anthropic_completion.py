@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from agent_core.providers.llm.openai_completion import Completion, check_error, token_count
+from agent_core.providers.llm.openai_completion import Completion, check_error
+from agent_core.providers.llm.reported_usage import token_count
 
 FINISH_REASONS = {
     "max_tokens": "length",

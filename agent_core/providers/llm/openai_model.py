@@ -136,7 +136,7 @@ class OpenAIModel(OpenAIEndpoint):
                 answer = await self._send(request | dialect.parameters(options), options)
             except self.sdk_errors as error:
                 if text := failed_generation(error):
-                    return Completion(text=text, finish_reason="stop"), dialect
+                    return Completion.of_text(text), dialect
                 other = self._next_dialect(error, dialect, options)
                 if other is None or other in tried:
                     raise

@@ -49,7 +49,8 @@ class StreamingModel(ScriptedModel):
     def write(self, text: str, *, is_reasoning: bool = False) -> None:
         report = self.options[-1].report
         assert report
-        report(ModelProgress(characters=len(text), written="" if is_reasoning else text, is_reasoning=is_reasoning))
+        written = "" if is_reasoning else text
+        report(ModelProgress(characters=len(text), written=lambda: written, is_reasoning=is_reasoning))
 
 
 def shows(agent_id: AgentId, text: str, surface: RecordingSurface) -> bool:
@@ -60,17 +61,17 @@ def shows(agent_id: AgentId, text: str, surface: RecordingSurface) -> bool:
     ("seconds", "progress", "text"),
     [
         (7.4, None, "for 7 s"),
-        (75, ModelProgress(characters=0, written=""), "for 1 min 15 s"),
-        (12, ModelProgress(characters=3_357, written="", is_reasoning=True), "for 12 s · about 840 tokens"),
-        (12, ModelProgress(characters=8, written='{"thoug'), "for 12 s · about 3 tokens · writing"),
+        (75, ModelProgress(characters=0), "for 1 min 15 s"),
+        (12, ModelProgress(characters=3_357, is_reasoning=True), "for 12 s · about 840 tokens"),
+        (12, ModelProgress(characters=8, written=lambda: '{"thoug'), "for 12 s · about 3 tokens · writing"),
         (
             12,
-            ModelProgress(characters=99, written=WRITING),
+            ModelProgress(characters=99, written=lambda: WRITING),
             "for 12 s · about 25 tokens · writing write_to_file report.md",
         ),
         (
             5,
-            ModelProgress(characters=4, written='{"name": "x", "filename": "a\u202eb"'),
+            ModelProgress(characters=4, written=lambda: '{"name": "x", "filename": "a\u202eb"'),
             "for 5 s · about 2 tokens · writing x",
         ),
     ],
@@ -167,7 +168,7 @@ async def test_the_thought_of_a_deleted_agent_is_billed_to_its_channel() -> None
     ],
 )
 def test_reasoning_in_the_text_is_no_command(written: str, text: str) -> None:
-    assert activity(5, ModelProgress(characters=100, written=written)) == text
+    assert activity(5, ModelProgress(characters=100, written=lambda: written)) == text
 
 
 async def test_the_line_holds_no_part_of_a_secret() -> None:

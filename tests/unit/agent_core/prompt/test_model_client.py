@@ -43,7 +43,7 @@ class PricedModel(ScriptedModel):
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         if self.received and options.report:
-            options.report(ModelProgress(characters=self.received, written=""))
+            options.report(ModelProgress(characters=self.received))
         self.begun.set()
         return await super().complete(messages, options)
 

@@ -17,7 +17,7 @@ from agent_core.testing.language_model import Scripted, ScriptedModel
 
 PROMPT = (Message("user", "Choose."),)
 BUSY = ModelUnavailable("first.test answered 503: busy")
-BEGINS = ModelProgress(characters=30, written="")
+BEGINS = ModelProgress(characters=30)
 
 
 class SlowModel(ScriptedModel):

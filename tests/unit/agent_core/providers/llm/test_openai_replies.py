@@ -249,7 +249,7 @@ async def test_a_stream_that_stalls_is_told_from_a_slow_one(endpoint: Endpoint) 
     seen: list[ModelProgress] = []
     with pytest.raises(ModelUnavailable, match="did not answer in time"):
         await ask(endpoint.model(stall_seconds=0.2), report=seen.append)
-    assert seen[-1].written == '{"thoughts": '
+    assert seen[-1].written() == '{"thoughts": '
 
 
 @pytest.mark.parametrize("text", [" " * 1_000_000, JSON + "\n" * 1_000_000])
@@ -289,7 +289,7 @@ async def test_progress_tells_reasoning_from_writing(endpoint: Endpoint) -> None
     endpoint.standin.answers(Says(JSON, reasoning="Hm, hm, hm, hm, hm."))
     seen: list[ModelProgress] = []
     await ask(endpoint.model(), report=seen.append)
-    assert [seen[1].is_reasoning, seen[-1].is_reasoning, seen[-1].written] == [True, False, JSON]
+    assert [seen[1].is_reasoning, seen[-1].is_reasoning, seen[-1].written()] == [True, False, JSON]
     assert seen[-1].characters == len(JSON) + 19
 
 
