@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -350,6 +351,15 @@ async def test_models_learned_side_by_side_are_all_kept(tmp_path: Path) -> None:
     await asyncio.gather(*(known.learn(f"m{number}", Dialect(format="tool")) for number in range(40)))
     again = LearnedDialects(file, "http://x", Dialect, clock)
     assert [again.of(f"m{number}") for number in range(40)] == [Dialect(format="tool")] * 40
+
+
+def test_the_unfinished_file_of_a_container_with_the_same_process_id_is_left_alone(tmp_path: Path) -> None:
+    file, unfinished = tmp_path / "learned.json", tmp_path / f"learned.json.{os.getpid()}"
+    unfinished.write_text("{")
+    known = LearnedDialects(file, "http://x", Dialect, FakeClock(NOON))
+    asyncio.run(known.learn("m", Dialect(format="tool")))
+    assert unfinished.read_text() == "{"
+    assert sorted(tmp_path.iterdir()) == [file, unfinished]
 
 
 async def test_a_reply_of_which_no_token_was_counted_is_counted_here(endpoint: Endpoint) -> None:
