@@ -6,7 +6,7 @@ The API's list of models gives a first answer. When the API refuses a request, o
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -58,14 +58,14 @@ class ClaudeDialect:
     max_reply: Annotated[int, Field(ge=MIN_REPLY_LIMIT)] | None = None
 
     @classmethod
-    def of(cls, capabilities: Any) -> Self:
+    def of(cls, capabilities: object) -> Self:
         """The dialect for the capabilities in the API's list of models; what is left out there counts as supported."""
-        types = getattr(getattr(capabilities, "thinking", None), "types", None)
+        types = _member(_member(capabilities, "thinking"), "types")
         adaptive, budget = _is_supported(types, "adaptive"), _is_supported(types, "enabled")
         return cls(
             thinking="adaptive" if adaptive else "budget" if budget else "none",
             can_disable=_is_supported(types, "disabled"),
-            effort=getattr(getattr(capabilities, "effort", None), "supported", True) is not False,
+            effort=_is_supported(capabilities, "effort"),
         )
 
     def adapt(self, complaint: str, options: CallOptions) -> Self | None:
@@ -148,5 +148,9 @@ def _is_thinking(parameter: Mapping[str, object]) -> bool:
     return parameter.get("type") in ("adaptive", "enabled")
 
 
-def _is_supported(types: object, name: str) -> bool:
-    return getattr(getattr(types, name, None), "supported", True) is not False
+def _is_supported(capabilities: object, name: str) -> bool:
+    return _member(_member(capabilities, name), "supported") is not False
+
+
+def _member(given: object, name: str) -> object:
+    return given.get(name) if isinstance(given, Mapping) else None

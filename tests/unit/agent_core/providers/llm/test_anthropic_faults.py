@@ -17,7 +17,7 @@ from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.providers.llm.anthropic_dialect import ClaudeDialect
 from agent_core.providers.llm.anthropic_model import CLAUDE_WINDOW_TOKENS, ClaudeModel
-from agent_core.providers.llm.context_windows import MAX_MODELS
+from agent_core.providers.llm.model_list import MAX_MODELS
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.token_estimates import EstimatedTokens
