@@ -174,6 +174,7 @@ class MeteredModel:
 class _Received:
     """What a call has received so far, so that its cost is charged even if it is cancelled or fails.
 
+    The charge is a lower bound for a model that thinks without showing it: that part is known at its end at best.
     `price`: the prices of the model that was asked.
     """
 

@@ -39,12 +39,14 @@ class CompressedStream(Exception):
 class Completion:
     """The part of a completion that was received so far. `tools`: the tool calls, in order.
 
-    Its texts are buffers, so that a reply in many small parts takes linear time.
+    Its texts are buffers, so that a reply in many small parts takes linear time. `encrypted`: the characters of base64
+    in which Claude gives all its reasoning, shown or not.
     """
 
     finish_reason: str = ""
     tools: list["_ToolParts"] = field(default_factory=list)
     usage: object = None
+    encrypted: int = 0
     _text: StringIO = field(default_factory=StringIO)
     _reasoning: StringIO = field(default_factory=StringIO)
     _refusal: StringIO = field(default_factory=StringIO)
@@ -150,8 +152,9 @@ class Completion:
     def progress(self) -> ModelProgress:
         """What people may be told while the model works."""
         sent = token_count(self.usage, "prompt_tokens")
+        hidden = max(0, self.encrypted * 3 // 4 - self._reasoning.tell())
         return ModelProgress(
-            characters=self.size,
+            characters=self.size + hidden,
             written=self._written,
             is_reasoning=0 < self._reasoning.tell() == self.size,
             prompt_usage=self._prompt_usage(sent) if sent else None,

@@ -222,3 +222,20 @@ async def test_what_a_stopped_call_received_is_paid_at_the_price_of_the_model_th
     with pytest.raises(asyncio.CancelledError):
         await call
     assert tracker.total.cost == Decimal(1001) / (1_000 if is_trial else 1_000_000)
+
+
+async def test_a_trial_of_the_first_model_that_breaks_off_is_paid_before_the_second_answers() -> None:
+    busy, clock = ModelUnavailable("busy"), FakeClock()
+    first, second = DearModel(busy, busy, busy), PricedModel("two", default_model="second")
+    client, tracker = metered(FallbackModel(first=first, second=second, clock=clock)), SpendingTracker()
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            await ask(client)
+        clock.advance(60)
+    clock.advance(60)
+    first.received = 3_000
+    with pytest.raises(ModelUnavailable):
+        await ask(client, tracker)
+    assert tracker.total.cost == Decimal("1.001")
+    assert (await ask(client, tracker)).text == "two"
+    assert Decimal("1.001") < tracker.total.cost < Decimal("1.002")
