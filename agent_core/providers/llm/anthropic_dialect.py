@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import Field
 
 from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.effort_words import OtherEfforts, accepted_word, with_refused_word
 from agent_core.providers.llm.openai_completion import Completion
 from agent_core.providers.llm.openai_dialect import (
     MIN_REPLY_LIMIT,
@@ -45,7 +46,7 @@ class ClaudeDialect:
 
     `choice`: how the reply is asked for: by a forced tool call, by a tool that the model may call, or as plain text.
     `thinking`: how thinking is switched on; `can_disable`: whether it can be switched off.
-    `max_reply`: the most tokens that the API accepts as a limit.
+    `max_reply`: the most tokens that the API accepts as a limit. `other_efforts`: the efforts that it refused.
     """
 
     choice: Choice = "tool"
@@ -53,6 +54,7 @@ class ClaudeDialect:
     can_disable: bool = True
     summary: bool = True
     effort: bool = True
+    other_efforts: OtherEfforts = ()
     cache: bool = True
     stream: bool = True
     max_reply: Annotated[int, Field(ge=MIN_REPLY_LIMIT)] | None = None
@@ -77,8 +79,9 @@ class ClaudeDialect:
         if "max_tokens" in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
             accepted = accepted_limit(complaint, self._max_tokens(options))
             return replace(self, max_reply=accepted) if accepted else None
-        if self.effort and _effort(options) and ("effort" in complaint or "output_config" in complaint):
-            return replace(self, effort=False)
+        if (word := self._effort_word(options)) and ("effort" in complaint or "output_config" in complaint):
+            others = with_refused_word(complaint, word, self.other_efforts)
+            return replace(self, other_efforts=others) if others else replace(self, effort=False)
         if self.cache and "cache_control" in complaint:
             return replace(self, cache=False)
         return replace(self, stream=False) if self.stream and "stream" in complaint.split() else None
@@ -98,9 +101,8 @@ class ClaudeDialect:
         given: dict[str, object] = {"max_tokens": limit, "stream": self.stream}
         if thinking:
             given["thinking"] = thinking
-        effort = _effort(options)
-        if self.effort and effort:
-            given["output_config"] = {"effort": "low" if effort == "minimal" else effort}
+        if word := self._effort_word(options):
+            given["output_config"] = {"effort": word}
         if options.schema is None:
             return given
         return given | self._tool(options.schema, is_thinking=_is_thinking(thinking))
@@ -134,6 +136,10 @@ class ClaudeDialect:
         if options.effort == "none":
             return replace(self, can_disable=False) if self.can_disable else None
         return replace(self, thinking=NEXT_THINKING[self.thinking]) if _effort(options) else None
+
+    def _effort_word(self, options: CallOptions) -> str:
+        effort = _effort(options)
+        return accepted_word("low" if effort == "minimal" else effort, self.other_efforts) if self.effort else ""
 
     def _max_tokens(self, options: CallOptions) -> int:
         return min(options.max_tokens, self.max_reply or options.max_tokens)

@@ -228,6 +228,59 @@ async def test_a_limit_that_is_too_large_is_learned_from_the_error(endpoint: End
     assert model.max_reply("gpt-test") == 16_384
 
 
+ONLY_MEDIUM = (
+    "Unsupported value: 'reasoning_effort' does not support '{}' with this model. Supported values are: 'medium'."
+)
+LOW_TO_HIGH = "reasoning_effort: Input should be 'low', 'medium' or 'high'"
+NONE_OR_DEFAULT = "`reasoning_effort` must be one of `none` or `default`"
+
+
+@pytest.mark.parametrize(
+    ("complaint", "effort", "sent"),
+    [
+        (ONLY_MEDIUM, "minimal", ["minimal", "medium"]),
+        (ONLY_MEDIUM, "xhigh", ["xhigh", "medium"]),
+        (LOW_TO_HIGH, "minimal", ["minimal", "low"]),
+        (LOW_TO_HIGH, "xhigh", ["xhigh", "high"]),
+        (LOW_TO_HIGH, "none", ["none", "low"]),
+        ("Unsupported reasoning effort: {}", "medium", ["medium", "low"]),
+        ("Unsupported reasoning effort: '{}'", "none", ["none", "minimal"]),
+        (NONE_OR_DEFAULT, "high", ["high", None]),
+        ("Unrecognized request argument supplied: reasoning_effort", "high", ["high", None]),
+    ],
+)
+async def test_the_nearest_accepted_word_is_sent_instead_of_a_refused_effort(
+    endpoint: Endpoint, complaint: str, effort: str, sent: list[str | None]
+) -> None:
+    endpoint.standin.answers(Fails(400, complaint.format(effort)), Says(JSON), Says(JSON))
+    model = endpoint.model()
+    await ask(model, effort=effort)
+    await ask(model, effort=effort)
+    assert [body.get("reasoning_effort") for body in endpoint.standin.completions] == [*sent, sent[-1]]
+
+
+async def test_a_refused_effort_leaves_the_others_as_they_are(endpoint: Endpoint, tmp_path: Path) -> None:
+    file = tmp_path / "learned.json"
+    endpoint.standin.answers(Fails(400, ONLY_MEDIUM.format("minimal")), *[Says(JSON)] * 3)
+    await ask(endpoint.model(learned=file), effort="minimal")
+    for effort in ("high", "minimal"):
+        await ask(endpoint.model(learned=file), effort=effort)
+    sent = [body.get("reasoning_effort") for body in endpoint.standin.completions]
+    assert sent == ["minimal", "medium", "high", "medium"]
+
+
+async def test_if_every_effort_is_refused_none_is_sent(endpoint: Endpoint) -> None:
+    refusals = [
+        Fails(400, f"Unsupported reasoning effort: {word}") for word in ("high", "medium", "low", "minimal", "xhigh")
+    ]
+    endpoint.standin.answers(*refusals, Says(JSON), Says(JSON))
+    model = endpoint.model()
+    for _ in range(2):
+        await ask(model, effort="high")
+    sent = [body.get("reasoning_effort") for body in endpoint.standin.completions]
+    assert (len(set(sent)), sent[5:]) == (6, [None, None])
+
+
 async def test_the_longest_reply_is_the_operators_the_endpoints_or_unknown(endpoint: Endpoint) -> None:
     endpoint.standin.facts = {"gpt-test": {"top_provider": {"max_completion_tokens": 65_536}}}
     model, limited = endpoint.model(), endpoint.model(reply_limit=9_000)
