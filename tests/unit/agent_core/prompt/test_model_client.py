@@ -1,6 +1,7 @@
 """Metered calls: room for reasoning, limits that a budget affords, and the cost of calls that do not end."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -26,6 +27,7 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
+PROMPT_TOKENS = 3 + 4 + 4 + 4 + 3  # of the prompt, of each message besides its text, and of the texts
 WINDOW = 400_000
 
 
@@ -154,12 +156,19 @@ async def test_a_budget_has_to_afford_that_the_whole_prompt_is_written_to_the_ca
 ) -> None:
     model = CachingModel("a", window=WINDOW)
     model.write_price = Decimal(write_price)
-    client = metered(model)
-    sent = client._prompt_tokens(PROMPT, "scripted")
-    most = Decimal(sent) / 1_000 * Decimal(dearest)
+    most = Decimal(PROMPT_TOKENS) / 1_000 * Decimal(dearest)
     with pytest.raises(OverBudget):
-        await ask(client, SpendingTracker(agent=Budget(limit=most - Decimal("0.000001"))))
-    assert (await ask(client, SpendingTracker(agent=Budget(limit=most)))).text == "a"
+        await ask(metered(model), SpendingTracker(agent=Budget(limit=most - Decimal("0.000001"))))
+    assert (await ask(metered(model), SpendingTracker(agent=Budget(limit=most)))).text == "a"
+
+
+async def test_a_budget_has_to_afford_the_schema_that_is_sent_with_the_prompt() -> None:
+    model, schema = CachingModel("a", window=WINDOW), {"description": "word " * 1_000}
+    model.write_price = Decimal(1)
+    most = Decimal(PROMPT_TOKENS + Estimates().of("").count(json.dumps(schema))) / 1_000
+    with pytest.raises(OverBudget):
+        await ask(metered(model), SpendingTracker(agent=Budget(limit=most - Decimal("0.000001"))), schema=schema)
+    assert (await ask(metered(model), SpendingTracker(agent=Budget(limit=most)), schema=schema)).text == "a"
 
 
 async def test_efforts_are_the_agents_or_the_operators_for_each_kind_of_call() -> None:
