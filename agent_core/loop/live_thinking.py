@@ -20,7 +20,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 INTERVAL_SECONDS = 5.0  # a reply that comes sooner needs no line; Slack and Discord allow about one edit a second
-CHARACTERS_PER_TOKEN = 4
 MAX_NAME_CHARACTERS = 60
 # What a reply in JSON says of its command, as far as it has come; plain names only, since nothing was checked yet.
 COMMAND_NAME = re.compile(r'"name"\s*:\s*"([A-Za-z_][\w.-]{0,79})"')
@@ -53,9 +52,7 @@ class LiveThinking:
         begun = self.clock.now()
         while True:
             await self.clock.sleep(INTERVAL_SECONDS)
-            # Redacted as a whole, before a part of it is taken: a part of a secret would not be recognised.
-            progress = self.progress and replace(self.progress, written=self.redact(self.progress.written))
-            line = activity((self.clock.now() - begun).total_seconds(), progress)
+            line = activity((self.clock.now() - begun).total_seconds(), self.progress, self.redact)
             saving = asyncio.create_task(self._save(line))
             try:
                 await asyncio.shield(saving)
@@ -79,12 +76,13 @@ class LiveThinking:
         await self.claim.surface.status(outcome.agent)
 
 
-def activity(seconds: float, progress: ModelProgress | None) -> str:
+def activity(seconds: float, progress: ModelProgress | None, redact: Callable[[str], str] = str) -> str:
     """The line on a model call: how long it has taken, the estimated tokens, and what the model writes."""
     parts = [f"for {_duration(seconds)}"]
     if progress and progress.characters:
-        parts.append(f"about {progress.characters // CHARACTERS_PER_TOKEN + 1:,} tokens")
-    if progress and (written := _written(progress.written)):
+        parts.append(f"about {progress.tokens:,} tokens")
+    # Redacted as a whole, before a part of it is taken: a part of a secret would not be recognised.
+    if progress and (written := _written(redact(progress.written()))):
         parts.append(written)
     return " · ".join(parts)
 

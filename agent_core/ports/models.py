@@ -13,6 +13,8 @@ from agent_core.model.usage import Usage
 # The cost of a usage in US dollars, or None if no price is known.
 Pricing: TypeAlias = Callable[[Usage], Decimal | None]
 
+CHARACTERS_PER_TOKEN = 3  # about 4 in English, fewer in other languages and in code
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
@@ -28,15 +30,20 @@ class ModelProgress:
     """The progress of a reply that is being received.
 
     `characters`: how many were received so far, reasoning included.
-    `written`: the text so far, without reasoning.
+    `written`: returns the text so far, without reasoning. It joins all parts, so it is not called for each of them.
     `is_reasoning`: whether only reasoning was received so far.
     `prompt_usage`: the tokens of the prompt; None until the endpoint reports them.
     """
 
     characters: int
-    written: str
+    written: Callable[[], str] = str
     is_reasoning: bool = False
     prompt_usage: Usage | None = None
+
+    @property
+    def tokens(self) -> int:
+        """The tokens received so far, estimated on the high side."""
+        return self.characters // CHARACTERS_PER_TOKEN + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

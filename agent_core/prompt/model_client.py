@@ -1,6 +1,7 @@
 """Calls language models for agents: limits the reply's length, checks the budgets before and records the cost after."""
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -22,7 +23,6 @@ REASONING_TOKENS = 8_000  # for a model that was seen to reason, besides the roo
 MAX_EXTENSIONS = 2
 REPLY_SHARE_OF_WINDOW = 4  # a fourth of the window is reserved for the reply
 ESTIMATED_ROOM_PERCENT = 75  # models split European languages into up to a third more tokens than our estimate
-CHARACTERS_PER_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,20 +84,21 @@ class MeteredModel:
         If reasoning took the room of the reply, ask again with more room, up to the model's maximum. The operator's
         secrets are redacted from the prompt and from the reply.
         """
-        prompt = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
+        redacted = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
+        question = replace(question, prompt=redacted)
         name = self.name_for(choice.model, "chat" if question.by_own_model else question.kind)
-        choice, longest = replace(choice, model=name), self._longest_reply(prompt, name)
-        limit = self._affordable(prompt, name, self._first_limit(question, name), tracker)
-        reply = await self._call(prompt, question, choice, limit, tracker)
+        choice, longest = replace(choice, model=name), self._longest_reply(question, name)
+        limit = self._affordable(question, name, self._first_limit(question, name), tracker)
+        reply = await self._call(question, choice, limit, tracker)
         for _ in range(MAX_EXTENSIONS):
             if reply.usage.reasoning or reply.reasoning:
                 self.reasoning_models.add(name)
             wider = min(longest, max(2 * limit, (question.max_tokens or 0) + REASONING_TOKENS))
-            wider = self._affordable(prompt, name, wider, tracker)
+            wider = self._affordable(question, name, wider, tracker)
             if not reply.is_cut_by_reasoning or wider <= limit:
                 break
             try:
-                reply, limit = await self._call(prompt, question, choice, wider, tracker), wider
+                reply, limit = await self._call(question, choice, wider, tracker), wider
             except OverBudget:
                 break
         return reply
@@ -107,19 +108,12 @@ class MeteredModel:
         wanted = question.max_tokens + reasoning if question.max_tokens else self.max_reply_tokens(name)
         return min(wanted, self.max_reply_tokens(name))
 
-    def _longest_reply(self, prompt: Sequence[Message], name: str) -> int:
+    def _longest_reply(self, question: ModelRequest, name: str) -> int:
         """The most tokens of a reply to this prompt: the model's maximum or, if less, the window without the prompt."""
-        left = self.model.window(name) - self._prompt_tokens(prompt, name)
+        left = self.model.window(name) - self._prompt_tokens(question, name)
         return min(self.model.max_reply(name) or left, left)
 
-    async def _call(
-        self,
-        prompt: Sequence[Message],
-        question: ModelRequest,
-        choice: ModelChoice,
-        limit: int,
-        tracker: SpendingTracker,
-    ) -> Reply:
+    async def _call(self, question: ModelRequest, choice: ModelChoice, limit: int, tracker: SpendingTracker) -> Reply:
         received = _Received(question.report, partial(self.model.price, model=choice.model))
         is_own = question.by_own_model or question.kind == "chat"
         options = CallOptions(
@@ -132,13 +126,13 @@ class MeteredModel:
             report=received.note,
             report_price=received.use_price,
         )
-        with tracker.reserve(self._estimate(prompt, choice.model, limit), choice.model or "this model"):
+        with tracker.reserve(self._estimate(question, choice.model, limit), choice.model or "this model"):
             try:
-                reply = await self.model.complete(prompt, options)
+                reply = await self.model.complete(question.prompt, options)
             except (asyncio.CancelledError, ModelError):
-                if received.characters or received.prompt_usage:
-                    sent = received.prompt_usage or Usage(prompt=self._prompt_tokens(prompt, choice.model))
-                    used = replace(sent, completion=received.characters // CHARACTERS_PER_TOKEN + 1)
+                if received.tokens:
+                    sent = received.prompt_usage or Usage(prompt=self._prompt_tokens(question, choice.model))
+                    used = replace(sent, completion=received.tokens)
                     tracker.record(question.kind, received.priced(used))
                 raise
         usage = received.priced(reply.usage)
@@ -147,21 +141,24 @@ class MeteredModel:
         calls = tuple(replace(call, arguments=redact(call.arguments)) for call in reply.tool_calls)
         return replace(reply, text=redact(reply.text), reasoning=redact(reply.reasoning), tool_calls=calls, usage=usage)
 
-    def _affordable(self, prompt: Sequence[Message], name: str, limit: int, tracker: SpendingTracker) -> int:
+    def _affordable(self, question: ModelRequest, name: str, limit: int, tracker: SpendingTracker) -> int:
         """The limit in tokens, reduced so that the call costs at most a fixed share of the remaining budget."""
-        left, most = tracker.left, self._estimate(prompt, name, limit)
+        left, most = tracker.left, self._estimate(question, name, limit)
         if left is None or most is None or most * BUDGET_SHARE <= left or limit <= MIN_AFFORDABLE_TOKENS:
             return limit
-        least = self._estimate(prompt, name, 0) or FREE
+        least = self._estimate(question, name, 0) or FREE
         tokens = (left / BUDGET_SHARE - least) / ((most - least) / limit) if most > least else Decimal(limit)
         return max(MIN_AFFORDABLE_TOKENS, int(tokens))
 
-    def _prompt_tokens(self, prompt: Sequence[Message], name: str) -> int:
-        return TOKENS_PER_PROMPT + TokenRoom(0, self.tokens.of(name).count).taken_by(prompt)
+    def _prompt_tokens(self, question: ModelRequest, name: str) -> int:
+        """The tokens of the messages and the schema, which endpoints count as part of the prompt."""
+        count = self.tokens.of(name).count
+        schema = count(json.dumps(question.schema)) if question.schema else 0
+        return TOKENS_PER_PROMPT + TokenRoom(0, count).taken_by(question.prompt) + schema
 
-    def _estimate(self, prompt: Sequence[Message], name: str, max_reply_tokens: int) -> Decimal | None:
+    def _estimate(self, question: ModelRequest, name: str, max_reply_tokens: int) -> Decimal | None:
         """The most that the call costs: its whole prompt may be written to the provider's cache, at a higher price."""
-        sent = self._prompt_tokens(prompt, name)
+        sent = self._prompt_tokens(question, name)
         prices = [
             self.model.price(Usage(prompt=sent, cache_written=written, completion=max_reply_tokens), name)
             for written in (0, sent)
@@ -174,12 +171,13 @@ class MeteredModel:
 class _Received:
     """What a call has received so far, so that its cost is charged even if it is cancelled or fails.
 
-    `price`: the prices of the model that was asked.
+    The charge is a lower bound for a model that thinks without showing it: that part is known at its end at best.
+    `price`: the prices of the model that was asked. `tokens`: of the reply; 0 until the endpoint has sent anything.
     """
 
     report: Callable[[ModelProgress], None] | None
     price: Pricing
-    characters: int = 0
+    tokens: int = 0
     prompt_usage: Usage | None = None
 
     def use_price(self, price: Pricing) -> None:
@@ -189,7 +187,7 @@ class _Received:
         return replace(usage, cost=self.price(usage) or usage.cost)
 
     def note(self, progress: ModelProgress) -> None:
-        self.characters = progress.characters
         self.prompt_usage = progress.prompt_usage or self.prompt_usage
+        self.tokens = progress.tokens if progress.characters or self.prompt_usage else 0
         if self.report is not None:
             self.report(progress)

@@ -27,11 +27,11 @@ async def read_limited(response: "ClientResponse", max_bytes: int) -> bytes:
     return await join_limited(response.content.iter_chunked(CHUNK_BYTES), max_bytes)
 
 
-async def join_limited(chunks: AsyncIterable[bytes], max_bytes: int) -> bytes:
+async def join_limited(chunks: AsyncIterable[bytes], max_bytes: int, unit: str = "reply") -> bytes:
     """All chunks as one; raise ReplyTooLong as soon as they exceed the limit."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk
         if len(body) > max_bytes:
-            raise ReplyTooLong(max_bytes)
+            raise ReplyTooLong(max_bytes, unit)
     return bytes(body)

@@ -40,7 +40,7 @@ class StreamingModel(ScriptedModel):
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         assert options.report
-        options.report(ModelProgress(characters=400, written=WRITES[: WRITES.index("All is")]))
+        options.report(ModelProgress(characters=400, written=lambda: WRITES[: WRITES.index("All is")]))
         try:
             return await super().complete(messages, options)
         finally:

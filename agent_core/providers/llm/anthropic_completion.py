@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from agent_core.providers.llm.openai_completion import Completion, check_error, token_count
+from agent_core.providers.llm.openai_completion import Completion, check_error
+from agent_core.providers.llm.reported_usage import token_count
 
 FINISH_REASONS = {
     "max_tokens": "length",
@@ -37,7 +38,8 @@ def read_message(message: Any) -> Completion | None:
 class MessageEvents:
     """Adds the events of one streamed message to its completion. `usage`: the token counts that were reported so far.
 
-    `output_tokens` of `message_start` is a placeholder, so the completion is only counted by `message_delta`.
+    `output_tokens` of `message_start` is a placeholder, so the completion is only counted by `message_delta`. Until
+    then, thinking is estimated by its encrypted text, which comes as the signature at the end of a block.
     """
 
     usage: SimpleNamespace = field(default_factory=SimpleNamespace)
@@ -48,9 +50,13 @@ class MessageEvents:
             case "message_start":
                 self._merge(answer, getattr(getattr(event, "message", None), "usage", None), PROMPT_COUNTS)
             case "content_block_start":
-                answer.add(_begun(getattr(event, "content_block", None), getattr(event, "index", None)), None)
+                block = getattr(event, "content_block", None)
+                answer.add(_begun(block, getattr(event, "index", None)), None)
+                answer.encrypted += _length(getattr(block, "data", None))  # of redacted thinking
             case "content_block_delta":
-                answer.add(_delta(getattr(event, "delta", None), getattr(event, "index", None)), None)
+                delta = getattr(event, "delta", None)
+                answer.add(_delta(delta, getattr(event, "index", None)), None)
+                answer.encrypted += _length(getattr(delta, "signature", None))
             case "message_delta":
                 self._merge(answer, getattr(event, "usage", None), (*PROMPT_COUNTS, *COMPLETION_COUNTS))
                 _end(answer, getattr(event, "delta", None), None)
@@ -63,6 +69,10 @@ class MessageEvents:
             if (value := getattr(told, name, None)) is not None:
                 setattr(self.usage, name, value)
         answer.usage = _as_reported(self.usage)
+
+
+def _length(given: object) -> int:
+    return len(given) if isinstance(given, str) else 0
 
 
 def _begun(block: Any, index: object) -> SimpleNamespace | None:

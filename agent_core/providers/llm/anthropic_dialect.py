@@ -6,11 +6,12 @@ The API's list of models gives a first answer. When the API refuses a request, o
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field
 
 from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.effort_words import OtherEfforts, accepted_word, with_refused_word
 from agent_core.providers.llm.openai_completion import Completion
 from agent_core.providers.llm.openai_dialect import (
     MIN_REPLY_LIMIT,
@@ -45,7 +46,7 @@ class ClaudeDialect:
 
     `choice`: how the reply is asked for: by a forced tool call, by a tool that the model may call, or as plain text.
     `thinking`: how thinking is switched on; `can_disable`: whether it can be switched off.
-    `max_reply`: the most tokens that the API accepts as a limit.
+    `max_reply`: the most tokens that the API accepts as a limit. `other_efforts`: the efforts that it refused.
     """
 
     choice: Choice = "tool"
@@ -53,19 +54,20 @@ class ClaudeDialect:
     can_disable: bool = True
     summary: bool = True
     effort: bool = True
+    other_efforts: OtherEfforts = ()
     cache: bool = True
     stream: bool = True
     max_reply: Annotated[int, Field(ge=MIN_REPLY_LIMIT)] | None = None
 
     @classmethod
-    def of(cls, capabilities: Any) -> Self:
+    def of(cls, capabilities: object) -> Self:
         """The dialect for the capabilities in the API's list of models; what is left out there counts as supported."""
-        types = getattr(getattr(capabilities, "thinking", None), "types", None)
+        types = _member(_member(capabilities, "thinking"), "types")
         adaptive, budget = _is_supported(types, "adaptive"), _is_supported(types, "enabled")
         return cls(
             thinking="adaptive" if adaptive else "budget" if budget else "none",
             can_disable=_is_supported(types, "disabled"),
-            effort=getattr(getattr(capabilities, "effort", None), "supported", True) is not False,
+            effort=_is_supported(capabilities, "effort"),
         )
 
     def adapt(self, complaint: str, options: CallOptions) -> Self | None:
@@ -77,8 +79,9 @@ class ClaudeDialect:
         if "max_tokens" in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
             accepted = accepted_limit(complaint, self._max_tokens(options))
             return replace(self, max_reply=accepted) if accepted else None
-        if self.effort and _effort(options) and ("effort" in complaint or "output_config" in complaint):
-            return replace(self, effort=False)
+        if (word := self._effort_word(options)) and ("effort" in complaint or "output_config" in complaint):
+            others = with_refused_word(complaint, word, self.other_efforts)
+            return replace(self, other_efforts=others) if others else replace(self, effort=False)
         if self.cache and "cache_control" in complaint:
             return replace(self, cache=False)
         return replace(self, stream=False) if self.stream and "stream" in complaint.split() else None
@@ -98,9 +101,8 @@ class ClaudeDialect:
         given: dict[str, object] = {"max_tokens": limit, "stream": self.stream}
         if thinking:
             given["thinking"] = thinking
-        effort = _effort(options)
-        if self.effort and effort:
-            given["output_config"] = {"effort": "low" if effort == "minimal" else effort}
+        if word := self._effort_word(options):
+            given["output_config"] = {"effort": word}
         if options.schema is None:
             return given
         return given | self._tool(options.schema, is_thinking=_is_thinking(thinking))
@@ -135,6 +137,10 @@ class ClaudeDialect:
             return replace(self, can_disable=False) if self.can_disable else None
         return replace(self, thinking=NEXT_THINKING[self.thinking]) if _effort(options) else None
 
+    def _effort_word(self, options: CallOptions) -> str:
+        effort = _effort(options)
+        return accepted_word("low" if effort == "minimal" else effort, self.other_efforts) if self.effort else ""
+
     def _max_tokens(self, options: CallOptions) -> int:
         return min(options.max_tokens, self.max_reply or options.max_tokens)
 
@@ -148,5 +154,9 @@ def _is_thinking(parameter: Mapping[str, object]) -> bool:
     return parameter.get("type") in ("adaptive", "enabled")
 
 
-def _is_supported(types: object, name: str) -> bool:
-    return getattr(getattr(types, name, None), "supported", True) is not False
+def _is_supported(capabilities: object, name: str) -> bool:
+    return _member(_member(capabilities, name), "supported") is not False
+
+
+def _member(given: object, name: str) -> object:
+    return given.get(name) if isinstance(given, Mapping) else None

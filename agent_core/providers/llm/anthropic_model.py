@@ -20,12 +20,13 @@ from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.anthropic_completion import MessageEvents, read_message
 from agent_core.providers.llm.anthropic_dialect import ClaudeDialect
-from agent_core.providers.llm.context_windows import listed_models, plausible_size
+from agent_core.providers.llm.context_windows import plausible_size
 from agent_core.providers.llm.endpoint_errors import Ability, error_text, shown_name
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.model_endpoint import ModelEndpoint
+from agent_core.providers.llm.model_list import receive_model_list
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream
-from agent_core.providers.llm.openai_model import DIALECT_STATUSES, LISTING_TIMEOUT_SECONDS, MAX_STREAM_SECONDS
+from agent_core.providers.llm.openai_model import DIALECT_STATUSES, MAX_STREAM_SECONDS
 from agent_core.providers.llm.openai_stream import receive_reply
 from agent_core.providers.llm.reply_limits import listed_max_reply
 from agent_core.providers.llm.token_estimates import EstimatedTokens
@@ -185,16 +186,15 @@ class ClaudeModel(ModelEndpoint):
     async def _list_models(self) -> None:
         """Learn windows, longest replies and capabilities from the endpoint's list of models; raise ModelError."""
         try:
-            async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
-                page = await (await self._open_client()).models.list(limit=1_000)
-        except AttributeError:
-            return  # the SDK raises AttributeError for a page that is not a JSON object
+            client = await self._open_client()
+            models = await receive_model_list(client.models.with_raw_response.list(limit=1_000), self.seconds)
         except self.sdk_errors as error:
             raise self.model_error(error, "", self.ability) from None
+        if models is None:
+            return
         self._has_listed_models = True
-        models = listed_models(getattr(page, "data", None))
         self._listed = {name: _listed_model(model) for name, model in models}
-        self._seeing.learn((name, model.to_dict(warnings=False)) for name, model in models)
+        self._seeing.learn(models)
 
     def _sdk(self) -> Any:
         import anthropic
@@ -211,11 +211,11 @@ class ClaudeModel(ModelEndpoint):
         return client
 
 
-def _listed_model(model: Any) -> ListedModel:
+def _listed_model(metadata: Mapping[str, object]) -> ListedModel:
     return ListedModel(
-        window=plausible_size(getattr(model, "max_input_tokens", None)),
-        max_reply=plausible_size(getattr(model, "max_tokens", None)),
-        dialect=ClaudeDialect.of(getattr(model, "capabilities", None)),
+        window=plausible_size(metadata.get("max_input_tokens")),
+        max_reply=plausible_size(metadata.get("max_tokens")),
+        dialect=ClaudeDialect.of(metadata.get("capabilities")),
     )
 
 

@@ -6,8 +6,6 @@ low default. The default is low because a prompt that is too long is rejected or
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any
 
 from agent_core.providers.llm.prices import is_loopback, listed
 from agent_core.providers.llm.reply_limits import listed_max_reply
@@ -16,7 +14,6 @@ DEFAULT_WINDOW_TOKENS = 8_192
 DEFAULT_LOCAL_WINDOW_TOKENS = 4_096  # Ollama's default
 MIN_WINDOW_TOKENS, MAX_WINDOW_TOKENS = 512, 20_000_000
 MAX_DEPTH = 3
-MAX_MODELS = 10_000
 # OpenRouter, Together and Fireworks; vLLM; Groq; Mistral and LM Studio; llama.cpp, in its `meta`.
 FIELDS = frozenset(
     {
@@ -70,18 +67,6 @@ class ContextWindows:
         """
         listed = None if is_loopback(self.base_url) else listed_max_reply(model)
         return self._replies.get(model) or listed
-
-
-def listed_models(listed: object) -> list[tuple[str, Any]]:
-    """The first MAX_MODELS models of an endpoint's list, each with its name."""
-    first = islice(listed if isinstance(listed, list) else (), MAX_MODELS)
-    return [(model.id, model) for model in first if isinstance(getattr(model, "id", None), str)]
-
-
-def models_with_metadata(listed: object) -> Iterator[tuple[str, object]]:
-    """The names of the models in an endpoint's list, each with the metadata that the SDK did not parse."""
-    for name, model in listed_models(listed):
-        yield name, getattr(model, "model_extra", None)
 
 
 def reported_window(metadata: object) -> int | None:

@@ -3,10 +3,10 @@
 import asyncio
 import hashlib
 import logging
-import os
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Generic, TypeAlias, TypeVar
 
@@ -74,9 +74,11 @@ class LearnedDialects(Generic[Dialect]):
             with WRITING:
                 entries = self._entries(file) | {self._key(model): LearnedDialect(self.clock.now(), dialect)}
                 newest = sorted(entries.items(), key=lambda entry: entry[1].at)[-MAX_ENTRIES:]
-                beside = file.with_name(f"{file.name}.{os.getpid()}")
-                beside.write_bytes(self._format().dump_json(dict(newest), indent=1))
-                beside.replace(file)
+                # Containers that share the folder may have the same process id, so that is no unique name.
+                with TemporaryDirectory(dir=file.parent, prefix=f".{file.name}.") as folder:
+                    draft = Path(folder, file.name)
+                    draft.write_bytes(self._format().dump_json(dict(newest), indent=1))
+                    draft.replace(file)
         except OSError as fault:
             logger.warning("what a model understands was not saved", extra={"file": file.name, "why": fault.strerror})
 

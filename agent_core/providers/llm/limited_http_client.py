@@ -15,6 +15,7 @@ from agent_core.providers.limited_replies import EVENT_STREAM, ReplyTooLong, joi
 from agent_core.providers.llm.endpoint_errors import RedirectedElsewhere
 
 MAX_STREAM_BYTES = 128_000_000  # 128,000 tokens in events of 400 bytes come to 51 MB
+MAX_LIST_BYTES = 4_000_000  # of a list of models; OpenRouter's, with hundreds of models, has less than 1 MB
 MAX_EVENT_BYTES, MAX_EVENT_LINES = 1_000_000, 1_000
 EVENT_ENDS = (b"\r\r", b"\n\n", b"\r\n\r\n")  # as the SDKs' decoders see them
 LINE_ENDS = (b"\n", b"\r")
@@ -87,6 +88,8 @@ class LimitedStream(AsyncByteStream):
 class LimitedClient(AsyncClient):
     """An SDK's HTTP client with a size limit: `max_reply_bytes` after decompression, MAX_STREAM_BYTES for a stream.
 
+    A list of models may have MAX_LIST_BYTES.
+
     It follows redirects within the same host only: prompts are sent to no other host.
     """
 
@@ -113,13 +116,18 @@ class LimitedClient(AsyncClient):
             )
             return response
         try:
-            body = await join_limited(response.aiter_bytes(), self._max_reply_bytes)
+            body = await self._join_body(request, response)
         finally:
             await response.aclose()
         headers = [
             (name, value) for name, value in response.headers.multi_items() if name.lower() not in ENCODING_HEADERS
         ]
         return type(response)(response.status_code, headers=headers, content=body, request=request)
+
+    async def _join_body(self, request: Any, response: Any) -> bytes:
+        if request.method == "GET" and request.url.path.endswith("/models"):
+            return await join_limited(response.aiter_bytes(), MAX_LIST_BYTES, "list of models")
+        return await join_limited(response.aiter_bytes(), self._max_reply_bytes)
 
 
 def _is_empty(event: bytes) -> bool:

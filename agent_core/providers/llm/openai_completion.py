@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,11 +11,17 @@ from agent_core.model.messages import Message, Reply, ToolCall
 from agent_core.model.usage import Usage
 from agent_core.ports.models import ModelProgress
 from agent_core.providers.llm.openai_dialect import TOOL_NAME, Format
+from agent_core.providers.llm.reported_usage import (
+    cache_written_tokens,
+    cached_tokens,
+    is_too_few,
+    reasoning_in_total,
+    reasoning_tokens,
+    token_count,
+)
 
-MAX_PLAUSIBLE_TOKENS = 100_000_000
 MAX_TRAILING_BLANKS = 8_000  # characters; a grammar that allows blanks lets some servers write them for ever
 MAX_TOOL_CALLS = 64
-MAX_CHARACTERS_PER_TOKEN = 100  # blanks not counted; a report of fewer tokens is not believed
 CUT_OFF_REASONS = ("length", "content_filter")
 BROKEN_OFF_REASONS = ("error", "insufficient_system_resource")  # OpenRouter; DeepSeek
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # DeepSeek, vLLM and Qwen; OpenRouter, Groq and Ollama
@@ -30,14 +37,19 @@ class CompressedStream(Exception):
 
 @dataclass(slots=True)
 class Completion:
-    """The part of a completion that was received so far. `tools`: the tool calls, in order."""
+    """The part of a completion that was received so far. `tools`: the tool calls, in order.
 
-    text: str = ""
-    reasoning: str = ""
-    refusal: str = ""
+    Its texts are buffers, so that a reply in many small parts takes linear time. `encrypted`: the characters of base64
+    in which Claude gives all its reasoning, shown or not.
+    """
+
     finish_reason: str = ""
     tools: list["_ToolParts"] = field(default_factory=list)
     usage: object = None
+    encrypted: int = 0
+    _text: StringIO = field(default_factory=StringIO)
+    _reasoning: StringIO = field(default_factory=StringIO)
+    _refusal: StringIO = field(default_factory=StringIO)
     _blanks: int = 0
 
     @classmethod
@@ -48,10 +60,30 @@ class Completion:
             answer.add(getattr(choice, "message", None), getattr(choice, "finish_reason", None), is_whole=True)
         return answer
 
+    @classmethod
+    def of_text(cls, text: str) -> "Completion":
+        """A whole completion that has this text."""
+        answer = cls()
+        answer.add(SimpleNamespace(content=text), "stop")
+        return answer
+
+    @property
+    def text(self) -> str:
+        return self._text.getvalue()
+
+    @property
+    def reasoning(self) -> str:
+        return self._reasoning.getvalue()
+
+    @property
+    def refusal(self) -> str:
+        return self._refusal.getvalue()
+
     @property
     def size(self) -> int:
-        """How many characters were received: text, reasoning and arguments of tool calls."""
-        return len(self.text) + len(self.reasoning) + sum(len(call.arguments) for call in self.tools)
+        """How many characters were received: text, reasoning, refusal and arguments of tool calls."""
+        texts = (self._text, self._reasoning, self._refusal, *(call.arguments for call in self.tools))
+        return sum(text.tell() for text in texts)
 
     @property
     def is_endless(self) -> bool:
@@ -70,9 +102,10 @@ class Completion:
     def add(self, part: object, finish_reason: object, *, is_whole: bool = False) -> None:
         """Add a whole message or a delta: its text, refusal, reasoning and tool calls."""
         text, thought = _content(part)
-        self.text += text
-        self.refusal += _text(part, "refusal")
-        self.reasoning += thought or next((found for name in REASONING_FIELDS if (found := _text(part, name))), "")
+        self._text.write(text)
+        self._refusal.write(_text(part, "refusal"))
+        fields = (found for name in REASONING_FIELDS if (found := _text(part, name)))
+        self._reasoning.write(thought or next(fields, ""))
         calls = getattr(part, "tool_calls", None)
         for call in calls if isinstance(calls, list) else ():
             text += self._add_tool(call, is_whole=is_whole)
@@ -93,9 +126,11 @@ class Completion:
         begun = [each for each in self.tools if index is None or each.index == index]
         current = begun[-1] if begun and not is_whole else None
         if current and not (name and current.name) and own_id in ("", current.id):
-            current.name, current.arguments = current.name or name, current.arguments + given
+            current.name = current.name or name
+            current.arguments.write(given)
         elif len(self.tools) < MAX_TOOL_CALLS:
-            self.tools.append(_ToolParts(index, own_id, name, given))
+            self.tools.append(_ToolParts(index, own_id, name))
+            self.tools[-1].arguments.write(given)
         return given
 
     @property
@@ -116,14 +151,17 @@ class Completion:
 
     def progress(self) -> ModelProgress:
         """What people may be told while the model works."""
-        written = self.text or "".join(call.arguments for call in self.tools)
         sent = token_count(self.usage, "prompt_tokens")
+        hidden = max(0, self.encrypted * 3 // 4 - self._reasoning.tell())
         return ModelProgress(
-            characters=self.size,
-            written=written,
-            is_reasoning=bool(self.reasoning) and not written,
+            characters=self.size + hidden,
+            written=self._written,
+            is_reasoning=0 < self._reasoning.tell() == self.size,
             prompt_usage=self._prompt_usage(sent) if sent else None,
         )
+
+    def _written(self) -> str:
+        return self.text or "".join(call.arguments.getvalue() for call in self.tools)
 
     def reply(self, count: Callable[[str], int], prompt: Sequence[Message], max_tokens: int = 0) -> Reply:
         """The reply. Token counts that the endpoint does not report, or reports absurdly, are replaced by `count`.
@@ -131,7 +169,7 @@ class Completion:
         `max_tokens`: the limit of the request in tokens, reasoning included; 0 if the endpoint reports no total.
         A single call of the tool `next_turn`, which asks for JSON, becomes the reply's text; other calls stay calls.
         """
-        calls = tuple(ToolCall(each.name, each.arguments) for each in self.tools)
+        calls = tuple(ToolCall(each.name, each.arguments.getvalue()) for each in self.tools)
         text = self.text or self.refusal
         if len(calls) == 1 and calls[0].name == TOOL_NAME:
             text, calls = calls[0].arguments, ()
@@ -146,11 +184,11 @@ class Completion:
     def _usage(self, count: Callable[[str], int], prompt: Sequence[Message], max_tokens: int) -> Usage:
         told, completion = self.usage, token_count(self.usage, "completion_tokens")
         sent = token_count(told, "prompt_tokens") or sum(message.tokens(count) for message in prompt)
-        reasoning = _reasoning_tokens(told)
+        reasoning = reasoning_tokens(told)
         if reasoning is None:
-            reasoning = _reasoning_in_total(told, max_tokens) or (count(self.reasoning) if self.reasoning else 0)
-        written = self.text + "".join(call.name + call.arguments for call in self.tools)
-        if completion is None or (completion == 0 and self.size) or _is_too_few(completion, written):
+            reasoning = reasoning_in_total(told, max_tokens) or (count(self.reasoning) if self.reasoning else 0)
+        written = self.text + "".join(call.name + call.arguments.getvalue() for call in self.tools)
+        if completion is None or (completion == 0 and self.size) or is_too_few(completion, written):
             completion = count(written) + reasoning
         elif token_count(told, "total_tokens") == sent + completion + reasoning:
             completion += reasoning  # xAI and Gemini report reasoning beside the completion, OpenAI within it
@@ -158,7 +196,7 @@ class Completion:
 
     def _prompt_usage(self, sent: int) -> Usage:
         """The usage of a prompt of `sent` tokens, without the completion."""
-        cached, written = _cached_tokens(self.usage), _cache_written_tokens(self.usage)
+        cached, written = cached_tokens(self.usage), cache_written_tokens(self.usage)
         return Usage(prompt=sent, cached=min(cached, sent), cache_written=min(written, sent))
 
 
@@ -169,7 +207,7 @@ class _ToolParts:
     index: object
     id: str
     name: str
-    arguments: str
+    arguments: StringIO = field(default_factory=StringIO)
 
 
 def read_completion(completion: object) -> Completion | None:
@@ -198,18 +236,6 @@ def _choices(completion: object) -> list[Any]:
     return choices[:1] if isinstance(choices, list) else []
 
 
-def token_count(usage: object, name: str) -> int | None:
-    """A token count; None if the endpoint reports none or an impossible one."""
-    count = getattr(usage, name, None)
-    is_plausible = isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MAX_PLAUSIBLE_TOKENS
-    return count if is_plausible else None
-
-
-def _is_too_few(tokens: int, written: str) -> bool:
-    """Whether the text cannot have been written with so few tokens."""
-    return len("".join(written.split())) > MAX_CHARACTERS_PER_TOKEN * (tokens + 1)
-
-
 def parse_completion(body: str) -> object:
     """Parse JSON to an object with attributes, like the SDK's; raise ValueError if it is invalid."""
     return json.loads(body, object_hook=lambda members: SimpleNamespace(**members))
@@ -221,38 +247,6 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text.rpartition("</think>")[2]), dict)
     except ValueError:
         return False
-
-
-def _reasoning_tokens(usage: object) -> int | None:
-    details = getattr(usage, "completion_tokens_details", None)
-    found = token_count(details, "reasoning_tokens")
-    return found if found is not None else token_count(usage, "reasoning_tokens")
-
-
-def _reasoning_in_total(usage: object, max_tokens: int) -> int:
-    """Tokens of reasoning that only `total_tokens` contains, as Gemini counts; 0 if they are not plausible.
-
-    They are if the prompt was counted, the reply stays within `max_tokens`, and the total does not add the cache.
-    """
-    sent, completion = token_count(usage, "prompt_tokens"), token_count(usage, "completion_tokens")
-    if not sent or not completion:
-        return 0
-    reasoning = (token_count(usage, "total_tokens") or 0) - sent - completion
-    cached, written = _cached_tokens(usage), _cache_written_tokens(usage)
-    is_plausible = 0 < reasoning <= max_tokens - completion and reasoning not in (cached, written, cached + written)
-    return reasoning if is_plausible else 0
-
-
-def _cached_tokens(usage: object) -> int:
-    details = getattr(usage, "prompt_tokens_details", None)
-    # OpenAI and most others; DeepSeek.
-    return token_count(details, "cached_tokens") or token_count(usage, "prompt_cache_hit_tokens") or 0
-
-
-def _cache_written_tokens(usage: object) -> int:
-    details = getattr(usage, "prompt_tokens_details", None)
-    # OpenRouter; Anthropic behind gateways.
-    return token_count(details, "cache_write_tokens") or token_count(usage, "cache_creation_input_tokens") or 0
 
 
 def _told_usage(sent: object) -> object:

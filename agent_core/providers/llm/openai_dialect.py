@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 from pydantic import Field
 
 from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.effort_words import OtherEfforts, accepted_word, with_refused_word
 
 Format: TypeAlias = Literal["json_schema", "tool", "json_object", "none"]
 LimitName: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
@@ -40,13 +41,17 @@ TOOL_DESCRIPTION = "Reply with your thoughts and the next single command."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The parameters that an endpoint supports for a model. `max_reply`: the highest reply limit that it accepts."""
+    """The parameters that an endpoint supports for a model.
+
+    `max_reply`: the highest reply limit that it accepts. `other_efforts`: the words for efforts that it refused.
+    """
 
     format: Format = "json_schema"
     limit: LimitName = "max_tokens"
     max_reply: Annotated[int, Field(ge=MIN_REPLY_LIMIT)] | None = None
     temperature: bool = True
     effort: bool = True
+    other_efforts: OtherEfforts = ()
     stream: bool = True
     stream_usage: bool = True
     cache_key: bool = False
@@ -60,8 +65,9 @@ class Dialect:
             return replace(self, max_reply=accepted) if accepted else replace(self, limit=OTHER_LIMIT[self.limit])
         if self.cache_key and "prompt_cache_key" in complaint:
             return replace(self, cache_key=False)
-        if self.effort and options.effort and ("reasoning" in complaint or "effort" in complaint):
-            return replace(self, effort=False)
+        if (word := self._effort(options)) and ("reasoning" in complaint or "effort" in complaint):
+            others = with_refused_word(complaint, word, self.other_efforts)
+            return replace(self, other_efforts=others) if others else replace(self, effort=False)
         if self.stream_usage and ("stream_options" in complaint or "include_usage" in complaint):
             return replace(self, stream_usage=False)
         if self.stream and STREAM_WORD.search(complaint):
@@ -79,8 +85,8 @@ class Dialect:
         given: dict[str, object] = {self.limit: self._max_tokens(options)}
         if options.temperature is not None and self.temperature:
             given["temperature"] = options.temperature
-        if options.effort and self.effort:
-            given["reasoning_effort"] = options.effort
+        if word := self._effort(options):
+            given["reasoning_effort"] = word
         if options.cache_key and self.cache_key:
             given["prompt_cache_key"] = options.cache_key
         if self.stream:
@@ -88,6 +94,9 @@ class Dialect:
         if self.stream and self.stream_usage:
             given["stream_options"] = {"include_usage": True}
         return given | (_format_parameters(self.format, options.schema) if options.schema is not None else {})
+
+    def _effort(self, options: CallOptions) -> str:
+        return accepted_word(options.effort, self.other_efforts) if self.effort else ""
 
     def _max_tokens(self, options: CallOptions) -> int:
         return min(options.max_tokens, self.max_reply or options.max_tokens)

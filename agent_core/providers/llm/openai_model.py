@@ -18,9 +18,10 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.context_windows import ContextWindows, models_with_metadata
+from agent_core.providers.llm.context_windows import ContextWindows
 from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text, failed_generation, shown_name
 from agent_core.providers.llm.learned_dialects import LearnedDialects
+from agent_core.providers.llm.model_list import receive_model_list
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream, read_completion
 from agent_core.providers.llm.openai_dialect import Dialect
@@ -29,7 +30,6 @@ from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.providers.llm.vision_models import VisionModels
 
 DEFAULT_MODEL = "gpt-5.4-mini"
-LISTING_TIMEOUT_SECONDS = 10
 MAX_STREAM_SECONDS = 3_600
 DIALECT_STATUSES = (400, 422, 500, 501)
 OPENAI = Dialect(limit="max_completion_tokens", cache_key=True)
@@ -136,7 +136,7 @@ class OpenAIModel(OpenAIEndpoint):
                 answer = await self._send(request | dialect.parameters(options), options)
             except self.sdk_errors as error:
                 if text := failed_generation(error):
-                    return Completion(text=text, finish_reason="stop"), dialect
+                    return Completion.of_text(text), dialect
                 other = self._next_dialect(error, dialect, options)
                 if other is None or other in tried:
                     raise
@@ -189,16 +189,14 @@ class OpenAIModel(OpenAIEndpoint):
     async def _list_models(self) -> tuple[str, ...]:
         client = await self.client()
         try:
-            async with asyncio.timeout(min(self.seconds, LISTING_TIMEOUT_SECONDS)):
-                page = await client.models.list()
-        except AttributeError:
-            return ()  # the SDK raises AttributeError for a page that is not JSON
+            listed = await receive_model_list(client.models.with_raw_response.list(), self.seconds)
         except self.sdk_errors as error:
             if getattr(error, "status_code", 0) in (404, 405, 501):
                 return ()
             raise self.model_error(error, "", self.ability) from None
+        if listed is None:
+            return ()
         self._has_listed_models = True
-        listed = tuple(models_with_metadata(getattr(page, "data", None)))
         self._windows.learn(listed)
         self._seeing.learn(listed)
         return tuple(name for name, _ in listed)

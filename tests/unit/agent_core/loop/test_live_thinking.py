@@ -49,7 +49,8 @@ class StreamingModel(ScriptedModel):
     def write(self, text: str, *, is_reasoning: bool = False) -> None:
         report = self.options[-1].report
         assert report
-        report(ModelProgress(characters=len(text), written="" if is_reasoning else text, is_reasoning=is_reasoning))
+        written = "" if is_reasoning else text
+        report(ModelProgress(characters=len(text), written=lambda: written, is_reasoning=is_reasoning))
 
 
 def shows(agent_id: AgentId, text: str, surface: RecordingSurface) -> bool:
@@ -60,17 +61,17 @@ def shows(agent_id: AgentId, text: str, surface: RecordingSurface) -> bool:
     ("seconds", "progress", "text"),
     [
         (7.4, None, "for 7 s"),
-        (75, ModelProgress(characters=0, written=""), "for 1 min 15 s"),
-        (12, ModelProgress(characters=3_357, written="", is_reasoning=True), "for 12 s · about 840 tokens"),
-        (12, ModelProgress(characters=8, written='{"thoug'), "for 12 s · about 3 tokens · writing"),
+        (75, ModelProgress(characters=0), "for 1 min 15 s"),
+        (12, ModelProgress(characters=3_357, is_reasoning=True), "for 12 s · about 1,120 tokens"),
+        (12, ModelProgress(characters=8, written=lambda: '{"thoug'), "for 12 s · about 3 tokens · writing"),
         (
             12,
-            ModelProgress(characters=99, written=WRITING),
-            "for 12 s · about 25 tokens · writing write_to_file report.md",
+            ModelProgress(characters=99, written=lambda: WRITING),
+            "for 12 s · about 34 tokens · writing write_to_file report.md",
         ),
         (
             5,
-            ModelProgress(characters=4, written='{"name": "x", "filename": "a\u202eb"'),
+            ModelProgress(characters=4, written=lambda: '{"name": "x", "filename": "a\u202eb"'),
             "for 5 s · about 2 tokens · writing x",
         ),
     ],
@@ -86,8 +87,8 @@ async def test_a_long_thought_is_told_every_few_seconds_and_not_after_the_propos
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         await model.asked.wait()
         for reasoning, text in (
-            (True, "thinking for 5 s · about 21 tokens"),
-            (False, "thinking for 10 s · about 21 tokens · writing write_to_file report.md"),
+            (True, "thinking for 5 s · about 28 tokens"),
+            (False, "thinking for 10 s · about 28 tokens · writing write_to_file report.md"),
         ):
             model.write(WRITING, is_reasoning=reasoning)
             await stage.fake_clock.until_sleeping(2)  # the sweep and the line
@@ -162,12 +163,12 @@ async def test_the_thought_of_a_deleted_agent_is_billed_to_its_channel() -> None
 @pytest.mark.parametrize(
     ("written", "text"),
     [
-        ('<think>I must never write {"name": "delete_file"', "for 5 s · about 26 tokens"),
-        ('<think>Hm.</think>{"name": "read_file"', "for 5 s · about 26 tokens · writing read_file"),
+        ('<think>I must never write {"name": "delete_file"', "for 5 s · about 34 tokens"),
+        ('<think>Hm.</think>{"name": "read_file"', "for 5 s · about 34 tokens · writing read_file"),
     ],
 )
 def test_reasoning_in_the_text_is_no_command(written: str, text: str) -> None:
-    assert activity(5, ModelProgress(characters=100, written=written)) == text
+    assert activity(5, ModelProgress(characters=100, written=lambda: written)) == text
 
 
 async def test_the_line_holds_no_part_of_a_secret() -> None:

@@ -1,6 +1,7 @@
 """Metered calls: room for reasoning, limits that a budget affords, and the cost of calls that do not end."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -26,6 +27,7 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
+PROMPT_TOKENS = 3 + 4 + 4 + 4 + 3  # of the prompt, of each message besides its text, and of the texts
 WINDOW = 400_000
 
 
@@ -43,7 +45,7 @@ class PricedModel(ScriptedModel):
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         if self.received and options.report:
-            options.report(ModelProgress(characters=self.received, written=""))
+            options.report(ModelProgress(characters=self.received))
         self.begun.set()
         return await super().complete(messages, options)
 
@@ -129,6 +131,25 @@ async def test_a_reply_costs_at_most_half_of_what_is_left_of_a_budget() -> None:
     assert limits(model) == [50_000, 4_999]
 
 
+async def test_a_small_budget_does_not_lengthen_a_short_answer() -> None:
+    model, tracker = PricedModel("a", window=WINDOW), SpendingTracker(agent=Budget(limit=Decimal("0.0015")))
+    await ask(metered(model), tracker, max_tokens=1_000)
+    assert limits(model) == [1_000]
+
+
+class PromptPricedModel(PricedModel):
+    """Costs a dollar for each thousand tokens of the prompt and each million of the reply."""
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        return Decimal(usage.prompt * 1_000 + usage.completion) / 1_000_000
+
+
+async def test_the_prompt_is_paid_out_of_the_half_of_a_budget_before_the_reply() -> None:
+    model = PromptPricedModel("a", window=WINDOW, max_reply=100_000)
+    await ask(metered(model), SpendingTracker(agent=Budget(limit=Decimal("0.10"))))
+    assert limits(model) == [50_000 - 1_000 * PROMPT_TOKENS]
+
+
 async def test_what_another_agent_reserves_is_not_left() -> None:
     model = PricedModel("a", window=WINDOW, max_reply=100_000)
     other = SpendingTracker(held=Decimal("0.08"))
@@ -154,12 +175,33 @@ async def test_a_budget_has_to_afford_that_the_whole_prompt_is_written_to_the_ca
 ) -> None:
     model = CachingModel("a", window=WINDOW)
     model.write_price = Decimal(write_price)
-    client = metered(model)
-    sent = client._prompt_tokens(PROMPT, "scripted")
-    most = Decimal(sent) / 1_000 * Decimal(dearest)
+    most = Decimal(PROMPT_TOKENS) / 1_000 * Decimal(dearest)
     with pytest.raises(OverBudget):
-        await ask(client, SpendingTracker(agent=Budget(limit=most - Decimal("0.000001"))))
-    assert (await ask(client, SpendingTracker(agent=Budget(limit=most)))).text == "a"
+        await ask(metered(model), SpendingTracker(agent=Budget(limit=most - Decimal("0.000001"))))
+    assert (await ask(metered(model), SpendingTracker(agent=Budget(limit=most)))).text == "a"
+
+
+class PartlyPricedModel(PricedModel):
+    """Has no price for tokens that are written to its cache."""
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        return None if usage.cache_written else super().price(usage, model)
+
+
+async def test_a_budget_is_not_kept_if_the_price_of_the_cache_is_unknown() -> None:
+    model = PartlyPricedModel("a", window=WINDOW)
+    with pytest.raises(OverBudget, match="No price is known for scripted"):
+        await ask(metered(model), SpendingTracker(agent=Budget(limit=Decimal(9))))
+    assert model.options == []
+
+
+async def test_a_budget_has_to_afford_the_schema_that_is_sent_with_the_prompt() -> None:
+    model, schema = CachingModel("a", window=WINDOW), {"description": "word " * 1_000}
+    model.write_price = Decimal(1)
+    most = Decimal(PROMPT_TOKENS + Estimates().of("").count(json.dumps(schema))) / 1_000
+    with pytest.raises(OverBudget):
+        await ask(metered(model), SpendingTracker(agent=Budget(limit=most - Decimal("0.000001"))), schema=schema)
+    assert (await ask(metered(model), SpendingTracker(agent=Budget(limit=most)), schema=schema)).text == "a"
 
 
 async def test_efforts_are_the_agents_or_the_operators_for_each_kind_of_call() -> None:
@@ -176,6 +218,13 @@ async def test_efforts_are_the_agents_or_the_operators_for_each_kind_of_call() -
         ("scripted", "high", ""),
         ("own", "minimal", "agent"),
     ]
+
+
+async def test_a_reply_costs_the_price_of_its_model_and_not_what_it_says() -> None:
+    tracker = SpendingTracker()
+    said = Reply(text="a", usage=Usage(completion=1_000, cost=Decimal(9)))
+    await ask(metered(PricedModel(said, window=WINDOW)), tracker)
+    assert tracker.total.cost == Decimal("0.001")
 
 
 async def test_a_call_that_breaks_off_is_charged_for_what_was_received() -> None:
@@ -222,3 +271,20 @@ async def test_what_a_stopped_call_received_is_paid_at_the_price_of_the_model_th
     with pytest.raises(asyncio.CancelledError):
         await call
     assert tracker.total.cost == Decimal(1001) / (1_000 if is_trial else 1_000_000)
+
+
+async def test_a_trial_of_the_first_model_that_breaks_off_is_paid_before_the_second_answers() -> None:
+    busy, clock = ModelUnavailable("busy"), FakeClock()
+    first, second = DearModel(busy, busy, busy), PricedModel("two", default_model="second")
+    client, tracker = metered(FallbackModel(first=first, second=second, clock=clock)), SpendingTracker()
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            await ask(client)
+        clock.advance(60)
+    clock.advance(60)
+    first.received = 3_000
+    with pytest.raises(ModelUnavailable):
+        await ask(client, tracker)
+    assert tracker.total.cost == Decimal("1.001")
+    assert (await ask(client, tracker)).text == "two"
+    assert Decimal("1.001") < tracker.total.cost < Decimal("1.002")

@@ -5,7 +5,9 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from itertools import repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,11 +15,14 @@ import pytest
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.agent import ModelChoice
 from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
+from agent_core.providers.llm.anthropic_completion import MessageEvents
 from agent_core.providers.llm.anthropic_dialect import ClaudeDialect
 from agent_core.providers.llm.anthropic_model import CLAUDE_WINDOW_TOKENS, ClaudeModel
-from agent_core.providers.llm.context_windows import MAX_MODELS
+from agent_core.providers.llm.model_list import MAX_MODELS
+from agent_core.providers.llm.openai_completion import Completion
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.token_estimates import EstimatedTokens
@@ -293,7 +298,7 @@ async def test_the_prompt_is_billed_as_reported_if_hidden_thinking_is_stopped_or
 ) -> None:
     hidden = event({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}})
     fault = event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
-    parts = (begin(input_tokens=180_000, cache_read_input_tokens=1_000), hidden)
+    parts = (begin(input_tokens=100, cache_read_input_tokens=180_000, cache_creation_input_tokens=1_000), hidden)
     api.standin.answers(Sends((*parts, fault) if ending == "error" else parts, hangs=ending == "stop"))
     begun, tracker = asyncio.Event(), SpendingTracker()
     model = api.model(prices=Prices.at("https://api.anthropic.com", {}))
@@ -305,8 +310,38 @@ async def test_the_prompt_is_billed_as_reported_if_hidden_thinking_is_stopped_or
         call.cancel()
     with pytest.raises((asyncio.CancelledError, ModelUnavailable)):
         await call
-    assert (tracker.spent["chat"].prompt, tracker.spent["chat"].cached) == (181_000, 1_000)
-    assert tracker.spent["chat"].cost > 0
+    told = Usage(prompt=181_100, cached=180_000, cache_written=1_000)
+    spent = tracker.spent["chat"]
+    assert replace(spent, completion=0, cost=FREE) == told
+    plain = model.price(Usage(prompt=181_100), "")
+    assert plain
+    assert spent.cost == model.price(replace(told, completion=spent.completion), "")
+    assert 0 < spent.cost < plain
+
+
+@pytest.mark.parametrize(
+    ("received", "characters"),
+    [
+        ([("signature", "c" * 4_000)], 3_000),
+        ([("thinking", "t" * 1_000), ("signature", "c" * 4_000)], 3_000),
+        ([("thinking", "t" * 5_000), ("signature", "c" * 4_000)], 5_000),
+        ([("thinking", "t" * 1_000)], 1_000),
+        ([("signature", "c" * 4_000), ("text", "a" * 30)], 3_030),
+        ([("signature", None)], 0),
+    ],
+)
+def test_hidden_thinking_counts_by_its_encrypted_text(received: list[tuple[str, str | None]], characters: int) -> None:
+    events, answer = MessageEvents(), Completion()
+    for name, text in received:
+        delta = SimpleNamespace(**{name: text})
+        events.add_event(answer, SimpleNamespace(type="content_block_delta", index=0, delta=delta))
+    assert answer.progress().characters == characters
+
+
+def test_a_redacted_block_counts_as_thinking() -> None:
+    answer, block = Completion(), SimpleNamespace(type="redacted_thinking", data="c" * 400)
+    MessageEvents().add_event(answer, SimpleNamespace(type="content_block_start", index=0, content_block=block))
+    assert answer.progress().characters == 300
 
 
 async def test_a_listed_name_is_shown_as_one_short_line() -> None:

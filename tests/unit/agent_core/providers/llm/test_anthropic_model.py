@@ -196,13 +196,24 @@ async def test_the_longest_reply_is_the_models_own(api: Api) -> None:
     assert (ClaudeModel().max_reply("claude-x"), ClaudeModel().window("x")) == (64_000, CLAUDE_WINDOW_TOKENS)
 
 
+async def test_the_nearest_accepted_word_is_sent_instead_of_a_refused_effort(api: Api) -> None:
+    refusal = "output_config.effort: Input should be 'low', 'medium', 'high' or 'max'"
+    api.standin.answers(Fails(400, refusal), *[Says(REPLY)] * 3)
+    model = api.model()
+    for effort in ("xhigh", "xhigh", "low"):
+        await ask(model, effort=effort)
+    sent = [body.get("output_config") for body in api.standin.messages]
+    assert sent == [{"effort": word} for word in ("xhigh", "high", "high", "low")]
+
+
 async def test_progress_is_told_while_claude_thinks_and_writes(api: Api) -> None:
     seen: list[ModelProgress] = []
     api.standin.answers(Says(REPLY, reasoning="Let me see. " * 5))
     reply = await ask(api.model(), report=seen.append)
     assert seen[5].is_reasoning
     told = replace(reply.usage, completion=0, reasoning=0)
-    assert seen[-1] == ModelProgress(characters=60 + len(REPLY), written=REPLY, prompt_usage=told)
+    assert (seen[-1].characters, seen[-1].written(), seen[-1].is_reasoning) == (60 + len(REPLY), REPLY, False)
+    assert seen[-1].prompt_usage == told
 
 
 async def test_what_a_stopped_call_streamed_ends_at_once(api: Api) -> None:

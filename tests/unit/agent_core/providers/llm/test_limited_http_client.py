@@ -1,5 +1,6 @@
 """The SDKs' HTTP client: events without end, and redirects to other hosts."""
 
+import json
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,11 +10,11 @@ from agent_core.errors import ModelRefused
 from agent_core.model.messages import Message
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.providers.limited_replies import ReplyTooLong
-from agent_core.providers.llm.anthropic_model import ClaudeModel
-from agent_core.providers.llm.limited_http_client import MAX_EVENT_BYTES, EventBuffer
+from agent_core.providers.llm.anthropic_model import CLAUDE_WINDOW_TOKENS, ClaudeModel
+from agent_core.providers.llm.limited_http_client import MAX_EVENT_BYTES, MAX_LIST_BYTES, EventBuffer
 from agent_core.providers.llm.openai_model import OpenAIModel
 from tests.standins.anthropic import anthropic_standin
-from tests.standins.openai import Says, Sends, openai_standin
+from tests.standins.openai import Says, SaysPlain, Sends, openai_standin
 
 PROMPT = (Message("user", "Choose the next command."),)
 
@@ -99,6 +100,25 @@ async def test_an_event_without_end_is_refused_for_both_sdks(part: bytes) -> Non
             with pytest.raises(ModelRefused, match="1,000,000 bytes as one event"):
                 await ask(model)
             await model.close()
+
+
+@pytest.mark.parametrize("most", [MAX_LIST_BYTES, MAX_LIST_BYTES + 100])
+async def test_a_list_of_models_that_is_too_long_is_not_read(most: int) -> None:
+    listing = json.dumps({"data": [{"id": "only", "max_input_tokens": 50_000, "note": "x" * (most - 80)}]}).encode()
+    is_read = len(listing) <= MAX_LIST_BYTES
+    async with anthropic_standin() as api, openai_standin() as endpoint:
+        api.listing = Sends([listing], "application/json")
+        endpoint.listing = SaysPlain(listing.decode(), "application/json")
+        claude, other = ClaudeModel(base_url=api.base_url, model="only"), OpenAIModel(base_url=endpoint.base_url)
+        await claude.prepare()
+        assert claude.window("") == (50_000 if is_read else CLAUDE_WINDOW_TOKENS)
+        refusal = (
+            "model only" if is_read else "sent more than 4,000,000 bytes as one list of models, so it was not read"
+        )
+        with pytest.raises(ModelRefused, match=refusal):
+            await ask(other)
+        await claude.close()
+        await other.close()
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1_000])

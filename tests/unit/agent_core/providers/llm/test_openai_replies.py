@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -227,6 +228,59 @@ async def test_a_limit_that_is_too_large_is_learned_from_the_error(endpoint: End
     assert model.max_reply("gpt-test") == 16_384
 
 
+ONLY_MEDIUM = (
+    "Unsupported value: 'reasoning_effort' does not support '{}' with this model. Supported values are: 'medium'."
+)
+LOW_TO_HIGH = "reasoning_effort: Input should be 'low', 'medium' or 'high'"
+NONE_OR_DEFAULT = "`reasoning_effort` must be one of `none` or `default`"
+
+
+@pytest.mark.parametrize(
+    ("complaint", "effort", "sent"),
+    [
+        (ONLY_MEDIUM, "minimal", ["minimal", "medium"]),
+        (ONLY_MEDIUM, "xhigh", ["xhigh", "medium"]),
+        (LOW_TO_HIGH, "minimal", ["minimal", "low"]),
+        (LOW_TO_HIGH, "xhigh", ["xhigh", "high"]),
+        (LOW_TO_HIGH, "none", ["none", "low"]),
+        ("Unsupported reasoning effort: {}", "medium", ["medium", "low"]),
+        ("Unsupported reasoning effort: '{}'", "none", ["none", "minimal"]),
+        (NONE_OR_DEFAULT, "high", ["high", None]),
+        ("Unrecognized request argument supplied: reasoning_effort", "high", ["high", None]),
+    ],
+)
+async def test_the_nearest_accepted_word_is_sent_instead_of_a_refused_effort(
+    endpoint: Endpoint, complaint: str, effort: str, sent: list[str | None]
+) -> None:
+    endpoint.standin.answers(Fails(400, complaint.format(effort)), Says(JSON), Says(JSON))
+    model = endpoint.model()
+    await ask(model, effort=effort)
+    await ask(model, effort=effort)
+    assert [body.get("reasoning_effort") for body in endpoint.standin.completions] == [*sent, sent[-1]]
+
+
+async def test_a_refused_effort_leaves_the_others_as_they_are(endpoint: Endpoint, tmp_path: Path) -> None:
+    file = tmp_path / "learned.json"
+    endpoint.standin.answers(Fails(400, ONLY_MEDIUM.format("minimal")), *[Says(JSON)] * 3)
+    await ask(endpoint.model(learned=file), effort="minimal")
+    for effort in ("high", "minimal"):
+        await ask(endpoint.model(learned=file), effort=effort)
+    sent = [body.get("reasoning_effort") for body in endpoint.standin.completions]
+    assert sent == ["minimal", "medium", "high", "medium"]
+
+
+async def test_if_every_effort_is_refused_none_is_sent(endpoint: Endpoint) -> None:
+    refusals = [
+        Fails(400, f"Unsupported reasoning effort: {word}") for word in ("high", "medium", "low", "minimal", "xhigh")
+    ]
+    endpoint.standin.answers(*refusals, Says(JSON), Says(JSON))
+    model = endpoint.model()
+    for _ in range(2):
+        await ask(model, effort="high")
+    sent = [body.get("reasoning_effort") for body in endpoint.standin.completions]
+    assert (len(set(sent)), sent[5:]) == (6, [None, None])
+
+
 async def test_the_longest_reply_is_the_operators_the_endpoints_or_unknown(endpoint: Endpoint) -> None:
     endpoint.standin.facts = {"gpt-test": {"top_provider": {"max_completion_tokens": 65_536}}}
     model, limited = endpoint.model(), endpoint.model(reply_limit=9_000)
@@ -249,7 +303,7 @@ async def test_a_stream_that_stalls_is_told_from_a_slow_one(endpoint: Endpoint) 
     seen: list[ModelProgress] = []
     with pytest.raises(ModelUnavailable, match="did not answer in time"):
         await ask(endpoint.model(stall_seconds=0.2), report=seen.append)
-    assert seen[-1].written == '{"thoughts": '
+    assert seen[-1].written() == '{"thoughts": '
 
 
 @pytest.mark.parametrize("text", [" " * 1_000_000, JSON + "\n" * 1_000_000])
@@ -289,7 +343,7 @@ async def test_progress_tells_reasoning_from_writing(endpoint: Endpoint) -> None
     endpoint.standin.answers(Says(JSON, reasoning="Hm, hm, hm, hm, hm."))
     seen: list[ModelProgress] = []
     await ask(endpoint.model(), report=seen.append)
-    assert [seen[1].is_reasoning, seen[-1].is_reasoning, seen[-1].written] == [True, False, JSON]
+    assert [seen[1].is_reasoning, seen[-1].is_reasoning, seen[-1].written()] == [True, False, JSON]
     assert seen[-1].characters == len(JSON) + 19
 
 
@@ -350,6 +404,15 @@ async def test_models_learned_side_by_side_are_all_kept(tmp_path: Path) -> None:
     await asyncio.gather(*(known.learn(f"m{number}", Dialect(format="tool")) for number in range(40)))
     again = LearnedDialects(file, "http://x", Dialect, clock)
     assert [again.of(f"m{number}") for number in range(40)] == [Dialect(format="tool")] * 40
+
+
+def test_the_unfinished_file_of_a_container_with_the_same_process_id_is_left_alone(tmp_path: Path) -> None:
+    file, unfinished = tmp_path / "learned.json", tmp_path / f"learned.json.{os.getpid()}"
+    unfinished.write_text("{")
+    known = LearnedDialects(file, "http://x", Dialect, FakeClock(NOON))
+    asyncio.run(known.learn("m", Dialect(format="tool")))
+    assert unfinished.read_text() == "{"
+    assert sorted(tmp_path.iterdir()) == [file, unfinished]
 
 
 async def test_a_reply_of_which_no_token_was_counted_is_counted_here(endpoint: Endpoint) -> None:

@@ -1,0 +1,42 @@
+"""Replies that arrive in very many small parts."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from agent_core.providers.llm.openai_completion import Completion
+
+PARTS = 20_000
+
+
+class CountedPart(str):
+    """A part of a reply that counts the characters which are copied when it, or a sum with it, is added to a text."""
+
+    __slots__ = ()
+    copied = 0
+
+    def __add__(self, other: str) -> "CountedPart":
+        CountedPart.copied += len(self) + len(other)
+        return CountedPart(str.__add__(self, other))
+
+    def __radd__(self, other: str) -> "CountedPart":
+        CountedPart.copied += len(self) + len(other)
+        return CountedPart(str.__add__(other, self))
+
+
+def delta_of(field: str, part: str) -> Any:
+    if field != "arguments":
+        return SimpleNamespace(**{field: part})
+    return SimpleNamespace(tool_calls=[SimpleNamespace(index=0, function=SimpleNamespace(name=None, arguments=part))])
+
+
+@pytest.mark.parametrize("field", ["content", "reasoning", "refusal", "arguments"])
+def test_a_reply_in_many_parts_takes_linear_work(field: str) -> None:
+    answer, part, CountedPart.copied = Completion(), CountedPart("word "), 0
+    for sent in range(1, PARTS + 1):
+        answer.add(delta_of(field, part), None)
+        assert answer.progress().characters == 5 * sent
+    assert CountedPart.copied <= 5 * PARTS
+    received = {"content": answer.text, "reasoning": answer.reasoning, "refusal": answer.refusal}
+    assert received.get(field, answer.progress().written()) == "word " * PARTS
