@@ -12,10 +12,13 @@ LONGEST_TEST = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The state of one surface or provider. `variable` is the setting that changes it, or empty if no setting does."""
+    """The state of one surface or provider. `variable` is the setting that changes it, or empty if no setting does.
+
+    "warn": it is on, and may not work.
+    """
 
     name: str
-    state: Literal["on", "off", "fault"]
+    state: Literal["on", "off", "warn", "fault"]
     why: str
     variable: str = ""
 

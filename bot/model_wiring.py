@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
-from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
+from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.cross_setting_rules import MODEL_VARIABLES, NO_ANTHROPIC
 from bot.settings import Settings
-from bot.value_types import Endpoint
+from bot.value_types import OPENAI_URL, Endpoint
 from bot.variables import VARIABLES
 
 if TYPE_CHECKING:
@@ -145,6 +145,25 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
         prices=Prices(settings.model_prices, base_url=endpoint.url),  # a gateway on this machine is not free
         ability=with_variables(CLAUDE, endpoint, variable),
     )
+
+
+async def check_model_endpoint(endpoint: Endpoint) -> EndpointCheck:
+    """Check an endpoint for the doctor. Azure's list has models, but a request names a deployment: it is left out."""
+    from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL, ClaudeModel
+    from agent_core.providers.llm.endpoint_check import check_endpoint
+    from agent_core.providers.llm.openai_model import DEFAULT_MODEL
+
+    is_claude = endpoint.api == "anthropic"
+    if is_claude and not ClaudeModel.is_installed():
+        return EndpointCheck(fault=f"cannot be asked: {NO_ANTHROPIC.rstrip('.')}", default=DEFAULT_CLAUDE_MODEL)
+    check = await check_endpoint(endpoint.url, endpoint.key, is_claude=is_claude)
+    if endpoint.url_variable == "AZURE_OPENAI_ENDPOINT":
+        return replace(check, models=())
+    if is_claude:
+        return replace(check, default=DEFAULT_CLAUDE_MODEL)
+    is_known = check.models or endpoint.url == OPENAI_URL
+    only = check.models[0] if len(check.models) == 1 else DEFAULT_MODEL if is_known else ""
+    return replace(check, default=only)
 
 
 async def default_model_sees(settings: Settings) -> bool:
