@@ -35,6 +35,7 @@ HELP = HelpText(
         ("!status", "its status, and what it spent"),
         ("!review", "the model reviews its own proposal, on the card"),
         ("!goals", "shows its goals; !goals a; b replaces them"),
+        ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),

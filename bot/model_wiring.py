@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LISTING_SECONDS = 3.0
 SAME_DEFAULT = "is the model that answers without SMART_MODEL, at the same endpoint: name another."
+OWN_MODEL = "It is this agent's own model: write !model and the name of another one, or !model default, then resume."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
         learned=settings.home / "learned-models.json",
         vision=settings.sees,
         prices=Prices.at(endpoint.url, settings.model_prices),
-        ability=with_variables(CHAT, endpoint, variable),
+        ability=with_variables(CHAT, endpoint, variable, settings.fast_model),
     )
 
 
@@ -143,7 +144,7 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
         learned=settings.home / "learned-claude-models.json",
         vision=settings.sees,
         prices=Prices(settings.model_prices, base_url=endpoint.url),  # a gateway on this machine is not free
-        ability=with_variables(CLAUDE, endpoint, variable),
+        ability=with_variables(CLAUDE, endpoint, variable, settings.fast_model),
     )
 
 
@@ -182,9 +183,16 @@ async def default_model_sees(settings: Settings) -> bool:
         return model.takes_images("")
 
 
-def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Ability":
+def with_variables(ability: "Ability", endpoint: Endpoint, model: str, fast_model: str = "") -> "Ability":
     """Complete the ability (what the endpoint is used for) with the variables that error messages mention."""
-    return replace(ability, key=endpoint.key_variable, address=endpoint.url_variable, model=model)
+    return replace(
+        ability,
+        key=endpoint.key_variable,
+        address=endpoint.url_variable,
+        model=model,
+        other_models={fast_model: "FAST_MODEL"} if fast_model else {},
+        own_model=OWN_MODEL,
+    )
 
 
 def wanted_profile(settings: Settings) -> ProfileName:

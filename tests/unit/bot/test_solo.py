@@ -329,6 +329,14 @@ async def test_an_agent_of_that_name_is_resumed_where_it_was() -> None:
     assert [turn["number"] for turn in desk.records] == [1, 2, 3]
 
 
+async def test_a_resumed_agent_gets_the_model_of_the_command_line() -> None:
+    desk = desk_of(WRITE, *MORE[:1], DONE)
+    assert await desk.sits(CLERK, "n") == 3
+    assert await desk.sits(SoloOptions(draft=AgentDraft(name="Clerk", model="other-2")), "n") == 3
+    assert desk.model.models[-1] == "other-2"
+    assert "Its own" not in desk.written
+
+
 async def test_what_was_shown_before_a_resume_is_not_shown_again() -> None:
     desk = desk_of(WRITE, DONE)
     await desk.sits(CLERK, "n")
