@@ -110,10 +110,14 @@ def first_word(said: str) -> tuple[str, str]:
 
 
 def model_text(agent: Agent, first: str = "") -> str:
-    """The model that answers for the agent now. `first`: the label of the operator's model, if it is known."""
+    """The model that answers for the agent now.
+
+    `first`: the label of the operator's model, if it is known: name and host.
+    """
     if agent.fallback:
         return f"{agent.fallback} (while {agent.model or first or 'the first model'} is away)"
-    return " · ".join(filter(None, (first, agent.model)))
+    own = "" if agent.model == first.partition(" · ")[0] else agent.model
+    return " · ".join(filter(None, (first, own)))
 
 
 def effort_text(agent: Agent) -> str:

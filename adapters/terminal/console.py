@@ -1,6 +1,7 @@
 """The dialogue at the terminal: prints events and carries out typed lines until the agent is at rest."""
 
 import asyncio
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -73,7 +74,12 @@ class Console:
                 pass
         except NotFound as gone:
             self._say(str(gone))
-        return DONE if isinstance(self.agent.status, Finished) else STOPPED
+            return STOPPED
+        if isinstance(self.agent.status, Finished):
+            return DONE
+        other_model = ", and --model NAME gives it another model" if self.agent.model else ""
+        self._say(f"python -m bot solo --name {shlex.quote(self.agent.name)} resumes it{other_model}.")
+        return STOPPED
 
     def advanced(self) -> None:
         """Wake `run`, which asks the person or ends. bot.solo calls this when the loop can do no more by itself."""
