@@ -125,7 +125,7 @@ class ActionDispatcher:
         match word:
             case "status":
                 agent = await self.views.agent(origin.channel, agent_id)
-                return f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}"
+                return f"{agent.name}: {status_text(agent)} · turn {agent.turns} · {spend_text(agent)}"
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
                 return "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet."
@@ -186,7 +186,7 @@ class ActionDispatcher:
         outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
-                rests = f"{agent.name} is {status_text(agent.status)}; press Resume so that it reads this."
+                rests = f"{agent.name} is {status_text(agent)}; press Resume so that it reads this."
                 return Answer(f"Noted. {rests}", outcome)
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)

@@ -1,5 +1,6 @@
 """Texts that several surfaces show around their cards: sentences, counts, ages, sizes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from agent_core.model.lines import counted
 APPROVE_TIMES = (3, 5, 10)
 FIRST_LINES, FIRST_CHARACTERS = 12, 1200
 JUST_NOW = "just now"
+MAX_SHOWN_SECONDS = 120
 STOP_MEANS = "This ends what it is doing. It continues only after Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "The command is too long to show here in full. Read the rest before you approve."
@@ -91,6 +93,14 @@ def age(since: datetime, now: datetime) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return JUST_NOW
+
+
+def next_try_text(agent: Agent) -> str:
+    """When an agent that waits for its model asks it again, counted from `since`: ` Next try in 8 s.`, or ""."""
+    if agent.wake_at is None:
+        return ""
+    seconds = max(1, math.ceil((agent.wake_at - agent.since).total_seconds()))
+    return f" Next try in {seconds} s." if seconds < MAX_SHOWN_SECONDS else f" Next try in {round(seconds / 60)} min."
 
 
 def size_text(size: int) -> str:

@@ -175,7 +175,7 @@ def _model(terminal: Terminal, agent: Agent) -> str:
 async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
     if draft.model not in ("", known.model):
         known = await terminal.core.agent_settings.set_model(known.id, draft.model, origin)
-    was = status_text(known.status)
+    was = status_text(known)
     text = f"{known.name} is there already and goes on where it was: turn {known.turns}, {was}."
     given = [("role", draft.role), ("goals", draft.goals), ("effort", draft.effort)]
     ignored = [word for word, value in given if value]

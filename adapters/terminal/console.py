@@ -133,7 +133,7 @@ class Console:
         if not isinstance(agent.status, Thinking):
             return
         waits = (agent.status.held_up or agent.status.waits_for) and not agent.status.activity
-        text = f"{agent.title} is {status_text(agent.status)}" + ("" if waits else "…")
+        text = f"{agent.title} is {status_text(agent)}" + ("" if waits else "…")
         if text != self._progress and (self.streams.is_live or waits):
             again = LINE_ABOVE if self._progress and agent.status.activity and self.streams.is_live else ""
             self.streams.write(f"{again}{self.streams.look.paint(one_line(text), 'dim')}\n")

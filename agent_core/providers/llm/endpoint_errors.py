@@ -225,12 +225,13 @@ def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
     return ModelRefused(f"{host} refused the request ({status}): {message}")
 
 
-def _sentence(message: str) -> str:
+def end_sentence(message: str) -> str:
+    """The message with a full stop, unless it ends as a sentence."""
     return message if message.endswith((".", "!", "?", "…")) else f"{message}."
 
 
 def _not_found(message: str, call: FailedCall) -> str:
     host, model, ability = call.host, call.model, call.ability
     if "model" in message.lower():
-        return f"{host} has no model {model}: {_sentence(message)} {call.advice}"
+        return f"{host} has no model {model}: {end_sentence(message)} {call.advice}"
     return f"{host} has no {ability.name} at this address: check {ability.address}{ability.address_hint}."
