@@ -69,6 +69,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         Finding(name="terminal", state="on", why="python -m bot solo"),
         *platforms,
         *models,
+        *_unused_key(settings),
         tokens,
         database,
         _data_folder(settings.home),
@@ -131,6 +132,16 @@ async def _endpoint(models: Sequence[ChosenModel], endpoint: Endpoint | None, pr
     late = EndpointCheck(fault=_silent())
     check = await _answer_or(late, partial(probes.endpoint, endpoint), PATIENCE + 1)
     return tuple(model_finding(model, endpoint, check) for model in (models[:1] if check.fault else models))
+
+
+def _unused_key(settings: Settings) -> tuple[Finding, ...]:
+    """A finding on a key for Claude that no model uses; none if there is no such key."""
+    if not settings.has_unused_anthropic_key:
+        return ()
+    has_address = settings.openai_base_url or settings.azure_openai_endpoint or settings.local_model
+    variable = "FALLBACK_MODEL" if has_address else "SMART_MODEL or FALLBACK_MODEL"
+    why = f"ANTHROPIC_API_KEY is set, but no model uses it; a {variable} named claude-… does"
+    return (Finding(name="claude", state="off", why=why, variable=variable),)
 
 
 def _own_model(path: Path, fault: str) -> Finding:

@@ -168,11 +168,11 @@ async def check_model_endpoint(endpoint: Endpoint) -> EndpointCheck:
 
 
 async def default_model_sees(settings: Settings) -> bool:
-    """Whether the default model of the endpoint takes pictures. The endpoint has 3 s to list its models."""
-    try:
-        model = make_model(settings)
-    except SettingsError:
-        return False
+    """Whether the default model of the endpoint takes pictures. The endpoint has 3 s to list its models.
+
+    Raise SettingsError if the model cannot be made.
+    """
+    model = make_model(settings)
     async with AsyncExitStack() as stack:
         if close := getattr(model, "close", None):
             stack.push_async_callback(close)

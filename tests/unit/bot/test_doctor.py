@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -449,6 +450,43 @@ async def test_claude_without_its_sdk_is_a_fault(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
     check = await check_model_endpoint(Endpoint(url="http://127.0.0.1:9", key="k", api="anthropic"))
     assert "pip install 'signoff[claude]'" in check.fault
+
+
+async def test_claude_without_its_sdk_leaves_open_whether_it_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
+    settings = settings_with(tmp_path, ANTHROPIC_API_KEY="sk-ant-1")
+    world = World().probes
+    looks = replace(world, tools=replace(world.tools, vision=partial(default_model_sees, settings)))
+    told = {finding.name: finding for finding in await findings(settings, looks)}["vision"]
+    assert (told.state, told.why) == (
+        "off",
+        "not known, because the model cannot be asked: ANTHROPIC_API_KEY needs the package anthropic: "
+        "run pip install 'signoff[claude]', then start again",
+    )
+
+
+CLAUDE_KEY = {"ANTHROPIC_API_KEY": "sk-ant-1"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "variable"),
+    [
+        ({"OPENAI_API_KEY": "sk-1"}, "SMART_MODEL or FALLBACK_MODEL"),
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "gpt-5.4"}, "SMART_MODEL or FALLBACK_MODEL"),
+        ({"OPENAI_BASE_URL": "http://gateway.test/v1", "SMART_MODEL": "claude-a"}, "FALLBACK_MODEL"),
+        ({"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "claude-a"}, ""),
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"}, ""),
+        ({}, ""),
+    ],
+)
+async def test_a_key_for_claude_that_no_model_uses_is_told(
+    tmp_path: Path, variables: dict[str, str], variable: str
+) -> None:
+    told = (await found(settings_with(tmp_path, **CLAUDE_KEY, **variables))).get("claude")
+    assert (told.variable if told else "") == variable
+    assert told is None or (told.state, "no model uses it" in told.why) == ("off", True)
 
 
 async def test_an_endpoint_that_is_not_there_cannot_be_reached() -> None:
