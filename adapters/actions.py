@@ -186,7 +186,8 @@ class ActionDispatcher:
         outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
-                rests = f"{agent.name} is {status_text(agent)}; press Resume so that it reads this."
+                state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
+                rests = f"{agent.name} is {state}; press Resume so that it reads this."
                 return Answer(f"Noted. {rests}", outcome)
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
