@@ -7,7 +7,7 @@ INSTALL := $(PIP) --editable
 USABLE := $(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 TEST := $(PY) -m pytest -q -n 2
 BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || timeout 120 $(PY) -m playwright install chromium; } >/dev/null 2>&1
-NO_MEANING := Without wordllama, which could not be installed, memories are told by their words and not by their meaning.
+NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are told by their words and not by their meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
 .PHONY: help run setup test test-all check bench format reference doctor
@@ -57,7 +57,7 @@ reference: .venv/.run ## write .env.example and the generated pages of docs/refe
 .venv/.run: pyproject.toml constraints.txt
 	$(environment)
 	@echo "Installing Signoff (once, about a minute)…"
-	@$(INSTALL) '.[embeddings,claude]' 2>/dev/null || { $(INSTALL) . && echo "$(NO_MEANING)"; }
+	@$(INSTALL) '.[embeddings,claude]' 2>/dev/null || { $(INSTALL) . && echo "$(NO_EXTRAS)"; }
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt

@@ -35,6 +35,7 @@ HELP = HelpText(
         ("!status", "its status, and what it spent"),
         ("!review", "the model reviews its own proposal, on the card"),
         ("!goals", "shows its goals; !goals a; b replaces them"),
+        ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
@@ -124,7 +125,7 @@ class ActionDispatcher:
         match word:
             case "status":
                 agent = await self.views.agent(origin.channel, agent_id)
-                return f"{agent.name}: {status_text(agent.status)} · turn {agent.turns} · {spend_text(agent)}"
+                return f"{agent.name}: {status_text(agent)} · turn {agent.turns} · {spend_text(agent)}"
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
                 return "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet."
@@ -185,7 +186,8 @@ class ActionDispatcher:
         outcome = await self.service.reply(agent_id, text, origin, seen)
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
-                rests = f"{agent.name} is {status_text(agent.status)}; press Resume so that it reads this."
+                state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
+                rests = f"{agent.name} is {state}; press Resume so that it reads this."
                 return Answer(f"Noted. {rests}", outcome)
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)

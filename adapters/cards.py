@@ -9,7 +9,7 @@ from adapters.argument_changes import ArgumentChange, argument_changes, edited_b
 from adapters.buttons import Button
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.turn_state import StateParts, Tone, state_parts, state_text, tone_of
-from adapters.ui_text import offered_times
+from adapters.ui_text import next_try_text, offered_times
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
@@ -155,11 +155,11 @@ def brief_arguments(card: Card) -> str:
     return " · ".join(" ".join(f"{argument.label}: {argument.text}".split()) for argument in card.arguments)
 
 
-def status_text(status: AgentStatus) -> str:
+def status_text(agent: Agent) -> str:
     """What an agent is doing, in a few words."""
-    match status:
-        case Thinking():
-            return _thinking(status)
+    match agent.status:
+        case Thinking() as status:
+            return _thinking(agent, status)
         case Awaiting():
             return "waiting for a decision"
         case Acting():
@@ -172,12 +172,12 @@ def status_text(status: AgentStatus) -> str:
             return "done"
 
 
-def _thinking(status: Thinking) -> str:
+def _thinking(agent: Agent, status: Thinking) -> str:
     if status.waits_for:
         return f"waiting for {', '.join(status.waits_for)}"
     if status.activity:
         return f"thinking {status.activity}"
-    return f"waiting for the model: {status.held_up}" if status.held_up else "thinking"
+    return f"waiting for the model: {status.held_up}{next_try_text(agent)}" if status.held_up else "thinking"
 
 
 def status_word(status: AgentStatus) -> str:

@@ -1,4 +1,4 @@
-"""Runs the commands of an agent's thread that decide nothing: goals, budget, memory, sites, export, audit."""
+"""Runs the commands of an agent's thread that decide nothing: goals, model, budget, memory, sites, export, audit."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from adapters.decision_log import newest_rows
 from adapters.forms import dollars
 from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
-from adapters.ui_text import ago, first_word
+from adapters.ui_text import ago, first_word, model_text
 from adapters.visible_text import readable
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
@@ -25,7 +25,7 @@ from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
 from agent_core.service.views import AgentViews
 
-ThreadVerb: TypeAlias = Literal["goals", "budget", "memory", "sites", "export", "audit"]
+ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "memory", "sites", "export", "audit"]
 MEMORY_FILE = "memory.jsonl"
 BRIEF_CHARACTERS, SOURCE_CHARACTERS = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
@@ -45,6 +45,7 @@ CALLS: dict[CallKind, str] = {
 # How the text after each verb begins; other text is an agent's name, or a reply.
 TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
+    "model": r"default\s*$|\S*[-:/\d]\S*\s*$",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
@@ -69,6 +70,8 @@ class ManagementCommands:
         match verb:
             case "goals":
                 return await self._goals(agent, said.strip(), origin)
+            case "model":
+                return await self._model(agent, said.strip(), origin)
             case "budget":
                 return await self._budget(agent, said.strip(), origin)
             case "memory":
@@ -102,6 +105,13 @@ class ManagementCommands:
             changed = await self.agent_settings.set_goals(agent.id, _each(goals), origin)
         numbered = (f"{number}. {goal}" for number, goal in enumerate(changed.goals, 1))
         return _wanted("\n".join((f"Goals of {changed.name}:", *numbered)))
+
+    async def _model(self, agent: Agent, said: str, origin: Origin) -> Answer:
+        changed = agent
+        if said:
+            model = "" if said.casefold() == "default" else said
+            changed = await self.agent_settings.set_model(agent.id, model, origin)
+        return _wanted(f"Model of {changed.name}: {model_text(changed) or 'the default'}")
 
     async def _budget(self, agent: Agent, said: str, origin: Origin) -> Answer:
         word, rest = first_word(said)

@@ -29,6 +29,7 @@ HELP = HelpText(
         ("/agent show NAME", "one agent and its settings"),
         ("/agent files NAME", "its files"),
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
+        ("/agent model NAME", "the model it uses; add a model's name or default to set it"),
         ("/agent budget NAME", "what it has spent; add an amount or none to set its limit, channel 20 for all agents"),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),

@@ -1,5 +1,6 @@
 """Texts that several surfaces show around their cards: sentences, counts, ages, sizes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from agent_core.model.lines import counted
 APPROVE_TIMES = (3, 5, 10)
 FIRST_LINES, FIRST_CHARACTERS = 12, 1200
 JUST_NOW = "just now"
+MAX_SHOWN_SECONDS = 120
 STOP_MEANS = "This ends what it is doing. It continues only after Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "The command is too long to show here in full. Read the rest before you approve."
@@ -93,6 +95,14 @@ def age(since: datetime, now: datetime) -> str:
     return JUST_NOW
 
 
+def next_try_text(agent: Agent) -> str:
+    """When an agent that waits for its model asks it again, counted from `since`: ` Next try in 8 s.`, or ""."""
+    if agent.wake_at is None:
+        return ""
+    seconds = max(1, math.ceil((agent.wake_at - agent.since).total_seconds()))
+    return f" Next try in {seconds} s." if seconds < MAX_SHOWN_SECONDS else f" Next try in {round(seconds / 60)} min."
+
+
 def size_text(size: int) -> str:
     """A size in bytes: `1 byte`, `512 bytes`, `12 KB`."""
     return f"{size / 1024:,.0f} KB" if size >= 10_240 else counted(size, "byte")
@@ -110,10 +120,14 @@ def first_word(said: str) -> tuple[str, str]:
 
 
 def model_text(agent: Agent, first: str = "") -> str:
-    """The model that answers for the agent now. `first`: the label of the operator's model, if it is known."""
+    """The model that answers for the agent now.
+
+    `first`: the label of the operator's model, if it is known: name and host.
+    """
     if agent.fallback:
         return f"{agent.fallback} (while {agent.model or first or 'the first model'} is away)"
-    return " · ".join(filter(None, (first, agent.model)))
+    own = "" if agent.model == first.partition(" · ")[0] else agent.model
+    return " · ".join(filter(None, (first, own)))
 
 
 def effort_text(agent: Agent) -> str:

@@ -27,6 +27,7 @@ SignoffError
 └── SettingsError              the operator reads one line and the process exits
 """
 
+import math
 from datetime import datetime
 
 
@@ -88,10 +89,13 @@ class ModelError(SignoffError):
 
 
 class ModelUnavailable(ModelError):
-    """The endpoint cannot answer now; retry after `retry_after` seconds if it said so."""
+    """The endpoint cannot answer now; retry after `retry_after` seconds if it said so.
 
-    def __init__(self, why: str, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
+    `latest`: in how many seconds a retry is due at the latest, because another model may answer then.
+    """
+
+    def __init__(self, why: str, retry_after: float | None = None, latest: float = math.inf) -> None:
+        self.retry_after, self.latest = retry_after, latest
         super().__init__(why)
 
 

@@ -25,8 +25,8 @@ from agent_core.providers.llm.server_discovery import find_local_servers
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
-from bot.doctor import Probes, Tables, endpoint_fault
-from bot.model_wiring import Models, wanted_profile
+from bot.doctor import Probes, Tables
+from bot.model_wiring import Models, check_model_endpoint, wanted_profile
 from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
@@ -131,7 +131,7 @@ def probes(settings: Settings) -> Probes:
     from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
 
     return Probes(
-        endpoint=endpoint_fault,
+        endpoint=check_model_endpoint,
         local_servers=find_local_servers,
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},

@@ -176,7 +176,9 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     await signoff.models.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
     hints = tuple(
-        each.why for each in found if each.name == "local model" or (each.name, each.state) == ("model", "fault")
+        each.why
+        for each in found
+        if each.name == "local model" or (each.name == "model" and each.state in ("warn", "fault"))
     )
     workspace.model_label = ModelLabel(signoff.model.label, hints, memory_hints(signoff.models))
     _say(report(found))

@@ -5,19 +5,18 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
 
-from agent_core.ports.models import LocalServer
-from bot.cross_setting_rules import MODEL_VARIABLES, NO_ANTHROPIC
+from agent_core.ports.models import EndpointCheck, LocalServer
+from bot.cross_setting_rules import MODEL_VARIABLES
 from bot.findings import Finding, ToolProbes, tool_findings
+from bot.model_findings import ChosenModel, host_of, model_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings
-from bot.value_types import ANTHROPIC_URL, OPENAI_URL, Endpoint
+from bot.value_types import Endpoint
 
 T = TypeVar("T")
 L = TypeVar("L")
@@ -36,7 +35,7 @@ class Tables:
 class Probes:
     """Checks that only the composition root can supply. No check raises. Waits for servers end after 3 to 4 seconds.
 
-    `endpoint`: what is wrong with a language model's endpoint, or None.
+    `endpoint`: the check of a language model's endpoint.
     `local_servers`: model servers that were found on this machine.
     `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
     `database`: the result of the database check; for SQLite called only if the file exists.
@@ -46,7 +45,7 @@ class Probes:
     `tools`: the checks of external services and programs.
     """
 
-    endpoint: Callable[[Endpoint], Awaitable[str | None]]
+    endpoint: Callable[[Endpoint], Awaitable[EndpointCheck]]
     local_servers: Callable[[], Awaitable[Sequence[LocalServer]]]
     database: Callable[[], Awaitable[Tables]]
     platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
@@ -70,6 +69,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         Finding(name="terminal", state="on", why="python -m bot solo"),
         *platforms,
         *models,
+        *_unused_key(settings),
         tokens,
         database,
         _data_folder(settings.home),
@@ -85,38 +85,6 @@ def report(found: Sequence[Finding]) -> str:
     """One line for each finding: name, state, reason, and what changes it."""
     width = max((len(finding.name) for finding in found), default=0)
     return "\n".join(_line(finding, width) for finding in found)
-
-
-async def endpoint_fault(endpoint: Endpoint) -> str | None:
-    """Test an endpoint by listing its models. Return what is wrong, or None if nothing is."""
-    from aiohttp import ClientError, ClientSession, ClientTimeout  # imported on first use
-
-    is_claude, key = endpoint.api == "anthropic", endpoint.key
-    if is_claude and not find_spec("anthropic"):
-        return f"cannot be asked: {NO_ANTHROPIC}"
-    if is_claude and endpoint.url.endswith("/v1"):
-        return "has an address that ends in /v1, which Anthropic's API does not have"
-    headers = {"x-api-key": key, "anthropic-version": "2023-06-01"} if is_claude else {"Authorization": f"Bearer {key}"}
-    address = f"{endpoint.url.rstrip('/')}{'/v1' if is_claude else ''}/models"
-    try:
-        async with (
-            ClientSession(timeout=ClientTimeout(total=PATIENCE), trust_env=True) as session,
-            session.get(address, headers=headers if key else {}, allow_redirects=False) as answer,
-        ):
-            return _answered(answer.status, answer.content_type, lists_models=not is_claude)
-    except TimeoutError:
-        return _silent()
-    except (ClientError, OSError, ValueError) as error:
-        return f"cannot be reached ({type(error).__name__})"
-
-
-def _answered(status: int, content_type: str, *, lists_models: bool) -> str | None:
-    """What is wrong with the answer to a request for the list of models, or None."""
-    if status in (401, 403):
-        return f"does not accept the key ({status})"
-    if status in (404, 405) or (status == 200 and not content_type.endswith("json")):
-        return "lists no models; its address usually ends in /v1" if lists_models else None
-    return None if status == 200 else f"answers {status}"
 
 
 async def _platform(settings: Settings, platform: ChatPlatform, probes: Probes) -> Finding:
@@ -140,15 +108,14 @@ async def _answer_or(late: L, probe: Callable[[], Awaitable[T]], seconds: float 
 
 
 async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    tested = [
-        _endpoint(name, endpoint, model, probes)
-        for name, endpoint, model in (
-            ("model", settings.endpoint, settings.smart_model),
-            ("fallback", settings.fallback_endpoint, settings.fallback_model),
-        )
-        if endpoint
-    ]
-    found = tuple(await asyncio.gather(*tested))
+    smart = ChosenModel(name="model", model=settings.smart_model, variable="SMART_MODEL")
+    fast = ChosenModel(name="fast model", model=settings.fast_model, variable="FAST_MODEL")
+    fallback = ChosenModel(name="fallback", model=settings.fallback_model, variable="FALLBACK_MODEL")
+    tested = (
+        _endpoint((smart, fast) if settings.fast_model else (smart,), settings.endpoint, probes),
+        _endpoint((fallback,), settings.fallback_endpoint, probes),
+    )
+    found = tuple(finding for findings in await asyncio.gather(*tested) for finding in findings)
     if settings.local_model:
         return _own_model(settings.local_model, probes.local_model()), *found
     if found:
@@ -158,25 +125,28 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     return (demo, *map(_offer, await _answer_or((), probes.local_servers)))
 
 
-async def _endpoint(name: str, endpoint: Endpoint, model: str, probes: Probes) -> Finding:
-    """Test the endpoint of a model: `name` is "model" or "fallback"."""
-    host = _host(endpoint)
-    why = f"{model} · {host}" if model else host
-    fault = await _answer_or(_silent(), partial(probes.endpoint, endpoint), PATIENCE + 1)
-    if fault is None:
-        variable = "SMART_MODEL" if name == "model" else "FALLBACK_MODEL"
-        return Finding(name=name, state="on", why=why, variable=f"{endpoint.url_variable}, {variable}")
-    variables = f"{endpoint.key_variable}, {endpoint.url_variable}"
-    return Finding(name=name, state="fault", why=f"{why} {fault}", variable=variables)
+async def _endpoint(models: Sequence[ChosenModel], endpoint: Endpoint | None, probes: Probes) -> tuple[Finding, ...]:
+    """Test an endpoint once: the findings on the models that it serves. A fault of the endpoint is told once."""
+    if endpoint is None:
+        return ()
+    late = EndpointCheck(fault=_silent())
+    check = await _answer_or(late, partial(probes.endpoint, endpoint), PATIENCE + 1)
+    return tuple(model_finding(model, endpoint, check) for model in (models[:1] if check.fault else models))
+
+
+def _unused_key(settings: Settings) -> tuple[Finding, ...]:
+    """A finding on a key for Claude that no model uses; none if there is no such key."""
+    if not settings.has_unused_anthropic_key:
+        return ()
+    has_address = settings.openai_base_url or settings.azure_openai_endpoint or settings.local_model
+    variable = "FALLBACK_MODEL" if has_address else "SMART_MODEL or FALLBACK_MODEL"
+    why = f"ANTHROPIC_API_KEY is set, but no model uses it; a {variable} named claude-… does"
+    return (Finding(name="claude", state="off", why=why, variable=variable),)
 
 
 def _own_model(path: Path, fault: str) -> Finding:
     why = fault.rstrip(".") or f"{path.name} · on this machine"
     return Finding(name="model", state="fault" if fault else "on", why=why, variable="LOCAL_MODEL")
-
-
-def _host(endpoint: Endpoint) -> str:
-    return {OPENAI_URL: "OpenAI", ANTHROPIC_URL: "Anthropic"}.get(endpoint.url) or urlsplit(endpoint.url).netloc
 
 
 async def _tokens(settings: Settings, probes: Probes) -> Finding:
@@ -200,7 +170,7 @@ def _memory(settings: Settings) -> Finding:
 
 def _embeddings(settings: Settings, probes: Probes) -> Finding:
     if endpoint := settings.embedding_endpoint:
-        why = f"{settings.embedding_name} · {_host(endpoint)}"
+        why = f"{settings.embedding_name} · {host_of(endpoint)}"
         return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL, EMBEDDING_BASE_URL")
     if probes.word_vectors():
         why = "on this machine, which knows English only"

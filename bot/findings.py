@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from agent_core.errors import SettingsError
 from bot.settings import Settings
 
 LONGEST_TEST = 30.0
@@ -12,21 +13,25 @@ LONGEST_TEST = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The state of one surface or provider. `variable` is the setting that changes it, or empty if no setting does."""
+    """The state of one surface or provider. `variable` is the setting that changes it, or empty if no setting does.
+
+    "warn": it is on, and may not work.
+    """
 
     name: str
-    state: Literal["on", "off", "fault"]
+    state: Literal["on", "off", "warn", "fault"]
     why: str
     variable: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProbes:
-    """Checks that only the composition root can supply; no check raises. Most return what is wrong, or "".
+    """Checks that only the composition root can supply. Most return what is wrong, or "".
 
     `sandbox`: tests the isolation by trying to escape; called only if programs are allowed.
     `sandbox_tools`: names the program that the sandbox needs and the machine lacks.
-    `vision`: tells whether the default model of the configured endpoint takes pictures. Asks the endpoint.
+    `vision`: tells whether the default model of the configured endpoint takes pictures. Asks the endpoint, and raises
+    SettingsError if the model cannot be made; no other check raises.
     `media`: returns the labels of the image, the transcription and the speech service, "" for one that is missing.
     """
 
@@ -76,11 +81,20 @@ async def _vision(settings: Settings, probes: ToolProbes) -> Finding:
     if not settings.has_endpoint:
         why = "only a model at an endpoint can take pictures"
     elif sees is None:
-        sees = await probes.vision()
-        why = found[True] if sees else "the model takes no pictures, by its name and by what the endpoint lists"
+        sees, why = await _check_vision(probes)
+        why = why or found[True]
     else:
         why = found[sees]
     return Finding(name="vision", state="on" if sees else "off", why=why, variable="VISION, SMART_MODEL")
+
+
+async def _check_vision(probes: ToolProbes) -> tuple[bool, str]:
+    """Whether the default model takes pictures, and if it does not, why."""
+    try:
+        sees = await probes.vision()
+    except SettingsError as error:
+        return False, f"not known, because the model cannot be asked: {error.variable} {error.fault.rstrip('.')}"
+    return sees, "" if sees else "the model takes no pictures, by its name and by what the endpoint lists"
 
 
 def _pages(fault: str) -> Finding:

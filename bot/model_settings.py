@@ -99,6 +99,12 @@ class ModelSettings(BaseSettings):
         return bool(first and second and _place(first.url) == _place(second.url) and second.key in ("", first.key))
 
     @property
+    def has_unused_anthropic_key(self) -> bool:
+        """Whether ANTHROPIC_API_KEY is set, but serves neither the first model nor the fallback."""
+        places = (self.endpoint, self.fallback_endpoint)
+        return bool(self.anthropic_api_key) and not any(place and place.api == "anthropic" for place in places)
+
+    @property
     def openai_endpoint(self) -> Endpoint | None:
         """The OpenAI-compatible endpoint, if one is configured: it also serves media and embeddings."""
         return None if self.local_model else self._openai

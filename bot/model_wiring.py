@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
-from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
+from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.cross_setting_rules import MODEL_VARIABLES, NO_ANTHROPIC
 from bot.settings import Settings
-from bot.value_types import Endpoint
+from bot.value_types import OPENAI_URL, Endpoint
 from bot.variables import VARIABLES
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LISTING_SECONDS = 3.0
 SAME_DEFAULT = "is the model that answers without SMART_MODEL, at the same endpoint: name another."
+OWN_MODEL = "It is this agent's own model: write !model and the name of another one, or !model default, then resume."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +126,7 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
         learned=settings.home / "learned-models.json",
         vision=settings.sees,
         prices=Prices.at(endpoint.url, settings.model_prices),
-        ability=with_variables(CHAT, endpoint, variable),
+        ability=with_variables(CHAT, endpoint, variable, settings.fast_model),
     )
 
 
@@ -143,16 +144,35 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
         learned=settings.home / "learned-claude-models.json",
         vision=settings.sees,
         prices=Prices(settings.model_prices, base_url=endpoint.url),  # a gateway on this machine is not free
-        ability=with_variables(CLAUDE, endpoint, variable),
+        ability=with_variables(CLAUDE, endpoint, variable, settings.fast_model),
     )
 
 
+async def check_model_endpoint(endpoint: Endpoint) -> EndpointCheck:
+    """Check an endpoint for the doctor. Azure's list has models, but a request names a deployment: it is left out."""
+    from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL, ClaudeModel
+    from agent_core.providers.llm.endpoint_check import check_endpoint
+    from agent_core.providers.llm.openai_model import DEFAULT_MODEL
+
+    is_claude = endpoint.api == "anthropic"
+    if is_claude and not ClaudeModel.is_installed():
+        return EndpointCheck(fault=f"cannot be asked: {NO_ANTHROPIC.rstrip('.')}", default=DEFAULT_CLAUDE_MODEL)
+    check = await check_endpoint(endpoint.url, endpoint.key, is_claude=is_claude)
+    if endpoint.url_variable == "AZURE_OPENAI_ENDPOINT":
+        return replace(check, models=())
+    if is_claude:
+        return replace(check, default=DEFAULT_CLAUDE_MODEL)
+    is_known = check.models or endpoint.url == OPENAI_URL
+    only = check.models[0] if len(check.models) == 1 else DEFAULT_MODEL if is_known else ""
+    return replace(check, default=only)
+
+
 async def default_model_sees(settings: Settings) -> bool:
-    """Whether the default model of the endpoint takes pictures. The endpoint has 3 s to list its models."""
-    try:
-        model = make_model(settings)
-    except SettingsError:
-        return False
+    """Whether the default model of the endpoint takes pictures. The endpoint has 3 s to list its models.
+
+    Raise SettingsError if the model cannot be made.
+    """
+    model = make_model(settings)
     async with AsyncExitStack() as stack:
         if close := getattr(model, "close", None):
             stack.push_async_callback(close)
@@ -163,9 +183,16 @@ async def default_model_sees(settings: Settings) -> bool:
         return model.takes_images("")
 
 
-def with_variables(ability: "Ability", endpoint: Endpoint, model: str) -> "Ability":
+def with_variables(ability: "Ability", endpoint: Endpoint, model: str, fast_model: str = "") -> "Ability":
     """Complete the ability (what the endpoint is used for) with the variables that error messages mention."""
-    return replace(ability, key=endpoint.key_variable, address=endpoint.url_variable, model=model)
+    return replace(
+        ability,
+        key=endpoint.key_variable,
+        address=endpoint.url_variable,
+        model=model,
+        other_models={fast_model: "FAST_MODEL"} if fast_model else {},
+        own_model=OWN_MODEL,
+    )
 
 
 def wanted_profile(settings: Settings) -> ProfileName:

@@ -173,9 +173,11 @@ def _model(terminal: Terminal, agent: Agent) -> str:
 
 
 async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
-    was = status_text(known.status)
+    if draft.model not in ("", known.model):
+        known = await terminal.core.agent_settings.set_model(known.id, draft.model, origin)
+    was = status_text(known)
     text = f"{known.name} is there already and goes on where it was: turn {known.turns}, {was}."
-    given = [("role", draft.role), ("goals", draft.goals), ("model", draft.model), ("effort", draft.effort)]
+    given = [("role", draft.role), ("goals", draft.goals), ("effort", draft.effort)]
     ignored = [word for word, value in given if value]
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
@@ -217,7 +219,11 @@ def _parser() -> _Parser:
     parser.add_argument("--goal", action="append", default=[], help="what it is to reach; repeat for up to five")
     parser.add_argument("--settings", type=Path, metavar="FILE", help="an ai_settings.yaml of AutoGPT")
     parser.add_argument("--budget", type=_dollars, metavar="USD", help="what it may spend; 0 is no limit")
-    parser.add_argument("--model", default="", help="the language model it thinks with")
+    parser.add_argument(
+        "--model",
+        default="",
+        help="the language model it thinks with; also sets that of an agent that is there already",
+    )
     parser.add_argument("--effort", default="", choices=EFFORTS, help="how long that model reasons")
     parser.add_argument(
         "--continuous", type=_count, default=0, metavar="N", help="run N commands of every class without asking"

@@ -28,7 +28,7 @@ class StatusUpdates:
     def update(self, agent: Agent) -> None:
         """Send the agent's status soon, unless it is shown already or the agent has no thread of its own."""
         is_under_way = agent.id in self.to_send
-        is_shown = not is_under_way and self.shown.get(agent.id) == status_text(agent.status)
+        is_shown = not is_under_way and self.shown.get(agent.id) == status_text(agent)
         if agent.thread is None or agent.parent or is_shown:  # a helper uses the thread of the agent it helps
             return
         self.to_send[agent.id] = agent
@@ -43,7 +43,7 @@ class StatusUpdates:
         sent = self.shown.get(agent_id, "")
         try:
             await self.clock.sleep(self.delay)
-            while (text := status_text(self.to_send[agent_id].status)) != sent:
+            while (text := status_text(self.to_send[agent_id])) != sent:
                 await self.send(self.to_send[agent_id], text)
                 sent = self.shown[agent_id] = text
         finally:

@@ -1,6 +1,7 @@
 """The dialogue at the terminal: prints events and carries out typed lines until the agent is at rest."""
 
 import asyncio
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
@@ -73,7 +74,12 @@ class Console:
                 pass
         except NotFound as gone:
             self._say(str(gone))
-        return DONE if isinstance(self.agent.status, Finished) else STOPPED
+            return STOPPED
+        if isinstance(self.agent.status, Finished):
+            return DONE
+        other_model = ", and --model NAME gives it another model" if self.agent.model else ""
+        self._say(f"python -m bot solo --name {shlex.quote(self.agent.name)} resumes it{other_model}.")
+        return STOPPED
 
     def advanced(self) -> None:
         """Wake `run`, which asks the person or ends. bot.solo calls this when the loop can do no more by itself."""
@@ -127,7 +133,7 @@ class Console:
         if not isinstance(agent.status, Thinking):
             return
         waits = (agent.status.held_up or agent.status.waits_for) and not agent.status.activity
-        text = f"{agent.title} is {status_text(agent.status)}" + ("" if waits else "…")
+        text = f"{agent.title} is {status_text(agent)}" + ("" if waits else "…")
         if text != self._progress and (self.streams.is_live or waits):
             again = LINE_ABOVE if self._progress and agent.status.activity and self.streams.is_live else ""
             self.streams.write(f"{again}{self.streams.look.paint(one_line(text), 'dim')}\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import getpass
+import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -13,6 +14,7 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
 CHANNEL = ChannelScope("terminal", "local", "solo")
+BUTTON_ADVICE = re.compile(r" Resume (?:to continue|tries again)\.\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ class TerminalSurface:
         return turn.id
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        self.events.put_nowait(NoticeEvent(notice.text, notice.reply, is_answer=notice.kind == "answer"))
+        text = BUTTON_ADVICE.sub("", notice.text)  # the session ends, and the console names the command instead
+        self.events.put_nowait(NoticeEvent(text, notice.reply, is_answer=notice.kind == "answer"))
 
     async def status(self, agent: Agent) -> None:
         self.events.put_nowait(StatusEvent(agent))

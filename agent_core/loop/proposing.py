@@ -158,4 +158,4 @@ def _delay(agent: Agent, unavailable: ModelUnavailable) -> float:
     tries = agent.status.tries if isinstance(agent.status, Thinking) else 0
     retry_after = unavailable.retry_after
     seconds = retry_after if retry_after is not None else min(2.0 ** (tries + 1), MAX_DELAY_SECONDS)
-    return seconds * (1 + random.random() / 4)  # noqa: S311 - spreads load, guards nothing
+    return min(seconds, unavailable.latest) * (1 + random.random() / 4)  # noqa: S311 - spreads load, guards nothing

@@ -26,6 +26,20 @@ class LocalServer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointCheck:
+    """The result of a request for an endpoint's list of models.
+
+    `fault`: what is wrong with the endpoint, or "".
+    `models`: the names in the list; empty if it gives none, or they are not what a request names.
+    `default`: the model that answers if no setting names one; "" if that is not known.
+    """
+
+    fault: str = ""
+    models: tuple[str, ...] = ()
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProgress:
     """The progress of a reply that is being received.
 

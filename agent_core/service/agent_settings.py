@@ -1,4 +1,4 @@
-"""Settings of agents and channels that people change: goals, budgets and allowed web sites."""
+"""Settings of agents and channels that people change: goals, models, budgets and allowed web sites."""
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,6 +17,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 
 MAX_BUDGET_USD = 1_000_000_000
+MAX_MODEL_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,19 @@ class AgentSettings(TransactionalService):
             return replace(agent, goals=usable)
 
         return await self.change(agent_id, origin, "set the goals", change, listed)
+
+    async def set_model(self, agent_id: AgentId, model: str, origin: Origin) -> Agent:
+        """Set the model that the agent uses, "" for the operator's; raise NotAllowed, InvalidInput."""
+        if len(model) > MAX_MODEL_CHARACTERS or model.split() not in ([], [model]):
+            raise InvalidInput({"model": f"Model: one name without blanks, at most {MAX_MODEL_CHARACTERS} characters."})
+        chosen = model or "the default"
+
+        async def change(work: UnitOfWork, agent: Agent) -> Agent:
+            require_may_decide(agent, origin.by, "set models here")
+            self.announce(work, agent, "changed", f"{origin.by} set the model: {chosen}.")
+            return replace(agent, model=model, fallback="")
+
+        return await self.change(agent_id, origin, "set the model", change, chosen)
 
     async def set_budget(self, agent_id: AgentId, limit: Decimal | None, origin: Origin) -> Agent:
         """Set the agent's budget in US dollars, None for no limit; raise NotAllowed, InvalidInput, NotPossible."""

@@ -14,6 +14,12 @@ from tests.scenario.chat import writing
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 
 MOST_TABS = 60
+# Scrolls so that an element ends where the window does, with the focus before it.
+AT_THE_LOWER_EDGE = """element => {
+  const all = [...document.querySelectorAll("button, summary")].filter(each => each.checkVisibility());
+  all[all.indexOf(element) - 1].focus({preventScroll: true});
+  scrollBy({top: element.getBoundingClientRect().bottom - innerHeight, behavior: "instant"});
+}"""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -69,6 +75,25 @@ async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     await press(page, "Set the goals")
     await expect(page.locator("aside ol li")).to_have_text(["Read it"])
     await expect(page.get_by_role("complementary")).to_be_focused()
+
+
+@pytest.mark.slow
+async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    page = ana.page
+    await page.set_viewport_size({"width": 390, "height": 844})
+    model.say(writing("b.txt", "\n".join(f"line {number}" for number in range(40))))
+    await page.locator("#reply").fill("Write more")
+    await page.get_by_role("button", name="Reply", exact=True).click()
+    await ana.asks("write_to_file")
+    controls = page.get_by_role("article").last.locator("button, summary")
+    for name in ("Reject", "More", "Stop"):
+        await controls.filter(has_text=re.compile(f"^{name}$"), visible=True).evaluate(AT_THE_LOWER_EDGE)
+        await go_to(page, name)
+        bottom = await page.evaluate("document.activeElement.getBoundingClientRect().bottom")
+        top = await page.evaluate("document.querySelector('.reply').getBoundingClientRect().top")
+        assert bottom <= top, f"{name} is covered by {bottom - top} pixels"
 
 
 @pytest.mark.slow

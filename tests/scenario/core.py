@@ -185,9 +185,7 @@ class CoreChat:
 
     async def sees_status(self, text: str) -> bool:
         """Wait for a status."""
-        await self.surface.until(
-            lambda shown: any(text in status_text(agent.status) for agent in shown.agents.values())
-        )
+        await self.surface.until(lambda shown: any(text in status_text(agent) for agent in shown.agents.values()))
         return True
 
     async def sees(self, text: str) -> bool:

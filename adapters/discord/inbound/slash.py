@@ -34,6 +34,7 @@ NAME_HINT = "The agent's name; optional if the channel has only one agent."
 NEW_HINT = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Leave empty to open the form."
 TEXT_HINTS: dict[ThreadVerb, str] = {
     "goals": "set a; b replaces its goals. Leave empty to show them.",
+    "model": "The name of another model, or default. Leave empty to show its model.",
     "budget": "US dollars, none, or channel 20 for all agents here. Leave empty to show what was spent.",
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
     "sites": "allow HOST, deny HOST or clear. Leave empty to show them.",

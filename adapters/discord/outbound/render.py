@@ -241,7 +241,7 @@ def _about(name: str, role: str, goals: Sequence[str]) -> str:
 
 def _standing(agent: Agent) -> str:
     """An agent's status, the time of its last change, and its spend."""
-    status = escaped(cut_by_size(one_line(status_text(agent.status)), MAX_SHORT))
+    status = escaped(cut_by_size(one_line(status_text(agent)), MAX_SHORT))
     return f"{status} · {timestamp(agent.since, 'R')} · {escaped(spend_text(agent))}"
 
 

@@ -187,7 +187,7 @@ def offer_message(draft: AgentDraft, sentence: str = "", *, said: str = "") -> S
 
 def standing_text(agent: Agent) -> str:
     """An agent on one line: name, status, spend."""
-    status = one_line(status_text(agent.status))
+    status = one_line(status_text(agent))
     return " · ".join((cut(one_line(agent.name), MAX_NAME), cut(status, MAX_SHORT), spend_text(agent)))
 
 

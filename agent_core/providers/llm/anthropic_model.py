@@ -104,7 +104,7 @@ class ClaudeModel(ModelEndpoint):
             answer, dialect = await self._request(name, messages, options)
         except self.sdk_errors as error:
             self._seeing.check_refusal(messages, name, error, self.api_key)
-            raise self.model_error(error, name, self.ability) from None
+            raise self.model_error(error, name, self.ability, self.model) from None
         if options.schema is not None and dialect.is_ignored_by(answer, options) and self._dialect(name) == dialect:
             await self._dialects.learn(name, dialect.with_next_choice())
         if not self._has_listed_models:

@@ -6,7 +6,7 @@ The SDKs of OpenAI and Anthropic name their exceptions alike; `sdk` is the modul
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -30,6 +30,8 @@ class Ability:
     """What an endpoint is used for, and the names of the settings for its key, URL and model, for error messages.
 
     `address_hint` ends the sentence that asks to check the address.
+    `other_models`: the settings of models besides the default one, by the model's name.
+    `own_model`: what to do about a model that no setting names, as an agent has it of its own.
     """
 
     name: str
@@ -37,6 +39,15 @@ class Ability:
     address: str = "the base URL"
     model: str = "the model"
     address_hint: str = ", which usually ends in /v1"
+    other_models: Mapping[str, str] = field(default_factory=dict)
+    own_model: str = "Choose another model for this agent, then resume."
+
+    def model_advice(self, model: str, default: str) -> str:
+        """What to do if the endpoint does not have the model; `default` is the model of the setting `model`."""
+        if model not in (default, "", *self.other_models):
+            return self.own_model
+        variable = self.model if model == default else self.other_models.get(model, self.model)
+        return f"Set {variable} to one it offers, then restart Signoff."
 
 
 CHAT = Ability(name="chat completions")
@@ -55,10 +66,14 @@ OTHER_ERRORS = BrokenOff, CompressedStream, RecursionError, RedirectedElsewhere,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedCall:
-    """A call that failed. `host` and `model` are shown; `secret`, the key, never is."""
+    """A call that failed. `host` and `model` are shown; `secret`, the key, never is.
+
+    `advice`: what to do if the endpoint does not have the model.
+    """
 
     host: str
     model: str
+    advice: str
     secret: str
     now: datetime
     ability: Ability
@@ -210,8 +225,13 @@ def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
     return ModelRefused(f"{host} refused the request ({status}): {message}")
 
 
+def end_sentence(message: str) -> str:
+    """The message with a full stop, unless it ends as a sentence."""
+    return message if message.endswith((".", "!", "?", "…")) else f"{message}."
+
+
 def _not_found(message: str, call: FailedCall) -> str:
     host, model, ability = call.host, call.model, call.ability
     if "model" in message.lower():
-        return f"{host} has no model {model}: {message} Set {ability.model} to one it offers, then restart Signoff."
+        return f"{host} has no model {model}: {end_sentence(message)} {call.advice}"
     return f"{host} has no {ability.name} at this address: check {ability.address}{ability.address_hint}."

@@ -13,6 +13,7 @@ from agent_core.model.usage import Usage
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.llm.endpoint_errors import end_sentence
 
 AWAY = timedelta(seconds=60)  # the notice in the thread says "for a minute"
 TRIAL_SHARE = 5  # a trial may take a fifth of the time between trials: an endpoint that hangs takes two minutes
@@ -71,10 +72,10 @@ class FallbackModel:
         """
         outage, now = self._outage(options.model), self.clock.now()
         if outage is None:
-            return await self._ask_first(messages, options, _Progress(options))
+            return await self._ask_first(messages, options, _Progress(messages, options))
         if now >= outage.next_trial:
             outage.next_trial = now + AWAY  # other calls do not try meanwhile
-            progress = _Progress(options)
+            progress = _Progress(messages, options)
             try:
                 return await self._ask_first(messages, options, progress)
             except ModelUnavailable:
@@ -155,10 +156,11 @@ class FallbackModel:
         if outage is None or (not outage.is_away and started - outage.last_failed_at > 2 * AWAY):
             began = now if progress.has_begun else started
             outage = self._outages[name] = Outage(began=began, last_failed_at=now, next_trial=now)
-        outage.last_failed_at, outage.why = now, str(error)
+        outage.last_failed_at, outage.why = now, end_sentence(str(error))
         left = (outage.began + AWAY - now).total_seconds()
         if left > 0:
-            return ModelUnavailable(outage.why, _at_most(left, error.retry_after))
+            relief = f" If this lasts for a minute, {self.second.label} answers." if progress.may_change else ""
+            return ModelUnavailable(f"{outage.why}{relief}", _at_most(left, error.retry_after), latest=left)
         outage.is_away = True
         pause = max(AWAY, timedelta(seconds=error.retry_after or 0), (now - started) * TRIAL_SHARE)
         outage.next_trial = now + pause
@@ -166,10 +168,14 @@ class FallbackModel:
 
 
 class _Progress:
-    """Passes on the progress of a call and notes that the reply has begun."""
+    """Passes on the progress of a call and notes that the reply has begun.
 
-    def __init__(self, options: CallOptions) -> None:
+    `may_change`: whether the second model may answer the call, which has no pictures.
+    """
+
+    def __init__(self, messages: Sequence[Message], options: CallOptions) -> None:
         self.report, self.has_begun = options.report, False
+        self.may_change = not any(message.images for message in messages)
 
     def note(self, progress: ModelProgress) -> None:
         self.has_begun = True

@@ -52,10 +52,19 @@ class ModelEndpoint(ABC):
         if client:
             await client.close()
 
-    def model_error(self, error: Exception, model: str, ability: Ability) -> ModelError:
-        """Translate an error of the SDK or a timeout to a ModelError, whose text never contains the API key."""
-        name = shown_name(model)
-        call = FailedCall(host=self.host, model=name, secret=self.api_key, now=self.clock.now(), ability=ability)
+    def model_error(self, error: Exception, model: str, ability: Ability, default: str | None = None) -> ModelError:
+        """Translate an error of the SDK or a timeout to a ModelError, whose text never contains the API key.
+
+        `default`: the model that the ability's setting names; None if that is `model`.
+        """
+        call = FailedCall(
+            host=self.host,
+            model=shown_name(model),
+            advice=ability.model_advice(model, model if default is None else default),
+            secret=self.api_key,
+            now=self.clock.now(),
+            ability=ability,
+        )
         return to_model_error(error, self._sdk(), call)
 
     async def _open_client(self) -> Any:

@@ -92,7 +92,7 @@ class OpenAIModel(OpenAIEndpoint):
             answer, dialect = await self._request({"model": name, "messages": chat_messages}, options)
         except self.sdk_errors as error:
             self._seeing.check_refusal(messages, name, error, self.api_key)
-            raise self.model_error(error, name, self.ability) from None
+            raise self.model_error(error, name, self.ability, self.model) from None
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.ports.models import LocalServer
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
+from agent_core.providers.llm.endpoint_check import model_ids
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -34,14 +35,5 @@ async def _server(session: "ClientSession", host: str, port: int) -> LocalServer
             answer = json.loads(await read_limited(response, MAX_JSON_BYTES)) if response.status == 200 else None
     except (ClientError, OSError, TimeoutError, ValueError, RecursionError, ReplyTooLong):
         return None
-    models = _model_ids(answer)
+    models = model_ids(answer)
     return LocalServer(name=NAMES.get(port, "local server"), base_url=base_url, models=models) if models else None
-
-
-def _model_ids(answer: object) -> tuple[str, ...]:
-    match answer:
-        case {"data": list(models)}:
-            ids = tuple(model["id"] for model in models if isinstance(model, dict) and isinstance(model.get("id"), str))
-            return ids if len(ids) == len(models) else ()
-        case _:
-            return ()

@@ -6,6 +6,7 @@ import pytest
 
 from adapters.actions import HELP
 from agent_core.errors import NotPossible
+from agent_core.model.agent import Paused
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -32,3 +33,13 @@ async def test_a_verb_that_does_not_exist_is_named_before_the_list_of_verbs() ->
     told = (await actions.say(agent.id, "!bogus", stage.origin())).text
     assert told == f"There is no command !bogus.\n{HELP.text}"
     assert (await actions.say(agent.id, "!help", stage.origin())).text == HELP.text
+
+
+async def test_a_reply_to_a_paused_agent_is_kept_and_asks_for_resume_without_the_reason_again() -> None:
+    """A reply never resumes an agent at rest: watchers may reply, and a resumed agent spends."""
+    stage = Stage(model=ScriptedModel("one", "two", "three"))
+    agent = await stage.create()
+    assert isinstance(agent.status, Paused)
+    answer = await actions_of(stage).say(agent.id, "Answer in JSON", stage.origin())
+    assert answer.text == "Noted. Clerk is paused; press Resume so that it reads this."
+    assert (await stage.wait_until_settled(agent)).is_at_rest

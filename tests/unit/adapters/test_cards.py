@@ -227,9 +227,15 @@ def test_text_of_any_script_stays_as_it_is(plain: str) -> None:
 
 def test_states_in_words() -> None:
     statuses = (Thinking(), Thinking("rate limited"), Paused("No key."), Stopped(BEN), Finished())
-    assert [status_text(status) for status in statuses] == snapshot(
+    assert [status_text(replace(AGENT, status=status)) for status in statuses] == snapshot(
         ["thinking", "waiting for the model: rate limited", "paused: No key.", "stopped by @ben", "done"]
     )
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0, "1 s"), (7.2, "8 s"), (119, "119 s"), (300, "5 min")])
+def test_a_wait_for_the_model_says_when_the_next_try_is(seconds: float, told: str) -> None:
+    waiting = replace(AGENT, status=Thinking("busy."), wake_at=AGENT.since + timedelta(seconds=seconds))
+    assert status_text(waiting) == f"waiting for the model: busy. Next try in {told}."
 
 
 def test_money_and_leases_in_words() -> None:

@@ -16,9 +16,11 @@ from adapters.site_settings import set_sites, sites_text
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.sites import Sites
 from agent_core.model.usage import Usage
+from agent_core.service.decision_log import LogFilter
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -73,6 +75,43 @@ async def test_goals_that_cannot_be_used_change_nothing(said: str) -> None:
     with pytest.raises(InvalidInput, match="Goals:"):
         await granted(stage, "goals", said)
     assert (await stage.views.agent(agent.channel, agent.id)).goals == agent.goals
+
+
+# Model
+
+
+async def test_the_model_is_shown_set_and_given_back_to_the_operator() -> None:
+    stage, agent = await a_stage()
+    assert (await granted(stage, "model", "")).text == "Model of Clerk: the default"
+    assert (await granted(stage, "model", "gpt-5.4-mini")).text == "Model of Clerk: gpt-5.4-mini"
+    assert (await stage.views.agent(agent.channel, agent.id)).model == "gpt-5.4-mini"
+    assert (await granted(stage, "model", "Default")).text == "Model of Clerk: the default"
+    assert (await stage.views.agent(agent.channel, agent.id)).model == ""
+
+
+async def test_a_set_model_is_announced_logged_and_asked() -> None:
+    stage, agent = await a_stage(reply_text("do_nothing"))
+    await granted(stage, "model", "other-2")
+    await stage.decide(agent, Approve())
+    await stage.wait_until_settled(agent)
+    assert "@ana set the model: other-2." in [notice.text for notice in stage.shown.notices]
+    rows = [(row.act, row.detail) async for row in stage.views.log.rows(stage.origin(), LogFilter())]
+    assert ("set the model", "other-2") in rows
+    assert stage.script.models[-1] == "other-2"
+
+
+@pytest.mark.parametrize("said", ["two words", "x" * 201])
+async def test_a_model_that_is_no_name_changes_nothing(said: str) -> None:
+    stage, agent = await a_stage()
+    with pytest.raises(InvalidInput, match="Model:"):
+        await granted(stage, "model", said)
+    assert (await stage.views.agent(agent.channel, agent.id)).model == ""
+
+
+async def test_a_guest_sets_no_model() -> None:
+    stage, _ = await a_stage()
+    with pytest.raises(NotAllowed):
+        await granted(stage, "model", "gpt-5.4-mini", GUEST)
 
 
 # Budget
@@ -245,6 +284,10 @@ async def test_a_review_of_what_was_asked_after_it_was_wanted_is_not_made() -> N
         ("Budget $5", True),
         ("budget channel none", True),
         ("budget is too small", False),
+        ("model gpt-5.4-mini", True),
+        ("model default", True),
+        ("model trains", False),
+        ("model it on 2024", False),
         ("memory search tea", True),
         ("memory is full", False),
         ("export it", False),

@@ -5,17 +5,20 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from agent_core.ports.models import LocalServer
+from agent_core.ports.models import EndpointCheck, LocalServer
+from agent_core.providers.llm import endpoint_check
+from agent_core.providers.llm.anthropic_model import ClaudeModel
 from agent_core.providers.sandbox import bwrap_options
 from bot import doctor
 from bot.bootstrap import probes
-from bot.doctor import Probes, Tables, endpoint_fault, findings, report
+from bot.doctor import Probes, Tables, findings, report
 from bot.findings import Finding, ToolProbes
-from bot.model_wiring import default_model_sees
+from bot.model_wiring import check_model_endpoint, default_model_sees
 from bot.platforms.chat_platforms import PLATFORMS
 from bot.settings import Settings, load
 from bot.value_types import Endpoint
@@ -38,8 +41,10 @@ MANY = {
 class World:
     """What the probes will find."""
 
-    endpoint_fault: str | None = None
-    fallback_fault: str | None = None
+    endpoint_fault: str = ""
+    fallback_fault: str = ""
+    models: tuple[str, ...] = ()
+    default: str = ""
     servers: tuple[LocalServer, ...] = ()
     tables: Tables = field(default_factory=Tables)
     slack_fault: str | None = None
@@ -53,9 +58,10 @@ class World:
     sees: bool = False
     asked: list[str] = field(default_factory=list)
 
-    async def endpoint(self, endpoint: Endpoint) -> str | None:
+    async def endpoint(self, endpoint: Endpoint) -> EndpointCheck:
         self.asked.append("endpoint")
-        return self.fallback_fault if endpoint.key_variable == "FALLBACK_API_KEY" else self.endpoint_fault
+        fault = self.fallback_fault if endpoint.key_variable == "FALLBACK_API_KEY" else self.endpoint_fault
+        return EndpointCheck(fault=fault, models=self.models, default=self.default)
 
     async def local_servers(self) -> tuple[LocalServer, ...]:
         self.asked.append("local servers")
@@ -344,8 +350,8 @@ async def test_the_database_says_how_it_stands(tmp_path: Path, tables: Tables, s
 async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
         standin.listing = Hangs()
-        monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-        looks = replace(World().probes, endpoint=endpoint_fault)
+        monkeypatch.setattr(endpoint_check, "TIMEOUT_SECONDS", 0.1)
+        looks = replace(World().probes, endpoint=check_model_endpoint)
         settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
@@ -400,26 +406,26 @@ async def test_a_data_folder_that_cannot_be_made_is_a_fault(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("listing", "fault"),
     [
-        (None, None),
+        (None, ""),
         (Fails(401), "does not accept the key (401)"),
         (Fails(404), "lists no models; its address usually ends in /v1"),
         (Fails(500), "answers 500"),
         (SaysPlain("<html>"), "lists no models; its address usually ends in /v1"),
     ],
 )
-async def test_an_endpoint_answers_in_its_own_way(listing: Fails | SaysPlain | None, fault: str | None) -> None:
+async def test_an_endpoint_answers_in_its_own_way(listing: Fails | SaysPlain | None, fault: str) -> None:
     async with openai_standin() as standin:
         standin.listing = listing
-        assert await endpoint_fault(Endpoint(url=standin.base_url, key="sk-1234")) == fault
+        assert (await check_model_endpoint(Endpoint(url=standin.base_url, key="sk-1234"))).fault == fault
 
 
-@pytest.mark.parametrize(("key", "fault"), [("sk-ant-1", None), ("sk-ant-2", "does not accept the key (401)")])
-async def test_anthropics_api_is_asked_in_its_own_way(tmp_path: Path, key: str, fault: str | None) -> None:
+@pytest.mark.parametrize(("key", "fault"), [("sk-ant-1", ""), ("sk-ant-2", "does not accept the key (401)")])
+async def test_anthropics_api_is_asked_in_its_own_way(tmp_path: Path, key: str, fault: str) -> None:
     async with anthropic_standin() as standin:
         standin.key = "sk-ant-1"
         settings = settings_with(tmp_path, ANTHROPIC_API_KEY=key, ANTHROPIC_BASE_URL=standin.base_url)
         assert settings.endpoint
-        assert await endpoint_fault(settings.endpoint) == fault
+        assert (await check_model_endpoint(settings.endpoint)).fault == fault
     model = (await found(settings))["model"]
     assert model.variable == "ANTHROPIC_BASE_URL, SMART_MODEL"
 
@@ -427,27 +433,170 @@ async def test_anthropics_api_is_asked_in_its_own_way(tmp_path: Path, key: str, 
 @pytest.mark.parametrize(
     ("path", "lists", "fault"),
     [
-        ("", True, None),
-        ("", False, None),  # a gateway without a list works
+        ("", True, ""),
+        ("", False, ""),  # a gateway without a list works
         ("/v1", True, "has an address that ends in /v1, which Anthropic's API does not have"),
     ],
 )
-async def test_a_gateway_for_claude_needs_no_list_and_no_v1(path: str, lists: bool, fault: str | None) -> None:
+async def test_a_gateway_for_claude_needs_no_list_and_no_v1(path: str, lists: bool, fault: str) -> None:
     async with anthropic_standin() as standin:
         standin.lists = lists
-        assert await endpoint_fault(Endpoint(url=f"{standin.base_url}{path}", key="k", api="anthropic")) == fault
+        assert (
+            await check_model_endpoint(Endpoint(url=f"{standin.base_url}{path}", key="k", api="anthropic"))
+        ).fault == fault
 
 
 async def test_claude_without_its_sdk_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "find_spec", lambda _name: None)
-    fault = await endpoint_fault(Endpoint(url="http://127.0.0.1:9", key="k", api="anthropic"))
-    assert "pip install 'signoff[claude]'" in str(fault)
+    monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
+    check = await check_model_endpoint(Endpoint(url="http://127.0.0.1:9", key="k", api="anthropic"))
+    assert "pip install 'signoff[claude]'" in check.fault
+
+
+async def test_claude_without_its_sdk_leaves_open_whether_it_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
+    settings = settings_with(tmp_path, ANTHROPIC_API_KEY="sk-ant-1")
+    world = World().probes
+    looks = replace(world, tools=replace(world.tools, vision=partial(default_model_sees, settings)))
+    told = {finding.name: finding for finding in await findings(settings, looks)}["vision"]
+    assert (told.state, told.why) == (
+        "off",
+        "not known, because the model cannot be asked: ANTHROPIC_API_KEY needs the package anthropic: "
+        "run pip install 'signoff[claude]', then start again",
+    )
+
+
+CLAUDE_KEY = {"ANTHROPIC_API_KEY": "sk-ant-1"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "variable"),
+    [
+        ({"OPENAI_API_KEY": "sk-1"}, "SMART_MODEL or FALLBACK_MODEL"),
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "gpt-5.4"}, "SMART_MODEL or FALLBACK_MODEL"),
+        ({"OPENAI_BASE_URL": "http://gateway.test/v1", "SMART_MODEL": "claude-a"}, "FALLBACK_MODEL"),
+        ({"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "claude-a"}, ""),
+        ({"OPENAI_API_KEY": "sk-1", "FALLBACK_MODEL": "claude-a"}, ""),
+        ({}, ""),
+    ],
+)
+async def test_a_key_for_claude_that_no_model_uses_is_told(
+    tmp_path: Path, variables: dict[str, str], variable: str
+) -> None:
+    told = (await found(settings_with(tmp_path, **CLAUDE_KEY, **variables))).get("claude")
+    assert (told.variable if told else "") == variable
+    assert told is None or (told.state, "no model uses it" in told.why) == ("off", True)
 
 
 async def test_an_endpoint_that_is_not_there_cannot_be_reached() -> None:
-    fault = await endpoint_fault(Endpoint(url="http://127.0.0.1:9/v1", key=""))
-    assert fault is not None
-    assert fault.startswith("cannot be reached")
+    check = await check_model_endpoint(Endpoint(url="http://127.0.0.1:9/v1", key=""))
+    assert check.fault.startswith("cannot be reached")
+
+
+OFFERED = ("gpt-5.4", "gpt-5.4-mini", "gpt-5.4-nano", "whisper-1")
+GATEWAY = {"OPENAI_BASE_URL": "http://gateway.test/v1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "variables", "models", "state", "why", "variable"),
+    [
+        (
+            "model",
+            {"SMART_MODEL": "gpt-5.4-mni"},
+            OFFERED,
+            "fault",
+            "gpt-5.4-mni · OpenAI is not in the endpoint's list of models; "
+            "closest: gpt-5.4-mini, gpt-5.4-nano, gpt-5.4",
+            "SMART_MODEL",
+        ),
+        (
+            "fast model",
+            {**GATEWAY, "SMART_MODEL": "gpt-5.4", "FAST_MODEL": "whisper"},
+            OFFERED,
+            "warn",
+            "whisper · gateway.test is not in the endpoint's list of models; closest: whisper-1",
+            "FAST_MODEL",
+        ),
+        (
+            "fallback",
+            {**GATEWAY, "SMART_MODEL": "gpt-5.4", "FALLBACK_MODEL": "qwen"},
+            OFFERED,
+            "warn",
+            "qwen · gateway.test is not in the endpoint's list of models; "
+            "it has, for example: gpt-5.4, gpt-5.4-mini, gpt-5.4-nano",
+            "FALLBACK_MODEL",
+        ),
+        ("model", {"SMART_MODEL": "gpt-5.4"}, OFFERED, "on", "gpt-5.4 · OpenAI", "OPENAI_BASE_URL, SMART_MODEL"),
+        ("model", {"SMART_MODEL": "gpt-6"}, (), "on", "gpt-6 · OpenAI", "OPENAI_BASE_URL, SMART_MODEL"),
+        ("fast model", {"FAST_MODEL": "gpt-5.4"}, OFFERED, "on", "gpt-5.4 · OpenAI", "OPENAI_BASE_URL, FAST_MODEL"),
+    ],
+)
+async def test_a_model_that_its_endpoint_does_not_list_is_told_with_the_closest_names(
+    tmp_path: Path, name: str, variables: dict[str, str], models: tuple[str, ...], state: str, why: str, variable: str
+) -> None:
+    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", **variables)
+    told = (await found(settings, World(models=models)))[name]
+    assert (told.state, told.why, told.variable) == (state, why, variable)
+
+
+@pytest.mark.parametrize(
+    ("model", "listed"),
+    [
+        ("llama3.2", "llama3.2:latest"),
+        ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
+        ("gpt-5", "gpt-5-2025-08-07"),
+        ("gemini-2.5-pro", "models/gemini-2.5-pro"),
+    ],
+)
+async def test_another_spelling_of_a_listed_model_is_no_warning(tmp_path: Path, model: str, listed: str) -> None:
+    told = await found(settings_with(tmp_path, **GATEWAY, SMART_MODEL=model), World(models=(listed,)))
+    assert told["model"].state == "on"
+
+
+async def test_a_fault_of_the_endpoint_is_told_once_for_both_models(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", FAST_MODEL="small")
+    told = await found(settings, World(endpoint_fault="answers 500"))
+    assert told["model"].state == "fault"
+    assert "fast model" not in told
+
+
+async def test_names_in_a_list_move_no_cursor(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, **GATEWAY, SMART_MODEL="small")
+    assert "\x1b" not in report(tuple((await found(settings, World(models=("small\x1b[2J",)))).values()))
+
+
+async def test_the_endpoints_list_is_read(tmp_path: Path) -> None:
+    async with openai_standin() as standin:
+        standin.models = OFFERED
+        wrong = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url, SMART_MODEL="gpt-5.4-mni")
+        looks = replace(World().probes, endpoint=check_model_endpoint)
+        told = {finding.name: finding for finding in await findings(wrong, looks)}["model"]
+    assert told.state == "warn"
+    assert "closest: gpt-5.4-mini" in told.why
+
+
+async def test_a_list_of_azure_has_no_deployments(tmp_path: Path) -> None:
+    async with openai_standin() as standin:
+        endpoint = Endpoint(url=standin.base_url, key="", url_variable="AZURE_OPENAI_ENDPOINT")
+        assert await check_model_endpoint(endpoint) == EndpointCheck()
+
+
+@pytest.mark.parametrize(
+    ("models", "default"),
+    [(("only",), "only"), (("one", "two"), "gpt-5.4-mini"), ((), "")],
+)
+async def test_the_default_model_is_what_a_call_would_ask(models: tuple[str, ...], default: str) -> None:
+    async with openai_standin() as standin:
+        standin.models = models
+        check = await check_model_endpoint(Endpoint(url=standin.base_url, key=""))
+    assert check.default == default
+
+
+async def test_the_default_model_is_named(tmp_path: Path) -> None:
+    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234")
+    told = (await found(settings, World(default="gpt-5.4-mini", models=OFFERED)))["model"]
+    assert (told.state, told.why) == ("on", "gpt-5.4-mini (default) · OpenAI")
 
 
 def test_a_report_has_one_aligned_line_each() -> None:

@@ -287,6 +287,12 @@ def test_the_model_that_answers_without_a_name_is_refused_as_its_own_fallback(gi
         make_model(load(given, None))
 
 
+def test_the_fast_model_may_also_be_the_fallback() -> None:
+    given = {"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "large", "FAST_MODEL": "small", **FALLBACK}
+    settings = load(given, None)
+    assert (settings.fast_model, settings.fallback_model) == ("small", "small")
+
+
 def test_a_model_in_a_file_needs_an_endpoint_for_its_fallback(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     path.touch()

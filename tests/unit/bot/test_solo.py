@@ -330,6 +330,31 @@ async def test_an_agent_of_that_name_is_resumed_where_it_was() -> None:
     assert [turn["number"] for turn in desk.records] == [1, 2, 3]
 
 
+async def test_a_session_that_ended_names_the_command_that_resumes() -> None:
+    desk = desk_of(WRITE, DONE)
+    options = replace(CLERK, draft=replace(CLERK.draft, name="Clerk's 2nd"))
+    assert await desk.sits(options, "n") == 3
+    assert desk.written.rstrip().endswith("""python -m bot solo --name 'Clerk'"'"'s 2nd' resumes it.""")
+    assert "Resume to continue" not in desk.written
+    desk.written = ""
+    assert await desk.sits(options, "y") == 0
+    assert "python -m bot solo" not in desk.written
+
+
+async def test_the_name_of_a_model_is_written_once() -> None:
+    desk = desk_of(WRITE)
+    await desk.sits(replace(CLERK, draft=replace(CLERK.draft, model="Scripted")), "n")
+    assert "Model: Scripted\n" in desk.written
+
+
+async def test_a_resumed_agent_gets_the_model_of_the_command_line() -> None:
+    desk = desk_of(WRITE, *MORE[:1], DONE)
+    assert await desk.sits(CLERK, "n") == 3
+    assert await desk.sits(SoloOptions(draft=AgentDraft(name="Clerk", model="other-2")), "n") == 3
+    assert desk.model.models[-1] == "other-2"
+    assert "Its own" not in desk.written
+
+
 async def test_what_was_shown_before_a_resume_is_not_shown_again() -> None:
     desk = desk_of(WRITE, DONE)
     await desk.sits(CLERK, "n")

@@ -110,6 +110,15 @@ async def test_what_was_spent_is_told_by_kind_of_call(ana: PageChat, model: Scri
     assert [line.split()[-1] for line in said if "$" in line] == ["$0.25", "$0.25"]
 
 
+async def test_the_tokens_saved_to_the_cache_are_told_by_kind_of_call(ana: PageChat, model: ScriptedModel) -> None:
+    card = await ana.asks("write_to_file")
+    usage = Usage(prompt=2_000, completion=5, cache_written=1_900)
+    model.say(Reply(text="Look before you write.", usage=usage))
+    await card.press("Self-review")
+    rows = (await ana.page()).partition('class="kinds"')[2].partition("</table>")[0].split("<tr>")
+    assert [("1,900 saved to the cache" in row) for row in rows if "<td" in row] == [True, False]
+
+
 async def test_a_self_review_stands_in_its_own_section_and_the_proposal_stays_open(
     ana: PageChat, model: ScriptedModel
 ) -> None:

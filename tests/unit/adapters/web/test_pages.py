@@ -11,7 +11,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import in_one_unit
-from agent_core.ports.models import LocalServer
+from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.testing.examples import NOON
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.doctor import Probes, Tables, findings, report
@@ -260,8 +260,8 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
     page = (Path(__file__).parents[4] / "docs" / "tutorial" / "first-agent.md").read_text(encoding="utf-8")
     _, *shown = page.partition("Signoff is at")[2].partition("```")[0].splitlines()
 
-    async def nothing(_endpoint: Endpoint) -> None:
-        return None
+    async def nothing(_endpoint: Endpoint) -> EndpointCheck:
+        return EndpointCheck()
 
     async def no_servers() -> tuple[LocalServer, ...]:
         return ()

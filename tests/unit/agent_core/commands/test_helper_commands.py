@@ -69,7 +69,7 @@ async def test_an_agent_waits_for_its_helper_and_goes_on_with_its_report() -> No
     stage, head, helper = await with_helper(WAIT, WRITE, DONE, READ)
     head = await approve(stage, head)
     assert head.status == Thinking(waits_for=("Scout",))
-    assert status_text(head.status) == "waiting for Scout"
+    assert status_text(head) == "waiting for Scout"
     helper = await approve(stage, await approve(stage, helper))
     assert helper.status == Finished("It is in found.txt.\nFiles: found.txt (3 bytes).")
     head = await stage.wait_until_settled(head)

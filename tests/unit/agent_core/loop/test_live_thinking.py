@@ -54,7 +54,7 @@ class StreamingModel(ScriptedModel):
 
 
 def shows(agent_id: AgentId, text: str, surface: RecordingSurface) -> bool:
-    return agent_id in surface.agents and status_text(surface.agents[agent_id].status) == text
+    return agent_id in surface.agents and status_text(surface.agents[agent_id]) == text
 
 
 @pytest.mark.parametrize(
@@ -182,5 +182,5 @@ async def test_the_line_holds_no_part_of_a_secret() -> None:
         model.write('{"name": "write_to_file", "filename": "' + secret + '"')
         await stage.fake_clock.until_sleeping(2)
         stage.fake_clock.advance(INTERVAL_SECONDS)
-        await stage.shown.until(lambda shown: "writing" in status_text(shown.agents[agent.id].status))
-    assert "a1b2" not in status_text(stage.shown.agents[agent.id].status)
+        await stage.shown.until(lambda shown: "writing" in status_text(shown.agents[agent.id]))
+    assert "a1b2" not in status_text(stage.shown.agents[agent.id])

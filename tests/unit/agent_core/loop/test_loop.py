@@ -265,6 +265,12 @@ async def test_a_busy_model_is_asked_again_when_it_said() -> None:
     assert (await stage.wait_until_settled(agent)).turns == 1
 
 
+async def test_a_retry_comes_no_later_than_another_model_may_answer() -> None:
+    agent = await stage_of(ModelUnavailable("busy", latest=0.5)).create()
+    assert agent.wake_at
+    assert (agent.wake_at - agent.since).total_seconds() < 1  # the first of the usual waits is 2 s
+
+
 async def test_a_model_that_refuses_pauses_the_agent_with_the_reason() -> None:
     agent = await stage_of(ModelRefused("The key is wrong: check OPENAI_API_KEY.")).create()
     assert isinstance(agent.status, Paused)

@@ -16,7 +16,8 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import Scripted, ScriptedModel
 
 PROMPT = (Message("user", "Choose."),)
-BUSY = ModelUnavailable("first.test answered 503: busy")
+BUSY = ModelUnavailable("first.test answered 503: busy.")
+WAITING = f"{BUSY} If this lasts for a minute, second · two.test answers."
 BEGINS = ModelProgress(characters=30)
 
 
@@ -74,9 +75,9 @@ def pair() -> Pair:
 @pytest.mark.proves("fallback:minute")
 async def test_the_second_answers_after_the_first_has_failed_for_a_minute(pair: Pair) -> None:
     pair.second.say("two", "two")
-    assert [await pair.ask(BUSY), await pair.ask(BUSY)] == [str(BUSY)] * 2
+    assert [await pair.ask(BUSY), await pair.ask(BUSY)] == [WAITING] * 2
     pair.clock.advance(59)
-    assert await pair.ask(BUSY) == str(BUSY)
+    assert await pair.ask(BUSY) == WAITING
     pair.clock.advance(1)
     assert await pair.ask(BUSY) == str(BUSY)
     assert await pair.ask() == "two by second · two.test"
@@ -147,13 +148,13 @@ async def test_a_first_that_hangs_takes_at_most_a_fifth_of_the_time(pair: Pair) 
 async def test_two_failures_far_apart_are_no_outage(pair: Pair) -> None:
     await pair.ask(BUSY)
     pair.clock.advance(2 * AWAY.total_seconds() + 1)
-    assert [await pair.ask(BUSY), await pair.ask("one")] == [str(BUSY), "one by first · one.test"]
+    assert [await pair.ask(BUSY), await pair.ask("one")] == [WAITING, "one by first · one.test"]
 
 
 async def test_two_minutes_without_a_failure_count_from_the_last_one(pair: Pair) -> None:
     pair.second.say("two")
     for seconds in (50, 75, 0):
-        assert await pair.ask(BUSY) == str(BUSY)
+        assert await pair.ask(BUSY) == WAITING
         pair.clock.advance(seconds)
     assert await pair.ask() == "two by second · two.test"
 
@@ -163,12 +164,12 @@ async def test_an_answer_in_between_ends_an_outage(pair: Pair) -> None:
     pair.clock.advance(30)
     await pair.ask("one")
     pair.clock.advance(30)
-    assert [await pair.ask(BUSY), await pair.ask("one")] == [str(BUSY), "one by first · one.test"]
+    assert [await pair.ask(BUSY), await pair.ask("one")] == [WAITING, "one by first · one.test"]
 
 
 async def test_a_long_reply_that_breaks_off_begins_an_outage_at_its_end(pair: Pair) -> None:
     pair.first.seconds, pair.first.begins = 600, True
-    assert await pair.ask(BUSY) == str(BUSY)
+    assert await pair.ask(BUSY) == WAITING
     pair.first.seconds = 0
     assert await pair.ask("one") == "one by first · one.test"
 
@@ -208,7 +209,7 @@ async def test_the_second_is_asked_by_its_own_name_for_at_most_what_it_can_write
 async def test_if_both_fail_both_reasons_are_told_and_a_retry_may_help(pair: Pair, error: ModelError) -> None:
     await pair.go_away()
     pair.second.say(error)
-    with pytest.raises(ModelUnavailable, match=f"busy The fallback did not answer either: {error}") as failed:
+    with pytest.raises(ModelUnavailable, match=f"busy. The fallback did not answer either: {error}") as failed:
         await pair.model.complete(PROMPT, CallOptions(max_tokens=9))
     assert failed.value.retry_after == getattr(error, "retry_after", None)
 
@@ -300,12 +301,15 @@ async def test_both_are_prepared_and_closed() -> None:
 @pytest.mark.parametrize("sees", [True, False])
 async def test_a_picture_is_never_given_to_the_second(pair: Pair, sees: bool) -> None:
     pair.first.sees, pair.second.sees = True, sees
+    shown = (Message("user", "What is it?", images=(Image("image/png", b"png"),)),)
+    pair.first.say(BUSY)
+    with pytest.raises(ModelUnavailable, match=r"busy\.$"):
+        await pair.model.complete(shown, CallOptions(max_tokens=100))
     await pair.go_away()
     assert pair.model.takes_images("first")
     pair.second.say("a cat")
-    shown = (Message("user", "What is it?", images=(Image("image/png", b"png"),)),)
     with pytest.raises(
-        ModelUnavailable, match=r"busy first is away; the picture was approved for it alone\."
+        ModelUnavailable, match=r"busy\. first is away; the picture was approved for it alone\."
     ) as failed:
         await pair.model.complete(shown, CallOptions(max_tokens=100))
     assert failed.value.retry_after == 60

@@ -17,6 +17,8 @@ from agent_core.providers.llm.endpoint_errors import CHAT, redact_and_shorten
 from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_model import DEFAULT_MODEL, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
+from bot.model_wiring import with_variables
+from bot.value_types import Endpoint as ConfiguredEndpoint
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
@@ -199,7 +201,25 @@ async def test_a_key_in_the_endpoints_words_is_left_out(endpoint: Endpoint) -> N
 
 async def test_an_unknown_model_names_its_setting(endpoint: Endpoint) -> None:
     with pytest.raises(ModelRefused, match=r"no model gpt-9: The model `gpt-9` does not exist.*SMART_MODEL"):
-        await ask(endpoint.model(), "gpt-9")
+        await ask(endpoint.model(model="gpt-9"), "gpt-9")
+
+
+async def test_the_advice_for_an_unknown_model_names_what_chose_it(endpoint: Endpoint) -> None:
+    place = ConfiguredEndpoint(url="", key="")
+    ability = with_variables(CHAT, place, "SMART_MODEL", "gpt-fast")
+    model = endpoint.model(ability=ability, model="gpt-test")
+    with pytest.raises(ModelRefused, match="Set FAST_MODEL to one it offers, then restart"):
+        await ask(model, "gpt-fast")
+    with pytest.raises(ModelRefused) as caught:
+        await ask(model, "gpt-own")
+    own = "It is this agent's own model: write !model and the name of another one, or !model default, then resume."
+    assert str(caught.value).endswith(f"The model `gpt-own` does not exist. {own}")
+    assert "SMART_MODEL" not in str(caught.value)
+
+
+async def test_the_endpoints_sentence_ends_before_the_advice(endpoint: Endpoint) -> None:
+    error = await endpoint.error(Fails(404, "model 'x' not found, try pulling it first"))
+    assert "try pulling it first. Set SMART_MODEL" in str(error)
 
 
 async def test_an_address_without_completions_names_its_setting(endpoint: Endpoint) -> None:

@@ -1,0 +1,55 @@
+"""The findings of `signoff doctor` on the models of an endpoint: which one answers, and whether the endpoint has it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from urllib.parse import urlsplit
+
+from adapters.visible_text import one_line
+from agent_core.ports.models import EndpointCheck
+from bot.findings import Finding
+from bot.value_types import ANTHROPIC_URL, OPENAI_URL, Endpoint
+
+MAX_SHOWN_MODELS = 3
+# Ollama's tag, the date of a version that Anthropic and OpenAI leave out of a name, and Gemini's folder
+ALIAS = r"(?:models/)?{}(?::latest|-20\d{{6}}|-20\d\d-\d\d-\d\d)?"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenModel:
+    """A model that a setting chooses: the finding's `name`, the model or "" for the default, and the setting."""
+
+    name: str
+    model: str
+    variable: str
+
+
+def model_finding(chosen: ChosenModel, endpoint: Endpoint, check: EndpointCheck) -> Finding:
+    """The state of a model by the check of its endpoint. OpenAI's own list is complete; a gateway may serve more."""
+    model = chosen.model or check.default
+    default = "" if chosen.model or not model else " (default)"
+    why = " · ".join(filter(None, (f"{one_line(model)}{default}", host_of(endpoint))))
+    if check.fault:
+        variables = f"{endpoint.key_variable}, {endpoint.url_variable}"
+        return Finding(name=chosen.name, state="fault", why=f"{why} {check.fault}", variable=variables)
+    if model and check.models and not _is_listed(model, check.models):
+        is_complete = endpoint.url == OPENAI_URL
+        why = f"{why} is not in the endpoint's list of models; {_suggestion(model, check.models)}"
+        return Finding(name=chosen.name, state="fault" if is_complete else "warn", why=why, variable=chosen.variable)
+    return Finding(name=chosen.name, state="on", why=why, variable=f"{endpoint.url_variable}, {chosen.variable}")
+
+
+def host_of(endpoint: Endpoint) -> str:
+    return {OPENAI_URL: "OpenAI", ANTHROPIC_URL: "Anthropic"}.get(endpoint.url) or urlsplit(endpoint.url).netloc
+
+
+def _is_listed(model: str, models: Sequence[str]) -> bool:
+    alias = re.compile(ALIAS.format(re.escape(model)))
+    return any(map(alias.fullmatch, models))
+
+
+def _suggestion(model: str, models: Sequence[str]) -> str:
+    closest = get_close_matches(model, models, MAX_SHOWN_MODELS)
+    shown = ", ".join(map(one_line, closest or models[:MAX_SHOWN_MODELS]))
+    return f"closest: {shown}" if closest else f"it has, for example: {shown}"
