@@ -131,6 +131,25 @@ async def test_a_reply_costs_at_most_half_of_what_is_left_of_a_budget() -> None:
     assert limits(model) == [50_000, 4_999]
 
 
+async def test_a_small_budget_does_not_lengthen_a_short_answer() -> None:
+    model, tracker = PricedModel("a", window=WINDOW), SpendingTracker(agent=Budget(limit=Decimal("0.0015")))
+    await ask(metered(model), tracker, max_tokens=1_000)
+    assert limits(model) == [1_000]
+
+
+class PromptPricedModel(PricedModel):
+    """Costs a dollar for each thousand tokens of the prompt and each million of the reply."""
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        return Decimal(usage.prompt * 1_000 + usage.completion) / 1_000_000
+
+
+async def test_the_prompt_is_paid_out_of_the_half_of_a_budget_before_the_reply() -> None:
+    model = PromptPricedModel("a", window=WINDOW, max_reply=100_000)
+    await ask(metered(model), SpendingTracker(agent=Budget(limit=Decimal("0.10"))))
+    assert limits(model) == [50_000 - 1_000 * PROMPT_TOKENS]
+
+
 async def test_what_another_agent_reserves_is_not_left() -> None:
     model = PricedModel("a", window=WINDOW, max_reply=100_000)
     other = SpendingTracker(held=Decimal("0.08"))
@@ -162,6 +181,20 @@ async def test_a_budget_has_to_afford_that_the_whole_prompt_is_written_to_the_ca
     assert (await ask(metered(model), SpendingTracker(agent=Budget(limit=most)))).text == "a"
 
 
+class PartlyPricedModel(PricedModel):
+    """Has no price for tokens that are written to its cache."""
+
+    def price(self, usage: Usage, model: str) -> Decimal | None:
+        return None if usage.cache_written else super().price(usage, model)
+
+
+async def test_a_budget_is_not_kept_if_the_price_of_the_cache_is_unknown() -> None:
+    model = PartlyPricedModel("a", window=WINDOW)
+    with pytest.raises(OverBudget, match="No price is known for scripted"):
+        await ask(metered(model), SpendingTracker(agent=Budget(limit=Decimal(9))))
+    assert model.options == []
+
+
 async def test_a_budget_has_to_afford_the_schema_that_is_sent_with_the_prompt() -> None:
     model, schema = CachingModel("a", window=WINDOW), {"description": "word " * 1_000}
     model.write_price = Decimal(1)
@@ -185,6 +218,13 @@ async def test_efforts_are_the_agents_or_the_operators_for_each_kind_of_call() -
         ("scripted", "high", ""),
         ("own", "minimal", "agent"),
     ]
+
+
+async def test_a_reply_costs_the_price_of_its_model_and_not_what_it_says() -> None:
+    tracker = SpendingTracker()
+    said = Reply(text="a", usage=Usage(completion=1_000, cost=Decimal(9)))
+    await ask(metered(PricedModel(said, window=WINDOW)), tracker)
+    assert tracker.total.cost == Decimal("0.001")
 
 
 async def test_a_call_that_breaks_off_is_charged_for_what_was_received() -> None:

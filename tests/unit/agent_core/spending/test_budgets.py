@@ -69,6 +69,31 @@ def test_two_agents_at_work_never_both_spend_the_channels_last_dollar() -> None:
     assert ledger.open_trackers == {}
 
 
+def test_an_agent_and_its_helper_never_both_spend_the_last_dollar_of_their_budget() -> None:
+    ledger, own = BudgetLedger(InMemoryDatabase()), Budget(limit=10 * CENT)
+    ada, bob = an_agent(), an_agent(id="agent-bob", name="Bob")
+    helper = an_agent(id="agent-helper", name="Helper", head=ada.id, parent=ada.id)
+    with (
+        ledger.track(ada, own, Budget()) as hers,
+        ledger.track(helper, own, Budget()) as shared,
+        ledger.track(bob, own, Budget()) as his,
+        hers.reserve(7 * CENT, "m"),
+    ):
+        with pytest.raises(OverBudget), shared.reserve(7 * CENT, "m"):
+            pass
+        with his.reserve(7 * CENT, "m"):
+            assert (shared.left, his.left) == (3 * CENT, 3 * CENT)
+
+
+def test_calls_of_one_agent_at_the_same_time_never_spend_more_than_its_budget() -> None:
+    tracker = SpendingTracker(Budget(limit=10 * CENT))
+    with tracker.reserve(7 * CENT, "m"):
+        assert tracker.left == 3 * CENT
+        with pytest.raises(OverBudget), tracker.reserve(7 * CENT, "m"):
+            pass
+    assert tracker.left == 10 * CENT
+
+
 async def spent_in_vain(ledger: BudgetLedger) -> None:
     async with ledger.open_tracker(an_agent()) as tracker:
         tracker.record("review", costs(4))

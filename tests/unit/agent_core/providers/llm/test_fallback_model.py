@@ -150,6 +150,14 @@ async def test_two_failures_far_apart_are_no_outage(pair: Pair) -> None:
     assert [await pair.ask(BUSY), await pair.ask("one")] == [str(BUSY), "one by first · one.test"]
 
 
+async def test_two_minutes_without_a_failure_count_from_the_last_one(pair: Pair) -> None:
+    pair.second.say("two")
+    for seconds in (50, 75, 0):
+        assert await pair.ask(BUSY) == str(BUSY)
+        pair.clock.advance(seconds)
+    assert await pair.ask() == "two by second · two.test"
+
+
 async def test_an_answer_in_between_ends_an_outage(pair: Pair) -> None:
     await pair.ask(BUSY)
     pair.clock.advance(30)
@@ -203,6 +211,15 @@ async def test_if_both_fail_both_reasons_are_told_and_a_retry_may_help(pair: Pai
     with pytest.raises(ModelUnavailable, match=f"busy The fallback did not answer either: {error}") as failed:
         await pair.model.complete(PROMPT, CallOptions(max_tokens=9))
     assert failed.value.retry_after == getattr(error, "retry_after", None)
+
+
+async def test_if_both_fail_the_retry_comes_no_later_than_the_next_trial_of_the_first(pair: Pair) -> None:
+    await pair.go_away()
+    pair.clock.advance(20)
+    pair.second.say(ModelUnavailable("two is busy", 300.0))
+    with pytest.raises(ModelUnavailable) as failed:
+        await pair.model.complete(PROMPT, CallOptions(max_tokens=9))
+    assert failed.value.retry_after == 40
 
 
 async def test_two_calls_at_once_try_the_first_once(pair: Pair) -> None:

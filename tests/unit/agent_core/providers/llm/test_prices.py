@@ -35,6 +35,12 @@ def test_tokens_that_claude_writes_to_its_cache_cost_a_quarter_more_than_the_ope
     assert prices.of(Usage(prompt=1_000_000, cache_written=800_000, cached=200_000), model) == Decimal(price)
 
 
+def test_no_more_is_written_to_the_cache_than_was_sent_and_not_read_from_it() -> None:
+    prices = Prices({"claude-mine": (Decimal(2), Decimal(10))})
+    used = Usage(prompt=1_000_000, cached=400_000, cache_written=1_000_000)
+    assert prices.of(used, "claude-mine") == Decimal("2.3")
+
+
 def test_a_server_on_this_machine_is_free_unless_priced() -> None:
     prices = Prices.at("http://localhost:11434/v1", {"mine": (Decimal(1), Decimal(1))})
     assert prices.of(USAGE, "gpt-5-mini") == Decimal(0)
