@@ -88,6 +88,13 @@ async def test_an_unusable_reply_of_the_fallback_is_told_as_one_of_it() -> None:
     assert said(stage) == [BEGINS]
 
 
+async def test_the_thread_is_told_that_the_fallback_answers_also_if_no_reply_of_it_can_be_used() -> None:
+    stage = stage_of(first_model(BUSY, BUSY), second_model(*["Hello."] * 9))
+    agent = await wait_out(stage, await stage.create())
+    assert isinstance(agent.status, Paused)
+    assert (agent.fallback, said(stage)) == ("small · two.test", [BEGINS])
+
+
 async def test_an_agent_with_a_model_of_its_own_names_that() -> None:
     stage = stage_of(first_model(BUSY, BUSY), second_model(WRITES))
     await wait_out(stage, await stage.create(model="huge"))
