@@ -159,14 +159,6 @@ async def test_two_minutes_without_a_failure_count_from_the_last_one(pair: Pair)
     assert await pair.ask() == "two by second · two.test"
 
 
-async def test_two_minutes_without_a_failure_count_from_the_last_one(pair: Pair) -> None:
-    pair.second.say("two")
-    for seconds in (50, 75, 0):
-        assert await pair.ask(BUSY) == str(BUSY)
-        pair.clock.advance(seconds)
-    assert await pair.ask() == "two by second · two.test"
-
-
 async def test_an_answer_in_between_ends_an_outage(pair: Pair) -> None:
     await pair.ask(BUSY)
     pair.clock.advance(30)
