@@ -56,6 +56,8 @@ PROMISES: dict[str, str] = {
     "endpoint:plain": "An endpoint without JSON Schema is asked for plain JSON, and is tried with a schema only once.",
     "endpoint:real": "A real model's reply under our JSON Schema leads through a card and a click to a result.",
     "database:restart": "While a database server restarts, work waits for it: no agent is paused, no process ends.",
+    "simulation:storms": "Through crashes, deploys and outages no note is lost, nothing is written twice or stuck.",
+    "simulation:replay": "A seed of the simulation plays the same run again.",
     "engine:drain": "A process that is told to end begins nothing new, and lets running commands end.",
     "engine:fault": "An unforeseen fault pauses its agent with a sentence and leaves the others alone.",
     "engine:interrupt": "Stop reaches a running command at once.",

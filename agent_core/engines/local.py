@@ -74,7 +74,8 @@ class LocalEngine:
         running = tuple(self._running.values())
         if not running:
             return 0
-        _, late = await asyncio.wait(running, timeout=seconds)
+        await asyncio.wait(running, timeout=seconds)
+        late = [task for task in running if not task.done()]
         for task in late:
             task.cancel()
         if late:

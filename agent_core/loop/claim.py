@@ -147,21 +147,24 @@ class AgentClaim:
                     work.agents.save(present.expose())
 
         with suppress(NotFound):
-            await in_one_unit(self.database, act)
+            await self._save_when_reachable(act)
 
     async def _charge(self, spent: Mapping[CallKind, Usage]) -> bool:
         """Charge the agent for cancelled model calls; return False if it was deleted or another worker has taken it."""
+        save_id = new_id(self.presenter.clock.now())
 
         async def act(work: UnitOfWork) -> bool:
             present = await work.agents.locate(self.agent.id)
             if present.fence != self.fence:
                 return False
-            Outcome(agent=present.pay(spent), spent=spent).save(work)
+            if present.save_id == save_id:  # an earlier try took effect, but its answer was lost
+                return True
+            Outcome(agent=replace(present.pay(spent), save_id=save_id), spent=spent).save(work)
             await charge_root(work, present, spent)
             return True
 
         with suppress(NotFound):
-            return await in_one_unit(self.database, act)
+            return await self._save_when_reachable(act)
         return False
 
     @asynccontextmanager

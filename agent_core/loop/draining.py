@@ -12,7 +12,7 @@ class Draining:
     """Whether this process is shutting down. The loop looks at it before each step."""
 
     is_requested: bool = False
-    _model_calls: set["asyncio.Task[Any]"] = field(default_factory=set, repr=False)
+    _model_calls: dict["asyncio.Task[Any]", None] = field(default_factory=dict, repr=False)
 
     @contextmanager
     def give_up_on_request(self) -> Iterator[None]:
@@ -23,11 +23,11 @@ class Draining:
         task = asyncio.current_task()
         if self.is_requested or task is None:
             raise asyncio.CancelledError
-        self._model_calls.add(task)
+        self._model_calls[task] = None
         try:
             yield
         finally:
-            self._model_calls.discard(task)
+            self._model_calls.pop(task, None)
 
     def request(self) -> None:
         """Begin to drain: the model calls in progress are given up."""

@@ -1,0 +1,1 @@
+"""The whole system on one seeded scheduler: time is simulated, processes die, answers get lost, people click."""
