@@ -223,12 +223,24 @@ async def test_a_page_makes_no_calls(browser: BrowserPages, answer: str) -> None
     "the browser is killed: The page takes too much memory, so it was closed.",
 )
 async def test_a_page_that_fills_the_memory_is_closed(answer: str) -> None:
+    assert await told_of_a_page_that_fills_the_memory(200_000_000) in answer
+
+
+@pytest.mark.slow
+async def test_a_page_that_reaches_the_limit_of_the_browser_first_is_told_of_in_the_same_way() -> None:
+    assert (
+        await told_of_a_page_that_fills_the_memory(20_000_000_000) == "The page takes too much memory, so it was closed"
+    )
+
+
+async def told_of_a_page_that_fills_the_memory(max_memory_bytes: int) -> str:
+    """The first sentence of the refusal."""
     need_drawing()
     async with a_site() as site:
         site.answers["/"] = page("<script>const all = []; while (true) all.push(new Array(1e6).fill(1.5))</script>")
         with pytest.raises(CommandError) as error:
-            await BrowserPages(gateway=DOOR, max_memory_bytes=200_000_000).draw(site.url(), ANYWHERE)
-    assert str(error.value).partition(". ")[0] in answer
+            await BrowserPages(gateway=DOOR, max_memory_bytes=max_memory_bytes).draw(site.url(), ANYWHERE)
+    return str(error.value).partition(". ")[0]
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ MAX_BROWSERS = 2
 IDLE_TIMEOUT_MILLISECONDS = 4_000.0  # after `load`, for requests of scripts
 CLOSE_TIMEOUT_SECONDS = 5.0
 WATCH_SECONDS = 0.25
+TOO_MUCH_MEMORY = "The page takes too much memory, so it was closed. Try another source."
 ARGUMENTS = (
     "--disable-gpu",
     "--disable-background-networking",
@@ -89,7 +90,7 @@ class BrowserPages:
             await asyncio.wait({rendering}, timeout=WATCH_SECONDS)
             if await asyncio.to_thread(_memory, proxy.port) > self.max_memory_bytes:
                 _kill(proxy.port)
-                raise CommandError("The page takes too much memory, so it was closed. Try another source.")
+                raise CommandError(TOO_MUCH_MEMORY)
 
 
 def browser_fault() -> str:
@@ -129,7 +130,9 @@ async def _render(url: str, proxy: EgressProxy) -> RenderedPage:
                 await page.wait_for_load_state("networkidle", timeout=IDLE_TIMEOUT_MILLISECONDS)
             final_url = page.url if page.url.startswith("http") else url
             return RenderedPage(final_url, await _html(page), tuple(proxy.reached))
-    except Error:
+    except Error as error:
+        if "crashed" in str(error):  # V8 reached its own limit (--max-old-space-size) between two looks at the memory
+            raise CommandError(TOO_MUCH_MEMORY) from None
         why = "it loads too much" if proxy.is_over_limit else "the browser could not open it"
         raise CommandError(f"{url} was not drawn: {why}. Try another source.") from None
 
