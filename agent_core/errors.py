@@ -22,6 +22,7 @@ SignoffError
 ├── Conflict                   the unit of work is repeated
 ├── NewerTables                the operator installs the newer release, or uses another database
 ├── DatabaseAway               the work is retried; nothing unsaved took effect
+│   └── CommitUnknown          the answer to a commit was lost: what was saved may have taken effect
 ├── EngineTaken                another process advances the agents of this database, so this one ends
 ├── Superseded                 another worker took the agent, so this worker stops
 └── SettingsError              the operator reads one line and the process exits
@@ -157,6 +158,10 @@ class NewerTables(SignoffError):
 
 class DatabaseAway(SignoffError):
     """The database cannot be reached."""
+
+
+class CommitUnknown(DatabaseAway):
+    """The database went away during a commit, which may have taken effect."""
 
 
 class EngineTaken(SignoffError):

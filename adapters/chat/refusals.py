@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from adapters.buttons import Button
 from adapters.chat.services import ChatServices
+from adapters.fault_text import fault_text
 from agent_core.errors import (
     AlreadyDecided,
     ChangedSinceShown,
@@ -26,7 +27,6 @@ T = TypeVar("T")
 DrawAgain: TypeAlias = Callable[[Agent, Turn], Awaitable[None]]
 logger = logging.getLogger(__name__)
 
-WENT_WRONG = "Something went wrong inside Signoff; see its log. Nothing was decided: try again."
 NOT_FOUND = "This belongs to an agent that was deleted, or to another channel."
 
 
@@ -54,7 +54,7 @@ async def attempt(work: Awaitable[T]) -> T | RefusedAction:
         return RefusedAction(str(error), error)
     except Exception as error:
         logger.exception("listener failed")
-        return RefusedAction(WENT_WRONG, error)
+        return RefusedAction(fault_text(error), error)
 
 
 @asynccontextmanager

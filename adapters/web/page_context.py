@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from adapters.actions import ActionDispatcher
+from adapters.fault_text import fault_text
 from adapters.web import identity
 from adapters.web.forms import typed_text
 from adapters.web.guard import Guard, Handler
@@ -124,10 +125,9 @@ class WebContext:
                 return await self.turn_away(request, f"There is no page at {request.path[:MAX_SHOWN_PATH]}.", 404)
             except web.HTTPException:
                 raise
-            except Exception:
+            except Exception as error:
                 logger.exception("request failed", extra={"path": request.path})
-                said = "Something went wrong inside Signoff; the log says what. Nothing was decided. Try again."
-                return await self.turn_away(request, said, 500, typed_text(read_form(request)))
+                return await self.turn_away(request, fault_text(error), 500, typed_text(read_form(request)))
 
         return handle
 

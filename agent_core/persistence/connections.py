@@ -21,6 +21,8 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from agent_core.errors import CommitUnknown
+from agent_core.persistence.outages import is_outage
 from agent_core.ports.write_priority import IS_AWAITED
 
 T = TypeVar("T")
@@ -179,12 +181,22 @@ def transaction(connection: Connection) -> Iterator[None]:
     connection.exec_driver_sql(BEGIN[connection.dialect.name])
     try:
         yield
-        connection.exec_driver_sql("COMMIT")
+        _commit(connection)
     except BaseException:
         # Cancelling a statement closes the connection, which aborts the transaction.
         if not connection.invalidated:
             connection.exec_driver_sql("ROLLBACK")
         raise
+
+
+def _commit(connection: Connection) -> None:
+    """Commit; raise CommitUnknown if a server went away before its answer arrived."""
+    try:
+        connection.exec_driver_sql("COMMIT")
+    except Exception as error:
+        if connection.dialect.name == "sqlite" or not is_outage(error):
+            raise
+        raise CommitUnknown("The database went away during a commit.") from error
 
 
 def _run_in_transaction(connection: Connection, change: Change) -> None:

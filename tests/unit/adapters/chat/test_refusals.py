@@ -4,8 +4,17 @@ import logging
 
 import pytest
 
-from adapters.chat.refusals import NOT_FOUND, WENT_WRONG, RefusedAction, attempt
-from agent_core.errors import CommandError, NotFound, NotPossible, SignoffError, SurfaceError
+from adapters.chat.refusals import NOT_FOUND, RefusedAction, attempt
+from adapters.fault_text import AWAY, MAYBE_SAVED, WENT_WRONG
+from agent_core.errors import (
+    CommandError,
+    CommitUnknown,
+    DatabaseAway,
+    NotFound,
+    NotPossible,
+    SignoffError,
+    SurfaceError,
+)
 
 
 async def fail(error: Exception) -> str:
@@ -33,6 +42,13 @@ async def test_an_unexpected_error_is_logged_and_its_text_is_not_told(caplog: py
     assert isinstance(refusal, RefusedAction)
     assert refusal.text == WENT_WRONG
     assert [record.exc_info is not None for record in caplog.records] == [True]
+
+
+@pytest.mark.parametrize(("error", "said"), [(DatabaseAway("away"), AWAY), (CommitUnknown("lost"), MAYBE_SAVED)])
+async def test_what_may_have_been_saved_is_not_called_undone(error: SignoffError, said: str) -> None:
+    refusal = await attempt(fail(error))
+    assert isinstance(refusal, RefusedAction)
+    assert refusal.text == said
 
 
 async def test_a_card_of_a_deleted_agent_says_that_it_was_deleted() -> None:
