@@ -181,7 +181,10 @@ class Core:
         are still running are ended and put to people. Return how many those were.
         """
         self.loop.draining.request()
-        return await self.engine.drain(seconds)
+        try:
+            return await self.engine.drain(seconds)
+        finally:
+            self.loop.draining.is_over = True
 
 
 class _Foundation:

@@ -3,10 +3,12 @@
 Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 """
 
+import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from adapters.actions import ActionDispatcher
 from adapters.management_commands import ManagementCommands
@@ -100,7 +102,7 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings))
-        lock = engine_lock(settings.database_url, clock)
+        lock = engine_lock(settings.database_url, clock, engine_owner(settings.home))
         yield Signoff(settings=settings, models=models, core=core, engine_lock=lock, platforms=platforms)
 
 
@@ -122,6 +124,14 @@ def make_home(settings: Settings) -> None:
     except OSError as fault:
         said = f"{settings.home} cannot be made ({fault.strerror})."
         raise SettingsError("SIGNOFF_HOME", said, "/var/lib/signoff") from fault
+
+
+def engine_owner(home: Path) -> str:
+    """The name by which an engine with this data folder knows its own sessions at a database again."""
+    file = home / "engine.id"
+    if not file.exists():
+        file.write_text(secrets.token_hex(8), encoding="ascii")
+    return file.read_text(encoding="ascii")[:40]
 
 
 def probes(settings: Settings) -> Probes:

@@ -180,12 +180,17 @@ async def find_write(given: FilenameAndText, context: CommandContext) -> FoundOu
     fingerprint = await context.files.fingerprint(given.filename)
     if fingerprint == context.approved_basis:
         return "not run"
-    data = await context.files.read(given.filename) if fingerprint else b""
-    return CommandOutput(text=_written_text(given)) if data == given.text.encode() else "unknown"
+    is_written = fingerprint and await context.files.read(given.filename) == given.text.encode()
+    return CommandOutput(text=_written_text(given)) if is_written else "unknown"
 
 
 async def find_append(given: FilenameAndText, context: CommandContext) -> FoundOutcome:
-    """It ran if the file is what was approved with the text at its end, and did not if the file is as approved."""
+    """It ran if the file is what was approved with the text at its end, and did not if the file is as approved.
+
+    In a folder that agents share, another one may have appended the same.
+    """
+    if context.shares_folder:
+        return "unknown"
     fingerprint, added = await context.files.fingerprint(given.filename), given.text.encode()
     if fingerprint == context.approved_basis:
         return "not run"

@@ -41,6 +41,7 @@ class CommandContext:
     `report`: shows people the output so far of a long run; each call replaces the previous one.
     `approved`: the preview that people approved. A command refuses to run if what it would touch differs from this
     preview.
+    `shares_folder`: whether helpers work in the same folder; only told when the outcome of a command is looked for.
     """
 
     agent: Agent
@@ -48,6 +49,7 @@ class CommandContext:
     tracker: SpendingTracker = field(default_factory=SpendingTracker)
     report: Callable[[str], None] = ignore_report
     approved: Preview | None = None
+    shares_folder: bool = False
 
     @property
     def approved_basis(self) -> str | None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import Literal
 
 from agent_core.errors import CommandError, NotFound, Superseded
 from agent_core.loop.claim import AgentClaim
@@ -64,7 +65,7 @@ class ActStep:
     async def _recover(self, agent: Agent, turn: Turn) -> Agent:
         """Go on with a command that was running when a process ended. Its files may tell whether it ran."""
         if not turn.only_reads:
-            match await self.runner.find_outcome(agent, turn.call, turn.shown_preview):
+            match await self._find_outcome(agent, turn):
                 case Succeeded() as ran:
                     return await self._finish(turn.id, ran)
                 case "unknown":
@@ -74,13 +75,24 @@ class ActStep:
         again = await self.claim.save_and_present(partial(self._save_restart, turn.id))
         return await self._start(again.agent, turn.restart())
 
+    async def _find_outcome(self, agent: Agent, turn: Turn) -> Succeeded | Literal["not run", "unknown"]:
+        async with self.claim.database.begin() as work:
+            shares_folder = bool(agent.head or await list_helpers_below(work, agent))
+        return await self.runner.find_outcome(agent, turn.call, turn.shown_preview, shares_folder=shares_folder)
+
     async def _start(self, agent: Agent, turn: Turn) -> Agent:
         try:
             preview = await self.runner.preview_call(agent, turn.call)
         except CommandError as error:
             return await self._finish(turn.id, Failed(str(error)))
+        if self.draining.is_requested:
+            return agent
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
-        started = await self.claim.save_and_present(partial(self._save_start, turn.id, preview, remark))
+        try:
+            started = await self.claim.save_and_present(partial(self._save_start, turn.id, preview, remark))
+        except asyncio.CancelledError:
+            await self._take_back_start(turn.id)
+            raise
         if started.changed and started.changed.state == "running":
             return await self._run(started.agent, turn, preview)
         return started.agent
@@ -97,6 +109,11 @@ class ActStep:
             return move(agent, asked, Awaiting(), now)
         started = turn.start(now, preview)
         return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now),))
+
+    async def _take_back_start(self, turn_id: TurnId) -> None:
+        """After a cancelled save of the start: the command has not begun, so that nobody is asked whether it ran."""
+        with suppress(Superseded, NotFound):  # the start was not saved, or Stop ended the turn
+            await self.claim.save_and_present(partial(self._save_restart, turn_id))
 
     async def _save_restart(self, turn_id: TurnId, work: UnitOfWork, agent: Agent) -> Outcome:
         """Approve a command again that was running when the process ended, so that it runs again."""
@@ -117,12 +134,16 @@ class ActStep:
 
     async def _run(self, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
         live_output = LiveOutput(claim=self.claim, clock=self.clock, turn_id=turn.id)
-        try:
-            run = partial(self.runner.run, report=live_output.report, approved=approved)
-            return await self._run_and_pay(agent, turn, lambda tracker: live_output.run(run(agent, turn.call, tracker)))
-        except asyncio.CancelledError:
-            await self._save_cut_short(agent, turn, live_output.newest)
-            raise
+
+        async def run(tracker: SpendingTracker) -> Result:
+            command = self.runner.run(agent, turn.call, tracker, report=live_output.report, approved=approved)
+            try:
+                return await live_output.run(command)
+            except asyncio.CancelledError:
+                await self._save_cut_short(agent, turn, live_output.newest)
+                raise
+
+        return await self._run_and_pay(agent, turn, run)
 
     async def _save_cut_short(self, agent: Agent, turn: Turn, output: str) -> None:
         """Save the output of a command that was cancelled: by Stop, or at the end of the process."""
@@ -145,10 +166,10 @@ class ActStep:
             return await self._finish(turn.id, await run(tracker), tracker.spent)
 
     async def _finish(self, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING_SPENT) -> Agent:
-        async def finish(work: UnitOfWork, agent: Agent) -> Outcome:
+        async def finish(work: UnitOfWork, agent: Agent, *, again: bool = False) -> Outcome:
             *earlier, turn = await work.turns.of(agent, last=2)
             if turn.id != turn_id or turn.state not in ("approved", "running"):
-                return Outcome(agent=agent.pay(spent), spent=spent)
+                return Outcome(agent=agent) if again else Outcome(agent=agent.pay(spent), spent=spent)
             now, commands = self.clock.now(), self.runner.commands
             is_untrusted = turn.started_at and commands.may_return_untrusted(turn.call.name, agent)
             finished = turn.finish(replace(result, outside=True) if is_untrusted else result, now)
@@ -157,7 +178,12 @@ class ActStep:
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
             return await self._go_on(work, outcome, turn, now)
 
-        return (await self.claim.save_and_present(finish)).agent
+        try:
+            return (await self.claim.save_and_present(finish)).agent
+        except asyncio.CancelledError:
+            if self.draining.is_requested:  # the result is there: save it in the time that is left
+                await self.claim.save_and_present(partial(finish, again=True))
+            raise
 
     async def _go_on(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let the agent read new notes before it finishes or waits; after do_nothing, let it wait for its helpers."""

@@ -93,6 +93,7 @@ class AgentLoop:
             write_priority=self.write_priority,
             presenter=presenter,
             agent=agent,
+            draining=self.draining,
         )
 
     def _surface_of(self, agent: Agent) -> ChatSurface:

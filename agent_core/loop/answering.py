@@ -50,11 +50,11 @@ class QuestionAnswerer:
                 answer = await self._ask(prompt, agent, tracker)
             spent = dict(tracker.spent)
 
-            async def announce(_work: UnitOfWork, present: Agent) -> Outcome:
+            async def announce(work: UnitOfWork, present: Agent) -> Outcome:
+                work.notes.mark_posted(question)
                 notice = Notice.to(present, "answer", _answer_text(question, answer), self.clock.now())
                 return Outcome(agent=present.pay(spent), notices=(notice,), spent=spent)
 
-            claim.presenter.posted.append(question)
             outcome = await claim.save_and_present(announce)
         return outcome.agent
 

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from agent_core.errors import DatabaseAway, NotFound, Superseded, ThreadGone
+from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
+from agent_core.loop.draining import Draining
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent, Thinking
@@ -41,6 +42,7 @@ class AgentClaim:
 
     `agent`: the agent as read when it was claimed.
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
+    `save_id`, `charge_id`: identify the last save that was tried, and the last one that charges what was spent.
     `questions`: questions of people that wait for the model's answer.
     """
 
@@ -52,6 +54,9 @@ class AgentClaim:
     is_fenced: bool = False
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
+    draining: Draining = field(default_factory=Draining)
+    save_id: str = ""
+    charge_id: str = ""
 
     @property
     def surface(self) -> ChatSurface:
@@ -94,28 +99,25 @@ class AgentClaim:
         While the database is away, wait for it: what a command or a model gave is not thrown away. Raise Superseded if
         another worker took the agent.
         """
-        save_id, tried = new_id(self.presenter.clock.now()), list[tuple[Outcome, AgentId | None]]()
+        tried = dict[str, tuple[Outcome, AgentId | None]]()
 
         async def save_fenced(work: UnitOfWork) -> tuple[Outcome, AgentId | None]:
             present = await work.agents.locate(self.agent.id)
-            if tried and present.save_id == save_id:  # an earlier try took effect, but its answer was lost
-                return tried[-1]
-            if present.fence != self.fence - (not self.is_fenced):
-                raise Superseded(self.agent.id)
+            if present.save_id in tried:  # an earlier try took effect, but its answer was lost
+                return tried[present.save_id]
+            self._require_own(present)
+            save_id = self.save_id = new_id(self.presenter.clock.now())
             outcome = await step(work, replace(present, fence=self.fence, save_id=save_id))
-            outcome.save(work)
-            self.presenter.record(work)
-            await charge_root(work, outcome.agent, outcome.spent)
-            if outcome.agent.folder_tainted and not present.folder_tainted:
-                await taint_shared_folder(work, outcome.agent)
-            rests = outcome.agent.is_at_rest and not present.is_at_rest
-            tried.append((outcome, await report(work, outcome.agent, outcome.agent.since) if rests else None))
-            return tried[-1]
+            if outcome.spent:
+                self.charge_id = save_id
+            tried[save_id] = outcome, await self._queue(work, present, outcome)
+            return tried[save_id]
 
         async with self.write_priority.background():
             outcome, parent = await self._save_when_reachable(save_fenced)
             if outcome.spent and self.tracker:
                 self.tracker.settle()
+            self.charge_id = ""
         if parent:
             self.waker.wake(parent)
         self.is_fenced = True
@@ -123,11 +125,29 @@ class AgentClaim:
         await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
 
+    def _require_own(self, present: Agent) -> None:
+        """Raise Superseded unless this claim may save the agent: for the first time, or again."""
+        is_fenced = self.is_fenced or (self.save_id and present.save_id == self.save_id)
+        if present.fence != (self.fence if is_fenced else self.fence - 1):
+            raise Superseded(self.agent.id)
+
+    async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> AgentId | None:
+        """Queue the writes of an outcome; return the parent to wake, if a helper came to rest."""
+        outcome.save(work)
+        self.presenter.record(work)
+        await charge_root(work, outcome.agent, outcome.spent)
+        if outcome.agent.folder_tainted and not present.folder_tainted:
+            await taint_shared_folder(work, outcome.agent)
+        rests = outcome.agent.is_at_rest and not present.is_at_rest
+        return await report(work, outcome.agent, outcome.agent.since) if rests else None
+
     async def _save_when_reachable(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         while True:
             try:
                 return await in_one_unit(self.database, save)
-            except DatabaseAway as away:
+            except (DatabaseAway, Conflict) as away:
+                if self.draining.is_over:
+                    raise
                 logger.warning("not saved yet, trying again", extra={"agent": self.agent.id, "why": str(away)})
                 await self.presenter.clock.sleep(RETRY_SECONDS)
 
@@ -157,7 +177,7 @@ class AgentClaim:
             present = await work.agents.locate(self.agent.id)
             if present.fence != self.fence:
                 return False
-            if present.save_id == save_id:  # an earlier try took effect, but its answer was lost
+            if present.save_id and present.save_id in (save_id, self.charge_id):  # an earlier save took effect
                 return True
             Outcome(agent=replace(present.pay(spent), save_id=save_id), spent=spent).save(work)
             await charge_root(work, present, spent)
@@ -171,12 +191,12 @@ class AgentClaim:
     async def track(
         self, ledger: BudgetLedger, agent: Agent, own: Budget, channel: Budget
     ) -> AsyncIterator[SpendingTracker]:
-        """Track the spending of one step. If the step is cancelled, charge what it had spent."""
+        """Track the spending of one step. If the step is cancelled or fails, charge what it had spent."""
         with ledger.track(agent, own, channel) as tracker:
             self.tracker = tracker
             try:
                 yield tracker
-            except asyncio.CancelledError:
+            except BaseException:
                 spent = tracker.settle()
                 if spent and not await self._charge(spent):
                     await ledger.save_spending(agent.channel, None, spent)

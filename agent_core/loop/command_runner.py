@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from agent_core.commands.registry import CommandContext, CommandOutput, Commands, ignore_report
-from agent_core.errors import CommandError, MemoryAway, ModelError, UnusableReply
+from agent_core.errors import CommandError, CommitUnknown, DatabaseAway, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.ids import AgentId
@@ -41,12 +41,12 @@ class CommandRunner:
             raise CommandError(str(gone)) from gone
 
     async def find_outcome(
-        self, agent: Agent, call: CommandCall, approved: Preview | None
+        self, agent: Agent, call: CommandCall, approved: Preview | None, *, shares_folder: bool
     ) -> Succeeded | Literal["not run", "unknown"]:
         """What became of a command that was running when a process ended, as far as the agent's files tell."""
         try:
             find = self.commands.get(call.name).find_outcome
-            context = replace(self._context(agent, SpendingTracker()), approved=approved)
+            context = replace(self._context(agent, SpendingTracker()), approved=approved, shares_folder=shares_folder)
             found = await find(call.arguments, context)
         except (CommandError, UnusableReply):
             return "unknown"
@@ -91,6 +91,10 @@ class CommandRunner:
             return Failed(f"{call.name} was ended after {COMMAND_TIMEOUT_SECONDS:.0f} seconds.")
         except (CommandError, MemoryAway, ModelError) as error:
             return Failed(_truncate(str(error)))
+        except CommitUnknown:
+            return Failed(f"The database went away while {call.name} saved something: look whether it took effect.")
+        except DatabaseAway:
+            return Failed(f"The database cannot be reached now, so {call.name} saved nothing. Try again.")
         return Succeeded(_truncate(produced.text), files=produced.files, outside=produced.outside)
 
     def _context(self, agent: Agent, tracker: SpendingTracker) -> CommandContext:

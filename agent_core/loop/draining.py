@@ -9,9 +9,13 @@ from typing import Any
 
 @dataclass(slots=True)
 class Draining:
-    """Whether this process is shutting down. The loop looks at it before each step."""
+    """Whether this process is shutting down. The loop looks at it before each step.
+
+    `is_over`: there is no more time, so nothing waits for a database that is away.
+    """
 
     is_requested: bool = False
+    is_over: bool = False
     _model_calls: dict["asyncio.Task[Any]", None] = field(default_factory=dict, repr=False)
 
     @contextmanager

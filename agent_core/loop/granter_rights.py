@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent_core.errors import PersonError, SurfaceError
+from agent_core.errors import DatabaseAway, PersonError, SurfaceError
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.lease import Lease
@@ -40,5 +40,5 @@ async def look_up_granters(surface: ChatSurface, agent: Agent) -> Granters:
 async def _look_up(surface: ChatSurface, agent: Agent, person: Actor) -> Actor | None:
     try:
         return await surface.actor(agent.channel, person)
-    except (PersonError, SurfaceError, TimeoutError):
+    except (PersonError, SurfaceError, DatabaseAway, TimeoutError):
         return None

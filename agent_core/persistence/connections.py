@@ -19,6 +19,7 @@ from sqlite3 import OperationalError
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent_core.errors import CommitUnknown
@@ -35,6 +36,11 @@ MAX_ATTEMPTS = 20
 READER_THREADS = 2  # more would wait for the GIL
 MAX_GROUPED_WRITES = 64
 BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
+STATEMENT_SECONDS = 20  # without a limit, a host that is lost is waited for without end
+SERVER_OPTIONS: dict[str, Any] = {  # by these keepalives a server notices within a minute that a client is lost
+    "timeout": 10,
+    "server_settings": {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"},
+}
 OPTIONS: dict[str, Any] = {  # no implicit transactions: WriteBuffer begins one for its commit
     "isolation_level": "AUTOCOMMIT",
     "skip_autocommit_rollback": True,
@@ -103,7 +109,7 @@ class ServerConnections:
     """PostgreSQL: a connection pool of SQLAlchemy on asyncpg."""
 
     def __init__(self, url: str) -> None:
-        self._engine = make_engine(url)
+        self._engine = make_engine(url, STATEMENT_SECONDS)
 
     async def read(self, ask: Callable[[Connection], T]) -> T:
         return await _finish_uncancelled(asyncio.ensure_future(self._run(ask)))
@@ -115,8 +121,12 @@ class ServerConnections:
         await self._engine.dispose()
 
     async def _run(self, work: Callable[[Connection], T]) -> T:
-        async with self._engine.connect() as connection:
-            return await connection.run_sync(work)
+        try:
+            async with self._engine.connect() as connection:
+                return await connection.run_sync(work)
+        except TimeoutError:  # the host is lost, and the other connections of the pool lead there too
+            await self._engine.dispose(close=False)
+            raise
 
 
 Connections: TypeAlias = FileConnections | ServerConnections
@@ -127,11 +137,15 @@ def connections_to(url: str) -> Connections:
     return FileConnections(url) if make_url(url).get_backend_name() == "sqlite" else ServerConnections(url)
 
 
-def make_engine(url: str) -> AsyncEngine:
-    """An async engine, for migrations on both databases, for PostgreSQL's pool, and for tests."""
+def make_engine(url: str, statement_seconds: float | None = None) -> AsyncEngine:
+    """An async engine, for migrations on both databases, for PostgreSQL's pool, and for tests.
+
+    `statement_seconds`: a statement that takes longer on PostgreSQL fails; None, as for migrations, is no limit.
+    """
     address = async_url(url)
     is_sqlite = address.get_backend_name() == "sqlite"
-    engine = create_async_engine(address, pool_pre_ping=not is_sqlite, **OPTIONS)
+    options = {} if is_sqlite else {"connect_args": {**SERVER_OPTIONS, "command_timeout": statement_seconds}}
+    engine = create_async_engine(address, pool_pre_ping=not is_sqlite, **OPTIONS, **options)
     if is_sqlite:
         event.listen(engine.sync_engine, "connect", _prepare)
     return engine
@@ -185,8 +199,16 @@ def transaction(connection: Connection) -> Iterator[None]:
     except BaseException:
         # Cancelling a statement closes the connection, which aborts the transaction.
         if not connection.invalidated:
-            connection.exec_driver_sql("ROLLBACK")
+            _roll_back(connection)
         raise
+
+
+def _roll_back(connection: Connection) -> None:
+    """Roll back. SQLite has done it by itself if the disk is full; an error here must not hide the first one."""
+    try:
+        connection.exec_driver_sql("ROLLBACK")
+    except DBAPIError:
+        connection.invalidate()
 
 
 def _commit(connection: Connection) -> None:
@@ -215,8 +237,11 @@ def _run_in_savepoint(connection: Connection, change: Change) -> Exception | Non
     try:
         change(connection)
     except Exception as fault:
-        connection.exec_driver_sql("ROLLBACK TO one")
-        connection.exec_driver_sql("RELEASE one")
+        try:
+            connection.exec_driver_sql("ROLLBACK TO one")
+            connection.exec_driver_sql("RELEASE one")
+        except DBAPIError:  # SQLite has rolled back the whole transaction, because the disk is full
+            raise fault from None
         return fault
     connection.exec_driver_sql("RELEASE one")
     return None

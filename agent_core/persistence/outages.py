@@ -12,9 +12,10 @@ SQLITE_CONTENTION = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
 SQLITE_UNAVAILABLE = (10, 13, 14)  # SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN: no descriptor, no disk, no folder
 POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_detected
 # PostgreSQL's classes of SQLSTATE (its manual, appendix A) that end with a restart, a failover or free resources:
-# connection exception, insufficient resources, operator intervention (57P01 to 57P05: shutdown, crash, starting up),
-# system error, and 25006: a standby accepts no writes.
-POSTGRES_UNAVAILABLE = ("08", "53", "57P", "58", "25006")
+# connection exception, insufficient resources, operator intervention (57P01 to 57P05: shutdown, crash, starting up;
+# 57014: a statement took too long), system error, 25006: a standby accepts no writes, 25P03: a session was idle too
+# long, 55P03: a lock was not available in time.
+POSTGRES_UNAVAILABLE = ("08", "53", "57P", "57014", "58", "25006", "25P03", "55P03")
 
 
 @contextmanager

@@ -5,10 +5,12 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
+from sqlalchemy import Connection
 
 from agent_core.errors import DatabaseAway
 from agent_core.model.agent import Agent
 from agent_core.persistence import schema
+from agent_core.persistence.connections import FileConnections
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.testing.examples import an_agent, keep
@@ -69,3 +71,34 @@ async def turns_of(database: SqlDatabase, agent: Agent) -> int:
                 return (await work.agents.get(agent.channel, agent.id)).turns
         except DatabaseAway:
             continue
+
+
+@pytest.mark.proves("database:restart")
+async def test_a_full_disk_is_an_outage_and_what_was_saved_before_stays(sqlite_url: str) -> None:
+    database, agent = SqlDatabase(sqlite_url), an_agent()
+    await keep(database, agent)
+    limit_pages(database, is_full=True)
+    with pytest.raises(DatabaseAway, match="full"):
+        await save_role(database, agent, "x" * 3_000_000)
+    limit_pages(database, is_full=False)
+    await save_role(database, agent, "x" * 3_000_000)
+    await database.close()
+
+
+def limit_pages(database: SqlDatabase, *, is_full: bool) -> None:
+    """Let SQLite's file grow no further, as on a full disk, or again."""
+
+    def limit(connection: Connection) -> None:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() if is_full else 10**6
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+    connections = database._connections
+    assert isinstance(connections, FileConnections)
+    connections._writer.submit(connections._connections.run, limit).result()
+
+
+async def save_role(database: SqlDatabase, agent: Agent, role: str) -> None:
+    async with database.begin() as work:
+        present = await work.agents.get(agent.channel, agent.id)
+        work.agents.save(replace(present, role=role))
+        await work.commit()

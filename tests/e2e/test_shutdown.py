@@ -1,12 +1,15 @@
 """The real process is told to end, as at every deploy: nobody is asked anything that need not be asked."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from agent_core.testing.language_model import reply_text
+from bot.worker import ENDED_AT_ONCE
 from tests.e2e.process import free_port, program, running
 from tests.packages import SANDBOX, need
 from tests.patience import PATIENCE_SECONDS
@@ -37,7 +40,9 @@ async def until_made(folder: Path, name: str) -> None:
 
 
 def is_made(folder: Path, name: str) -> bool:
-    return any(folder.rglob(name))
+    with suppress(FileNotFoundError):  # a folder that was removed meanwhile, of the sandbox's own test
+        return any(folder.rglob(name))
+    return False
 
 
 @pytest.mark.slow
@@ -108,6 +113,23 @@ async def test_a_model_call_is_given_up_at_sigterm_and_made_again_at_the_next_st
     async with program(tmp_path, PORT=port, **given) as second, PageChat.opened(second.address, "ana") as again:
         again.path = ana.path
         await again.asks("write_to_file")
+
+
+@pytest.mark.slow
+@pytest.mark.proves("engine:drain")
+async def test_a_second_signal_ends_the_process_at_once(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
+    need(*SANDBOX)
+    given = {"OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "k", "EXECUTE_LOCAL_COMMANDS": "true"}
+    endpoint.answers(shell("touch begun; sleep 600"))
+    async with program(tmp_path, SHUTDOWN_SECONDS="600", **given) as signoff:
+        async with PageChat.opened(signoff.address, "ana") as ana:
+            await ana.new_agent("Ada", "waits", "Wait")
+            await (await ana.asks("execute_shell")).press("Approve")
+        await until_made(tmp_path, "begun")
+        signoff.send(signal.SIGTERM)
+        await signoff.says("Signoff stops: 1 agent at work")
+        signoff.send(signal.SIGTERM)
+        assert await signoff.ended() == ENDED_AT_ONCE
 
 
 @pytest.mark.slow

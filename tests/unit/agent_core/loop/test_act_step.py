@@ -11,6 +11,7 @@ from tests.unit.agent_core.loop.test_loop import stage_of, start_newest
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 APPEND = reply_text("append_to_file", {"filename": "a.txt", "text": "two\n"})
 DELETE = reply_text("delete_file", {"filename": "a.txt"})
+EMPTY = reply_text("write_to_file", {"filename": "a.txt", "text": ""})
 DONE = reply_text("task_complete", {"reason": "All is written."})
 
 FOUND = [
@@ -61,16 +62,29 @@ async def test_nobody_is_asked_about_a_file_command_whose_file_tells_what_became
         (APPEND, b"one\n", b"one\ntwo\ntwo\n"),
         (APPEND, None, b"one\ntwo\n"),
         (DELETE, b"one\n", b"two\n"),
+        (EMPTY, b"one\n", None),
     ],
 )
-async def test_people_are_asked_where_the_file_tells_nothing(reply: str, before: bytes | None, left: bytes) -> None:
+async def test_people_are_asked_where_the_file_tells_nothing(
+    reply: str, before: bytes | None, left: bytes | None
+) -> None:
     stage = stage_of(reply, DONE)
     agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     if before is not None:
         await stage.workspaces.of(agent).write("a.txt", before)
     await stage.wait_until_settled(agent)
     await start_newest(stage, agent)
-    await stage.workspaces.of(agent).write("a.txt", left)
+    await (stage.workspaces.of(agent).write("a.txt", left) if left else stage.workspaces.of(agent).delete("a.txt"))
     assert (await stage.wait_until_settled(agent)).status == Awaiting()
     assert (await stage.turn(agent)).state == "interrupted"
-    assert await stage.views.file(agent.channel, agent.id, "a.txt") == left
+
+
+@pytest.mark.proves("crash:digest")
+async def test_in_a_folder_that_helpers_share_an_append_may_be_that_of_another() -> None:
+    stage = stage_of(APPEND, DONE)
+    agent = await stage.create()
+    await stage.helpers.start(agent, "Scout", "Look", "")
+    await start_newest(stage, agent)
+    await stage.workspaces.of(agent).write("a.txt", b"two\n")
+    await stage.wait_until_settled(agent)
+    assert (await stage.turn(agent)).state == "interrupted"

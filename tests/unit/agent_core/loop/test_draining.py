@@ -1,19 +1,20 @@
 """A process that is told to end: calls of models are given up, commands may end, and nobody is asked for nothing."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
 from adapters.cards import turn_card
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands, declare
+from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Interrupted, Succeeded
 from agent_core.ports.models import CallOptions
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -113,3 +114,122 @@ async def test_a_model_call_is_given_up_and_what_was_shown_is_not_shown_again() 
     second = machine.start(BUILD)
     await second.wait_until_settled(agent)
     assert [notice.kind for notice in machine.surface.notices].count("resumed") == 1
+
+
+@pytest.mark.proves("engine:drain")
+async def test_no_command_begins_after_the_word_to_end() -> None:
+    machine, is_previewing, may_go_on = Machine(), asyncio.Event(), asyncio.Event()
+    previews: list[None] = []
+
+    async def preview(_given: Nothing, _context: CommandContext) -> None:
+        previews.append(None)
+        if len(previews) > 1:  # the second one, before the start
+            is_previewing.set()
+            await may_go_on.wait()
+
+    build = declare(Nothing, machine.slow.build, preview, label="Build", risks=("execute",), category="code")
+    stage = Stage(model=ScriptedModel(BUILD), commands=Commands.of(build, *FINISH_COMMANDS))
+    agent = await stage.create()
+    async with stage.run():
+        await stage.decide(agent, Approve())
+        await is_previewing.wait()
+        draining = asyncio.create_task(stage.drain(PATIENCE_SECONDS))
+        while not stage.loop.draining.is_requested:
+            await asyncio.wait([draining], timeout=0)
+        may_go_on.set()
+        assert await draining == 0
+    assert (await stage.turn(agent)).state == "approved"
+
+
+class Gate(InMemoryDatabase):
+    """A database whose commits wait at the gate while it is closed, and then take effect.
+
+    `can_give_up`: a commit that waits has not begun, so cancelling it leaves no effect.
+    """
+
+    def __init__(self, *, can_give_up: bool = False) -> None:
+        super().__init__()
+        self.is_open, self.is_reached, self.can_give_up = asyncio.Event(), asyncio.Event(), can_give_up
+        self.is_open.set()
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+        async with super().begin() as work:
+            commit = work.commit
+
+            async def commit_through_gate() -> None:
+                if not self.is_open.is_set():
+                    self.is_reached.set()
+                    await (self.is_open.wait() if self.can_give_up else finish_uncancelled(self.is_open.wait()))
+                await commit()
+
+            work.commit = commit_through_gate  # type: ignore[method-assign]
+            yield work
+
+
+async def finish_uncancelled(step: Coroutine[object, object, object]) -> None:
+    """As real databases do: a commit that has begun goes on to its end, whoever waits for it."""
+    task = asyncio.create_task(step)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
+
+
+@pytest.mark.proves("engine:drain")
+async def test_a_start_that_was_only_saved_is_taken_back() -> None:
+    machine, database = Machine(), Gate()
+    machine.database = database
+    stage = machine.start(BUILD)
+    agent = await stage.create()
+    async with stage.run():
+        await stage.decide(agent, Approve())
+        database.is_open.clear()
+        await database.is_reached.wait()
+        draining = asyncio.create_task(stage.drain(0))
+        while not stage.loop.draining.is_requested:
+            await asyncio.wait([draining], timeout=0)
+        asyncio.get_running_loop().call_soon(database.is_open.set)
+        await draining
+    assert (await stage.turn(agent)).state == "approved"
+
+
+@pytest.mark.proves("engine:drain")
+async def test_a_result_is_saved_even_if_the_time_ends_in_the_middle_of_that() -> None:
+    machine, database = Machine(), Gate()
+    machine.database = database
+    stage = machine.start(BUILD)
+    async with stage.run():
+        agent = await building(stage, machine.slow)
+        await stage.fake_clock.until_sleeping()
+        database.is_open.clear()
+        machine.slow.say.put_nowait("end")
+        await database.is_reached.wait()
+        draining = asyncio.create_task(stage.drain(0))
+        while not stage.loop.draining.is_requested:
+            await asyncio.wait([draining], timeout=0)
+        asyncio.get_running_loop().call_soon(database.is_open.set)
+        await draining
+    turn = await stage.turn(agent)
+    assert (turn.state, turn.result) == ("done", Succeeded("built"))
+
+
+@pytest.mark.proves("engine:drain")
+@pytest.mark.parametrize("can_give_up", [False, True])
+async def test_a_question_is_answered_once_whenever_the_process_ends(*, can_give_up: bool) -> None:
+    machine, database = Machine(), Gate(can_give_up=can_give_up)
+    machine.database = database
+    first = machine.start(BUILD, "Because.")
+    agent = await first.create()
+    await first.service.ask(agent.id, "Why?", first.origin())
+    database.is_open.clear()
+    async with first.run():
+        await database.is_reached.wait()  # with the answer
+        draining = asyncio.create_task(first.drain(0))
+        while not first.loop.draining.is_requested:
+            await asyncio.wait([draining], timeout=0)
+        asyncio.get_running_loop().call_soon(database.is_open.set)
+        await draining
+    await machine.start("Because.").wait_until_settled(agent)
+    assert [notice.kind for notice in machine.surface.notices].count("answer") == 1

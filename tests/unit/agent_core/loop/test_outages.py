@@ -2,16 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from decimal import Decimal
 from typing import Literal
 
 import pytest
+from pydantic import BaseModel
 
-from agent_core.errors import DatabaseAway
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import CommandContext, Commands, declare
+from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.loop.claim import RETRY_SECONDS
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
+from agent_core.model.result import Failed
+from agent_core.model.usage import Usage
+from agent_core.ports.database import MAX_ATTEMPTS
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -83,3 +89,57 @@ async def test_what_is_in_hand_is_saved_once_when_the_database_is_back(at: int, 
     assert (agent.budget.spent, agent.usage.cost) == (Decimal("0.2"), Decimal("0.2"))
     assert await stage.views.file(CHANNEL, agent.id, "a.txt") == b"one\n"
     assert stage.shown.cards[(await stage.turn(agent)).id].state == "proposed"
+
+
+class Thinks(BaseModel):
+    """No arguments."""
+
+
+@pytest.mark.proves("crash:in-hand")
+@pytest.mark.parametrize("fault", [DatabaseAway("away"), CommitUnknown("lost"), KeyError("a fault of our own")])
+async def test_what_a_command_spent_is_charged_however_it_ends(fault: Exception) -> None:
+    async def ponder(_given: Thinks, context: CommandContext) -> str:
+        """Ask a model."""
+        context.tracker.record("function", Usage(cost=Decimal("0.75")))
+        raise fault
+
+    command = declare(Thinks, ponder, label="Ponder", risks=("spend",), category="code", asks_models=True)
+    stage = Stage(model=ScriptedModel(reply_text("ponder"), DONE), commands=Commands.of(command, *FINISH_COMMANDS))
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    with suppress(KeyError):
+        await stage.wait_until_settled(agent)
+    agent = await stage.views.agent(CHANNEL, agent.id)
+    assert agent.budget.spent == Decimal("0.75")
+    if isinstance(fault, DatabaseAway):  # the model reads of it, and nobody is asked whether it ran
+        first, second = (await stage.views.thread(CHANNEL, agent.id)).turns.values()
+        assert (first.state, second.state) == ("done", "proposed")
+        assert isinstance(first.result, Failed)
+        assert "database" in first.result.error
+
+
+@pytest.mark.proves("crash:in-hand")
+async def test_contention_without_end_does_not_throw_a_result_away() -> None:
+    class Contended(FlakyDatabase):
+        """Every commit conflicts, as with a lock that another process holds."""
+
+        @asynccontextmanager
+        async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+            async with super().begin() as work:
+                if self.is_counting:
+
+                    async def conflict() -> None:
+                        self.commits += 1
+                        self.is_counting = self.commits < 2 * MAX_ATTEMPTS
+                        raise Conflict
+
+                    work.commit = conflict  # type: ignore[method-assign]
+                yield work
+
+    database = Contended(0, "before")
+    stage = Stage(model=ScriptedModel(WRITE, DONE), database=database)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    database.count_from_here()
+    await settle(stage, agent)
+    assert (await stage.turn(agent)).call.name == "task_complete"
