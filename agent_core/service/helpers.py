@@ -17,7 +17,7 @@ from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.lifecycle import record_end_of_deleted
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below
+from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below, list_helpers_of
 
 MAX_HELPERS = 5
 MAX_QUOTE_CHARACTERS = 200
@@ -53,7 +53,7 @@ class AgentHelpers(TransactionalService):
         """Write to a helper; a finished helper starts to work again."""
 
         async def act(work: UnitOfWork) -> Agent:
-            helper = find_helper(await _list_started(work, agent), key)
+            helper = find_helper(await list_helpers_of(work, agent), key)
             present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
             if present.is_tainted:
                 helper, notices = expose(helper, f"a message of {agent.name}", now)
@@ -72,11 +72,11 @@ class AgentHelpers(TransactionalService):
     async def of(self, agent: Agent) -> tuple[Agent, ...]:
         """The helpers that the agent started, oldest first."""
         async with self.database.begin() as work:
-            return await _list_started(work, agent)
+            return await list_helpers_of(work, agent)
 
     async def delete(self, agent: Agent, key: str) -> Agent:
         async with self.database.begin() as work:
-            found = find_helper(await _list_started(work, agent), key)
+            found = find_helper(await list_helpers_of(work, agent), key)
             gone = (found, *await list_helpers_below(work, found))
         try:
             for each in gone:
@@ -131,10 +131,6 @@ class AgentHelpers(TransactionalService):
 
     def _record(self, work: UnitOfWork, helper: Agent, by: Agent, act: str, detail: str) -> None:
         work.audit.append(AuditEntry.on(helper, act, by=as_actor(by), at=self.clock.now(), detail=detail))
-
-
-async def _list_started(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
-    return tuple(each for each in await work.agents.of(agent.channel) if each.parent == agent.id)
 
 
 async def _free_name(work: UnitOfWork, agent: Agent, wanted: str) -> str:

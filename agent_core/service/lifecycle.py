@@ -86,6 +86,7 @@ class AgentLifecycle(TransactionalService):
             if isinstance(agent.status, Stopped):
                 raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
             ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
+            agent = await work.agents.get(agent.channel, agent.id)  # a helper's command may have tainted its folder
             self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to continue.")
             stopped = await self._stop(work, agent, origin)
             await report(work, stopped, self.clock.now())
@@ -154,7 +155,10 @@ class AgentLifecycle(TransactionalService):
 
     async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
         at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
-        for helper in at_work:
+        for listed in at_work:
+            helper = await work.agents.get(
+                listed.channel, listed.id
+            )  # another one's command may have tainted its folder
             work.agents.save(await self._stop(work, helper, origin))
             self.audit(work, helper, origin, "stopped")
         return at_work

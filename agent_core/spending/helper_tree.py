@@ -1,6 +1,7 @@
 """The tree of helpers (sub-agents): descendants, the shared budget, and reports to the parent."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,13 +16,19 @@ from agent_core.ports.database import UnitOfWork
 
 
 async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
-    """All descendants of the agent, oldest first."""
+    """All descendants of the agent, oldest first, as this unit of work will save them."""
     below, ids = [], {agent.id}
     for each in await work.agents.of(agent.channel):
         if each.parent in ids:
             ids.add(each.id)
             below.append(each)
-    return tuple(below)
+    return await _with_unsaved_changes(work, below)
+
+
+async def list_helpers_of(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
+    """The helpers that the agent started itself, oldest first, as this unit of work will save them."""
+    started = (each for each in await work.agents.of(agent.channel) if each.parent == agent.id)
+    return await _with_unsaved_changes(work, started)
 
 
 async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
@@ -61,8 +68,9 @@ async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | No
 
 async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
     """Mark the workspace folder as tainted for all agents that share it."""
-    for each in await work.agents.of(agent.channel):
-        if each.home == agent.home and each.id != agent.id and not each.folder_tainted:
+    others = (each for each in await work.agents.of(agent.channel) if each.home == agent.home and each.id != agent.id)
+    for each in await _with_unsaved_changes(work, others):
+        if not each.folder_tainted:
             work.agents.save(replace(each, folder_tainted=True))
 
 
@@ -82,6 +90,18 @@ def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
 def as_actor(agent: Agent) -> Actor:
     """The agent as the author of a note."""
     return Actor(id=agent.id, display=agent.name, kind="bot", workspace=agent.channel.workspace)
+
+
+async def _with_unsaved_changes(work: UnitOfWork, agents: Iterable[Agent]) -> tuple[Agent, ...]:
+    """The agents of a list as this unit of work will save them, without those that were deleted.
+
+    A list has committed values only: a save of one of these overwrites what this unit of work saved before.
+    """
+    present = []
+    for each in agents:
+        with suppress(NotFound):
+            present.append(await work.agents.get(each.channel, each.id))
+    return tuple(present)
 
 
 def _report_text(helper: Agent) -> str:
