@@ -53,17 +53,38 @@ async def charge_root(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, U
 async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:
     """Tell the parent in a note that its helper is at rest, pass taint on, and end the parent's wait for helpers.
 
-    Return the parent's id; None for a root agent.
+    Return the parent's id; None for a root agent, and if the parent was deleted.
     """
-    if helper.parent is None:
+    parent = await _find_parent(work, helper)
+    if parent is None:
         return None
-    parent = await work.agents.get(helper.channel, helper.parent)
     if helper.is_tainted:
         parent, notices = expose(parent, f"the report of {helper.name}", now)
         for notice in notices:
             work.notes.announce(notice)
     deliver_note(work, parent, Note.to(parent, _report_text(helper), by=as_actor(helper), at=now))
     return parent.id
+
+
+async def report_deletion(work: UnitOfWork, helper: Agent, by: Actor, now: datetime) -> None:
+    """Tell the parent in a note that `by` deleted its helper, and end the parent's wait for helpers."""
+    if parent := await _find_parent(work, helper):
+        deliver_note(work, parent, Note.to(parent, f"{by} deleted me.", by=as_actor(helper), at=now))
+
+
+async def _find_parent(work: UnitOfWork, helper: Agent) -> Agent | None:
+    if helper.parent is None:
+        return None
+    try:
+        return await work.agents.get(helper.channel, helper.parent)
+    except NotFound:
+        return None
+
+
+async def save_root(work: UnitOfWork, agent: Agent) -> None:
+    """Save the root agent unchanged, so that starting a helper conflicts with deleting an agent of the same tree."""
+    with suppress(NotFound):
+        work.agents.save(await work.agents.get(agent.channel, agent.home))
 
 
 async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:

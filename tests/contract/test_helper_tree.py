@@ -1,17 +1,18 @@
 """An agent and its helpers in one unit of work: a save of one keeps what the unit saved of it before."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from decimal import Decimal
 
 import pytest
 
 from agent_core.commands.registry import CommandContext, NoArguments, declare
-from agent_core.model.agent import Acting, Agent, Stopped
+from agent_core.errors import CommandError, NotFound
+from agent_core.model.agent import Acting, Agent, Finished, Stopped
 from agent_core.model.decision import Approve
 from agent_core.model.usage import Usage
-from agent_core.ports.database import Database
+from agent_core.ports.database import Database, UnitOfWork
 from agent_core.spending.helper_tree import list_helpers_below, list_helpers_of, taint_shared_folder
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -19,6 +20,28 @@ from agent_core.testing.stage import Stage
 
 BUILD = reply_text("build")
 COST = Decimal("0.75")
+
+
+class BusyDatabase:
+    """A database in which `event` happens once, between the reads and the commit of the next unit of work."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.event: Callable[[], Awaitable[object]] | None = None
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[UnitOfWork]:
+        async with self.database.begin() as work:
+            commit = work.commit
+
+            async def commit_after_event() -> None:
+                event, self.event = self.event, None
+                if event:
+                    await event()
+                await commit()
+
+            work.commit = commit_after_event  # type: ignore[method-assign]
+            yield work
 
 
 class Builder:
@@ -122,3 +145,79 @@ async def test_the_root_agent_pays_for_a_command_of_a_helper_that_taints_the_fol
     await stage.wait_until_settled(helper)
     root = await present(stage, root)
     assert (root.budget.spent, root.folder_tainted) == (COST, True)
+
+
+def busy_stage(database: Database) -> tuple[Stage, BusyDatabase]:
+    busy = BusyDatabase(database)
+    return stage_of(busy, Builder(is_slow=False)), busy
+
+
+@pytest.mark.proves("helper:stop")
+async def test_no_helper_starts_after_its_parent_was_stopped(database: Database) -> None:
+    stage, busy = busy_stage(database)
+    root, (helper,) = await family(stage, "Scout")
+    busy.event = lambda: stage.service.stop(root.id, stage.origin())
+    with pytest.raises(CommandError, match=r"^Clerk is at rest, so nothing was done\.$"):
+        await stage.helpers.start(root, "Late", "Help", "")
+    with pytest.raises(CommandError, match=r"^Scout is at rest, so nothing was done\.$"):
+        await stage.helpers.start(helper, "Later", "Help", "")
+    assert [each.name for each in await stage.views.agents(CHANNEL)] == ["Clerk", "Scout"]
+
+
+@pytest.mark.proves("helper:stop")
+async def test_no_finished_helper_continues_after_its_parent_was_stopped(database: Database) -> None:
+    stage, busy = busy_stage(database)
+    root, (helper,) = await family(stage, "Scout")
+    await change(stage, helper, lambda each: each.become(Finished(), stage.clock.now()))
+    busy.event = lambda: stage.service.stop(root.id, stage.origin())
+    with pytest.raises(CommandError, match="Clerk is at rest"):
+        await stage.helpers.message(root, "Scout", "One more thing.")
+    assert (await present(stage, helper)).status == Finished()
+
+
+@pytest.mark.proves("helper:stop")
+async def test_stop_reaches_a_helper_that_started_meanwhile(database: Database) -> None:
+    stage, busy = busy_stage(database)
+    root, _ = await family(stage)
+    busy.event = lambda: stage.helpers.start(root, "Late", "Help", "")
+    await stage.service.stop(root.id, stage.origin())
+    assert [each.status.kind for each in await stage.views.agents(CHANNEL)] == ["stopped", "stopped"]
+
+
+@pytest.mark.proves("helper:stop")
+@pytest.mark.parametrize("deleted", ["root", "helper"])
+async def test_no_helper_starts_after_its_parent_was_deleted(database: Database, deleted: str) -> None:
+    stage, busy = busy_stage(database)
+    root, (helper,) = await family(stage, "Scout")
+    gone = root if deleted == "root" else helper
+    busy.event = lambda: stage.service.delete(gone.id, stage.origin())
+    with pytest.raises(NotFound):
+        await stage.helpers.start(helper, "Late", "Help", "")
+    assert len(await stage.views.agents(CHANNEL)) == (0 if deleted == "root" else 1)
+
+
+@pytest.mark.proves("helper:stop")
+@pytest.mark.parametrize("delete", ["root, by a person", "helper, by a person", "helper, by its parent"])
+async def test_deletion_reaches_a_helper_that_started_meanwhile(database: Database, delete: str) -> None:
+    stage, busy = busy_stage(database)
+    root, (helper,) = await family(stage, "Scout")
+    busy.event = lambda: stage.helpers.start(helper, "Late", "Help", "")
+    match delete:
+        case "root, by a person":
+            await stage.service.delete(root.id, stage.origin())
+        case "helper, by a person":
+            await stage.service.delete(helper.id, stage.origin())
+        case _:
+            await stage.helpers.delete(root, "Scout")
+    assert len(await stage.views.agents(CHANNEL)) == (0 if delete.startswith("root") else 1)
+
+
+async def test_a_helper_without_a_parent_can_be_stopped_and_deleted(database: Database) -> None:
+    stage = stage_of(database, Builder(is_slow=False))
+    root, (helper,) = await family(stage, "Scout")
+    async with stage.database.begin() as work:
+        work.agents.remove(await work.agents.get(CHANNEL, root.id))
+        await work.commit()
+    assert isinstance((await stage.service.stop(helper.id, stage.origin())).status, Stopped)
+    await stage.service.delete(helper.id, stage.origin())
+    assert await stage.views.agents(CHANNEL) == ()
