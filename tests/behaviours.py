@@ -173,6 +173,7 @@ PROMISES: dict[str, str] = {
     "trust:lease": "After untrusted content, a lease covers no program and nothing that leaves the team.",
     "trust:mark": "A card says that its agent has read untrusted content since the last decision.",
     "trust:quoted": "Prompts quote untrusted content, and nothing in it can imitate a person's message.",
+    "vision:model": "A picture is given to the model that people approved it for; after a change people are asked.",
     "vision:off": "An agent whose model takes no pictures is not offered view_image.",
     "vision:outside": "After a model looked at a picture, no lease and no free class covers programs and posts.",
     "vision:pixels": "A model is sent the pixels of a picture alone: no EXIF, comment or colour profile.",

@@ -41,6 +41,9 @@ class VisionCommands:
     async def view_image(self, given: PictureAndQuestion, context: CommandContext) -> str:
         """Look at a picture: PNG, JPEG, GIF, WebP or BMP."""
         await context.check_file(given.filename)
+        name = self.metered_model.name_for(context.agent.model)
+        if context.approved and context.approved.model != name:
+            raise CommandError(f"This was not approved for the model {name}, so nothing was sent. Propose this again.")
         picture, _ = await self._read(given, context)
         question = ModelRequest(
             kind="function",
@@ -66,6 +69,7 @@ class VisionCommands:
             body=given.question,
             target=given.filename,
             basis=basis,
+            model=name,
         )
 
     def reason_off(self, model: str) -> str:

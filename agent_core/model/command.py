@@ -58,7 +58,8 @@ class Preview:
     """What a command would do, computed before people are asked.
 
     `target` names what the command touches. `basis` identifies the state that the preview was computed from: the hash
-    of one file, one hash over all source files of a program, or a helper's id.
+    of one file, one hash over all source files of a program, or a helper's id. `model` names the one model that may be
+    given the data; "" for a command that gives data to no particular model.
     """
 
     title: str
@@ -66,6 +67,7 @@ class Preview:
     kind: Literal["text", "diff"] = "text"
     target: str = ""
     basis: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,17 +95,19 @@ class Proposal:
 
     @property
     def shown_hash(self) -> str:
-        """A digest of the call and the preview's target and basis: 32 hexadecimal digits."""
+        """A digest of the call and the preview's target, basis and model: 32 hexadecimal digits."""
         return call_digest(self.call, self.preview)
 
     def still_holds(self, call: CommandCall, now: Preview | None) -> bool:
         """Whether an approval of this proposal covers `call`, whose preview is `now`.
 
-        An unchanged call is covered if target and basis are unchanged. A call that a person edited is not covered if
-        it has the same target and the basis changed; otherwise it is covered.
+        An unchanged call is covered if target, basis and model are unchanged. A call that a person edited is not
+        covered if the model changed, or if it has the same target and the basis changed; otherwise it is covered.
         """
         if call == self.call:
             return call_digest(call, now) == self.shown_hash
+        if self.preview and now and self.preview.model != now.model:
+            return False
         same_target = self.preview and now and self.preview.target == now.target
         return not same_target or (self.preview is not None and now is not None and self.preview.basis == now.basis)
 
@@ -122,9 +126,10 @@ def replace_lone_surrogates(value: object) -> object:
 
 
 def call_digest(call: CommandCall, preview: Preview | None) -> str:
-    """The first 128 bits of a SHA-256 over a call and its preview's target and basis: short enough for a button."""
+    """The first 128 bits of a SHA-256 over a call and its preview's target, basis and model, for a button."""
     shown_state = [preview.target, preview.basis] if preview else []
-    return text_digest("\0".join([call.canonical, *shown_state]))
+    model = [preview.model] if preview and preview.model else []
+    return text_digest("\0".join([call.canonical, *shown_state, *model]))
 
 
 def text_digest(text: str) -> str:

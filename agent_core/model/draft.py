@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Self
 
+import regex
+
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -13,9 +15,12 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.usage import Budget
 
+MAX_MODEL_CHARACTERS = 200
 MAX_NAME_CHARACTERS, MAX_ROLE_CHARACTERS, MAX_GOAL_CHARACTERS, MAX_GOALS = 80, 1000, 2000, 5
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")  # of reasoning, as OpenAI's API names them
 DEFAULT_NAME = "Helper"
+# Control, format (zero-width and bidirectional), unassigned and other characters that are not seen, or seen as a blank.
+_NOT_SEEN = regex.compile(r"[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]--[\x20]]", regex.VERSION1)
 DEFAULT_ROLE = "an assistant that works on its goals one careful step at a time"
 
 
@@ -95,6 +100,15 @@ def goals_problem(goals: Sequence[str]) -> str:
     )
 
 
+def model_problem(name: str) -> str:
+    """What is wrong with the name of a model. Return "" if nothing is, also for "", the operator's model."""
+    if len(name) > MAX_MODEL_CHARACTERS:
+        return f"Model: at most {MAX_MODEL_CHARACTERS} characters, this name has {len(name)}."
+    if hidden := _NOT_SEEN.search(name):
+        return f"Model: one line of visible characters; this name has U+{ord(hidden[0]):04X}."
+    return ""
+
+
 def draft_problems(draft: AgentDraft) -> dict[str, str]:
     """A sentence for each invalid field."""
     problems = {}
@@ -104,6 +118,8 @@ def draft_problems(draft: AgentDraft) -> dict[str, str]:
         problems["role"] = f"Role: at most {MAX_ROLE_CHARACTERS} characters, this one has {len(draft.role)}."
     if problem := goals_problem(draft.goals):
         problems["goals"] = problem
+    if problem := model_problem(draft.model):
+        problems["model"] = problem
     if draft.budget is not None and not (draft.budget.is_finite() and draft.budget > 0):
         problems["budget"] = "Budget: an amount in US dollars above 0, or nothing for no limit."
     if draft.effort and draft.effort not in EFFORTS:

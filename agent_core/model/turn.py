@@ -232,5 +232,7 @@ def text_of(result: Result) -> str:
 
 def changed_text(before: Preview | None, now: Preview | None) -> str:
     """What changed since people were shown a proposal, in two sentences."""
+    if before and now and before.model != now.model:
+        return f"The model changed since this was shown: it is {now.model} now."
     what = before.target if before and before.target else now.target if now and now.target else ""
     return f"{what or 'Something it depends on'} changed since this was shown. This is the present state."

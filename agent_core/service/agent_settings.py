@@ -8,7 +8,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
-from agent_core.model.draft import clean_goals, goals_problem
+from agent_core.model.draft import clean_goals, goals_problem, model_problem
 from agent_core.model.ids import AgentId
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
 from agent_core.model.usage import Budget
@@ -17,7 +17,6 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 
 MAX_BUDGET_USD = 1_000_000_000
-MAX_MODEL_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +39,8 @@ class AgentSettings(TransactionalService):
 
     async def set_model(self, agent_id: AgentId, model: str, origin: Origin) -> Agent:
         """Set the model that the agent uses, "" for the operator's; raise NotAllowed, InvalidInput."""
-        if len(model) > MAX_MODEL_CHARACTERS or model.split() not in ([], [model]):
-            raise InvalidInput({"model": f"Model: one name without blanks, at most {MAX_MODEL_CHARACTERS} characters."})
+        if problem := model_problem(model) or ("Model: one name without blanks." if " " in model else ""):
+            raise InvalidInput({"model": problem})
         chosen = model or "the default"
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:

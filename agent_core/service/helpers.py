@@ -15,9 +15,9 @@ from agent_core.model.note import Note
 from agent_core.model.usage import Budget
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.lifecycle import record_end_of_deleted
+from agent_core.service.lifecycle import remove_family
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below
+from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below, list_helpers_of
 
 MAX_HELPERS = 5
 MAX_QUOTE_CHARACTERS = 200
@@ -36,14 +36,13 @@ class AgentHelpers(TransactionalService):
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
 
         async def act(work: UnitOfWork) -> Agent:
-            head = await work.agents.get(agent.channel, agent.home)
+            present, head = await _save_at_work(work, agent)
             _require_room(agent, len(await list_helpers_below(work, head)))
-            present = await work.agents.get(agent.channel, agent.id)
             helper = self._new_helper(present, head, await _free_name(work, agent, name), " ".join(task.split()))
             work.agents.add(helper)
             if prompt.strip():
                 work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
-            self._record(work, helper, agent, "created", task)
+            work.audit.append(AuditEntry.on(helper, "created", by=as_actor(agent), at=self.clock.now(), detail=task))
             self.announce(work, agent, "helper", f"{agent.name} started {helper.name}: {task}")
             return helper
 
@@ -53,8 +52,8 @@ class AgentHelpers(TransactionalService):
         """Write to a helper; a finished helper starts to work again."""
 
         async def act(work: UnitOfWork) -> Agent:
-            helper = find_helper(await _list_started(work, agent), key)
-            present, now = await work.agents.get(agent.channel, agent.id), self.clock.now()
+            present, _ = await _save_at_work(work, agent)
+            helper, now = find_helper(await list_helpers_of(work, agent), key), self.clock.now()
             if present.is_tainted:
                 helper, notices = expose(helper, f"a message of {agent.name}", now)
                 for notice in notices:
@@ -72,28 +71,24 @@ class AgentHelpers(TransactionalService):
     async def of(self, agent: Agent) -> tuple[Agent, ...]:
         """The helpers that the agent started, oldest first."""
         async with self.database.begin() as work:
-            return await _list_started(work, agent)
+            return await list_helpers_of(work, agent)
 
     async def delete(self, agent: Agent, key: str) -> Agent:
         async with self.database.begin() as work:
-            found = find_helper(await _list_started(work, agent), key)
-            gone = (found, *await list_helpers_below(work, found))
+            found = find_helper(await list_helpers_of(work, agent), key)
+            known = (found, *await list_helpers_below(work, found))
         try:
-            for each in gone:
+            for each in known:
                 await self.memory.empty_index(each)
         except MemoryAway as away:
             raise CommandError(f"Nothing was removed: long-term memory cannot be reached. {away}") from away
 
-        async def act(work: UnitOfWork) -> None:
-            for each in gone:
-                present = await work.agents.get(each.channel, each.id)
-                await record_end_of_deleted(work, present, as_actor(agent), self.clock.now())
-                self._record(work, present, agent, "deleted", f"{present.turns} turns, history and memory")
-                work.agents.remove(present)
-            self.announce(work, agent, "helper", f"{agent.name} removed {found.name}.")
+        async def act(work: UnitOfWork) -> tuple[Agent, ...]:
+            helper = find_helper(await list_helpers_of(work, agent), found.id)
+            self.announce(work, agent, "helper", f"{agent.name} removed {helper.name}.")
+            return await remove_family(work, helper, as_actor(agent), self.clock.now(), "history and memory")
 
-        await self.save(act)
-        for each in gone:
+        for each in await self.save(act):
             self.waker.interrupt(each.id)
             with suppress(MemoryAway):
                 await self.memory.empty_index(each)
@@ -129,12 +124,18 @@ class AgentHelpers(TransactionalService):
             folder_tainted=agent.folder_tainted,
         )
 
-    def _record(self, work: UnitOfWork, helper: Agent, by: Agent, act: str, detail: str) -> None:
-        work.audit.append(AuditEntry.on(helper, act, by=as_actor(by), at=self.clock.now(), detail=detail))
 
+async def _save_at_work(work: UnitOfWork, agent: Agent) -> tuple[Agent, Agent]:
+    """Save the agent and its root agent unchanged, and return them; raise CommandError if one of them is at rest.
 
-async def _list_started(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
-    return tuple(each for each in await work.agents.of(agent.channel) if each.parent == agent.id)
+    This makes the unit of work conflict with Stop and with deletion, after which no helper begins to work.
+    """
+    present, head = await work.agents.get(agent.channel, agent.id), await work.agents.get(agent.channel, agent.home)
+    for each in (present, head):
+        if each.is_at_rest:
+            raise CommandError(f"{each.name} is at rest, so nothing was done.")
+        work.agents.save(each)
+    return present, head
 
 
 async def _free_name(work: UnitOfWork, agent: Agent, wanted: str) -> str:

@@ -25,7 +25,13 @@ from agent_core.ports.files import Workspaces
 from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import list_helpers_below, report, taint_shared_folder
+from agent_core.spending.helper_tree import (
+    list_helpers_below,
+    report,
+    report_deletion,
+    save_root,
+    taint_shared_folder,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +92,7 @@ class AgentLifecycle(TransactionalService):
             if isinstance(agent.status, Stopped):
                 raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
             ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
+            agent = await work.agents.get(agent.channel, agent.id)  # a helper's command may have tainted its folder
             self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to continue.")
             stopped = await self._stop(work, agent, origin)
             await report(work, stopped, self.clock.now())
@@ -133,16 +140,14 @@ class AgentLifecycle(TransactionalService):
         async def act(work: UnitOfWork) -> tuple[Agent, ...]:
             agent = await work.agents.get(origin.channel, agent_id)
             require_may_decide(agent, origin.by, "delete agents here")
-            family = (agent, *await list_helpers_below(work, agent))
-            for each in family:
-                await record_end_of_deleted(work, each, origin.by, self.clock.now())
-                self.audit(work, each, origin, "deleted", f"{each.turns} turns, history, memory and files")
-                work.agents.remove(each)
-            return family
+            await report_deletion(work, agent, origin.by, self.clock.now())
+            return await remove_family(work, agent, origin.by, self.clock.now(), "history, memory and files")
 
         family = await self.save(act)
         for each in family:
             self.waker.interrupt(each.id)
+        if found.parent:
+            self.waker.wake(found.parent)
         await self.workspaces.remove(family[0])
         with suppress(MemoryAway):
             await self._forget(family)  # memories that were saved since the first call
@@ -154,7 +159,10 @@ class AgentLifecycle(TransactionalService):
 
     async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
         at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
-        for helper in at_work:
+        for listed in at_work:
+            helper = await work.agents.get(
+                listed.channel, listed.id
+            )  # another one's command may have tainted its folder
             work.agents.save(await self._stop(work, helper, origin))
             self.audit(work, helper, origin, "stopped")
         return at_work
@@ -197,7 +205,21 @@ def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
             return Thinking()
 
 
-async def record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> None:
+async def remove_family(work: UnitOfWork, agent: Agent, by: Actor, at: datetime, what: str) -> tuple[Agent, ...]:
+    """Delete the agent and all helpers below it, and return them. `what` completes the entries in the decision log.
+
+    The commit raises Conflict if one of them has started another helper meanwhile.
+    """
+    family = (agent, *await list_helpers_below(work, agent))
+    await save_root(work, agent)
+    for each in family:
+        await _record_end_of_deleted(work, each, by, at)
+        work.audit.append(AuditEntry.on(each, "deleted", by=by, at=at, detail=f"{each.turns} turns, {what}"))
+        work.agents.remove(each)
+    return family
+
+
+async def _record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> None:
     """If a command is running, append to the decision log that deleting the agent ends it."""
     turn = await newest_turn(work, agent)
     if turn and turn.state in ("running", "interrupted"):

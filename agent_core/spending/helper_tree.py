@@ -1,6 +1,7 @@
 """The tree of helpers (sub-agents): descendants, the shared budget, and reports to the parent."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,13 +16,19 @@ from agent_core.ports.database import UnitOfWork
 
 
 async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
-    """All descendants of the agent, oldest first."""
+    """All descendants of the agent, oldest first, as this unit of work will save them."""
     below, ids = [], {agent.id}
     for each in await work.agents.of(agent.channel):
         if each.parent in ids:
             ids.add(each.id)
             below.append(each)
-    return tuple(below)
+    return await _with_unsaved_changes(work, below)
+
+
+async def list_helpers_of(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
+    """The helpers that the agent started itself, oldest first, as this unit of work will save them."""
+    started = (each for each in await work.agents.of(agent.channel) if each.parent == agent.id)
+    return await _with_unsaved_changes(work, started)
 
 
 async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
@@ -46,11 +53,11 @@ async def charge_root(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, U
 async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:
     """Tell the parent in a note that its helper is at rest, pass taint on, and end the parent's wait for helpers.
 
-    Return the parent's id; None for a root agent.
+    Return the parent's id; None for a root agent, and if the parent was deleted.
     """
-    if helper.parent is None:
+    parent = await _find_parent(work, helper)
+    if parent is None:
         return None
-    parent = await work.agents.get(helper.channel, helper.parent)
     if helper.is_tainted:
         parent, notices = expose(parent, f"the report of {helper.name}", now)
         for notice in notices:
@@ -59,10 +66,32 @@ async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | No
     return parent.id
 
 
+async def report_deletion(work: UnitOfWork, helper: Agent, by: Actor, now: datetime) -> None:
+    """Tell the parent in a note that `by` deleted its helper, and end the parent's wait for helpers."""
+    if parent := await _find_parent(work, helper):
+        deliver_note(work, parent, Note.to(parent, f"{by} deleted me.", by=as_actor(helper), at=now))
+
+
+async def _find_parent(work: UnitOfWork, helper: Agent) -> Agent | None:
+    if helper.parent is None:
+        return None
+    try:
+        return await work.agents.get(helper.channel, helper.parent)
+    except NotFound:
+        return None
+
+
+async def save_root(work: UnitOfWork, agent: Agent) -> None:
+    """Save the root agent unchanged, so that starting a helper conflicts with deleting an agent of the same tree."""
+    with suppress(NotFound):
+        work.agents.save(await work.agents.get(agent.channel, agent.home))
+
+
 async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
     """Mark the workspace folder as tainted for all agents that share it."""
-    for each in await work.agents.of(agent.channel):
-        if each.home == agent.home and each.id != agent.id and not each.folder_tainted:
+    others = (each for each in await work.agents.of(agent.channel) if each.home == agent.home and each.id != agent.id)
+    for each in await _with_unsaved_changes(work, others):
+        if not each.folder_tainted:
             work.agents.save(replace(each, folder_tainted=True))
 
 
@@ -82,6 +111,18 @@ def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
 def as_actor(agent: Agent) -> Actor:
     """The agent as the author of a note."""
     return Actor(id=agent.id, display=agent.name, kind="bot", workspace=agent.channel.workspace)
+
+
+async def _with_unsaved_changes(work: UnitOfWork, agents: Iterable[Agent]) -> tuple[Agent, ...]:
+    """The agents of a list as this unit of work will save them, without those that were deleted.
+
+    A list has committed values only: a save of one of these overwrites what this unit of work saved before.
+    """
+    present = []
+    for each in agents:
+        with suppress(NotFound):
+            present.append(await work.agents.get(each.channel, each.id))
+    return tuple(present)
 
 
 def _report_text(helper: Agent) -> str:

@@ -100,7 +100,7 @@ async def test_a_set_model_is_announced_logged_and_asked() -> None:
     assert stage.script.models[-1] == "other-2"
 
 
-@pytest.mark.parametrize("said", ["two words", "x" * 201])
+@pytest.mark.parametrize("said", ["two words", "x" * 201, "gpt\u202e4-tpg", "\u200b", "\x1b]0;x\x07gpt-4", "\ud800"])
 async def test_a_model_that_is_no_name_changes_nothing(said: str) -> None:
     stage, agent = await a_stage()
     with pytest.raises(InvalidInput, match="Model:"):
@@ -288,6 +288,16 @@ async def test_a_review_of_what_was_asked_after_it_was_wanted_is_not_made() -> N
         ("model default", True),
         ("model trains", False),
         ("model it on 2024", False),
+        ("model llama3:8b", True),
+        ("model meta-llama/llama-3.1-8b ", True),
+        ("model 3", False),
+        ("Model T-1000", False),
+        ("Model gpt-5.4-mini", False),
+        ("model A/B", False),
+        ("model state-of-the-art", False),
+        ("model https://example.org/x1", False),
+        ("model " + "-" * 1_000_000 + " x", False),
+        ("model gpt-5" + "-" * 40_000, False),
         ("memory search tea", True),
         ("memory is full", False),
         ("export it", False),

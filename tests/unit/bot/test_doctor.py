@@ -495,6 +495,7 @@ async def test_an_endpoint_that_is_not_there_cannot_be_reached() -> None:
 
 
 OFFERED = ("gpt-5.4", "gpt-5.4-mini", "gpt-5.4-nano", "whisper-1")
+NEAR = ("gpt-5.4-mini", "gpt-5.4-mni")
 GATEWAY = {"OPENAI_BASE_URL": "http://gateway.test/v1"}
 
 
@@ -538,6 +539,15 @@ async def test_a_model_that_its_endpoint_does_not_list_is_told_with_the_closest_
     settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", **variables)
     told = (await found(settings, World(models=models)))[name]
     assert (told.state, told.why, told.variable) == (state, why, variable)
+
+
+async def test_a_model_is_found_in_a_list_of_any_length_and_compared_with_some_of_its_names(tmp_path: Path) -> None:
+    models = (*(f"vendor/{number}" for number in range(20_000)), "gpt-5.4-mini")
+    told = {
+        name: await found(settings_with(tmp_path, **GATEWAY, SMART_MODEL=name), World(models=models)) for name in NEAR
+    }
+    assert [each["model"].state for each in told.values()] == ["on", "warn"]
+    assert told["gpt-5.4-mni"]["model"].why.endswith("it has, for example: vendor/0, vendor/1, vendor/2")
 
 
 @pytest.mark.parametrize(

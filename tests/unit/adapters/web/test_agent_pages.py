@@ -309,6 +309,14 @@ async def test_an_effort_that_is_refused_is_explained_at_its_field(base: str, an
     assert '<p class="problem" id="problem-effort">Reasoning effort: one of ' in page
 
 
+async def test_a_model_that_is_refused_is_explained_at_its_field(base: str, ana: PageChat) -> None:
+    fields = {"name": "Other", "role": "writes", "goals": "Write", "model": "gpt\u202e4-tpg"}
+    async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
+        page = await answer.text()
+    assert answer.status == 422
+    assert '<p class="problem" id="problem-model">Model: one line of visible characters; this name has U+202E.' in page
+
+
 def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Models:
     """A rehearsal with this embedder."""
     return Models(

@@ -88,6 +88,16 @@ async def test_an_agent_waits_for_its_helper_and_goes_on_with_its_report() -> No
     ]
 
 
+@pytest.mark.proves("helper:report")
+async def test_an_agent_that_waits_for_a_helper_goes_on_when_a_person_deletes_it() -> None:
+    stage, head, helper = await with_helper(WAIT, WRITE, DONE)
+    head = await approve(stage, head)
+    assert head.status == Thinking(waits_for=("Scout",))
+    await stage.service.delete(helper.id, stage.origin())
+    assert isinstance((await stage.wait_until_settled(head)).status, Awaiting)
+    assert "Helper “Scout”:\n> @ana deleted me." in stage.script.prompts[-1][-1].content
+
+
 async def test_a_reply_of_somebody_wakes_an_agent_that_waits() -> None:
     stage, head, _ = await with_helper(WAIT, WRITE, WRITE)
     head = await approve(stage, head)

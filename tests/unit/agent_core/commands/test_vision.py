@@ -1,7 +1,8 @@
 """An agent's model looks at a picture: what it is sent, what its answer is worth, and where the command is off."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -13,6 +14,8 @@ from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.agent import Awaiting
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Preview
+from agent_core.model.decision import Approve, ApproveEdited, Decision
+from agent_core.model.draft import AgentDraft
 from agent_core.model.messages import TOKENS_PER_IMAGE, Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import Budget, Usage
@@ -110,6 +113,16 @@ async def test_a_picture_that_changed_since_the_approval_is_not_sent() -> None:
     assert desk.model.prompts == []
 
 
+@pytest.mark.proves("vision:model")
+async def test_a_picture_is_not_sent_if_the_model_changed_since_the_last_check() -> None:
+    desk = await desk_with_picture("A red field.")
+    shown = await desk.preview()
+    assert shown
+    with pytest.raises(CommandError, match="not approved for the model smart-1"):
+        await desk.run(replace(shown, model="smart-0"))
+    assert desk.model.prompts == []
+
+
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
 async def test_a_long_answer_is_cut_off_and_says_so(finish_reason: str) -> None:
     text = "word " * MAX_ANSWER_CHARACTERS if finish_reason == "stop" else "A red"
@@ -171,10 +184,10 @@ async def paint(_given: Nothing, context: CommandContext) -> str:
 
 
 class SeeingOne(ScriptedModel):
-    """Only its model `seer` takes pictures."""
+    """Only its models `seer` and `seer-2` take pictures."""
 
     def takes_images(self, model: str) -> bool:
-        return model == "seer"
+        return model in ("seer", "seer-2")
 
 
 def stage_of(*replies: str | Exception, model: LanguageModel | None = None) -> Stage:
@@ -208,6 +221,34 @@ async def test_after_a_picture_no_free_class_covers_programs() -> None:
     agent = await stage.create(policy=Policy(free=("execute", "write", "spend")))
     asked = await stage.turn(agent)
     assert (asked.number, asked.call.name, asked.state, asked.exposed) == (4, "run", "proposed", True)
+
+
+@pytest.mark.proves("vision:model")
+@pytest.mark.parametrize("is_set_first", [True, False])
+@pytest.mark.parametrize("decision", [Approve(), ApproveEdited({"filename": "dog.png"})])
+async def test_a_picture_that_was_approved_for_one_model_is_given_to_no_other(
+    decision: Decision, *, is_set_first: bool
+) -> None:
+    stage = stage_of(VIEW, ORDERS, RUN)
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Look",), model="seer"), stage.origin())
+    for name in ("cat.png", "dog.png"):
+        await stage.workspaces.of(agent).write(name, picture())
+    await stage.wait_until_settled(agent)
+    acts: list[Callable[[], Awaitable[object]]] = [
+        lambda: stage.agent_settings.set_model(agent.id, "seer-2", stage.origin()),
+        lambda: stage.decide(agent, decision),
+    ]
+    for act in acts if is_set_first else reversed(acts):
+        await act()
+    await stage.wait_until_settled(agent)
+    turn = await stage.turn(agent)
+    assert (turn.state, turn.remark) == ("proposed", "The model changed since this was shown: it is seer-2 now.")
+    assert turn.proposal.preview
+    assert turn.proposal.preview.title.endswith("is given to seer-2")
+    assert not any(message.images for prompt in stage.script.prompts for message in prompt)
+    await stage.decide(agent, Approve())
+    await stage.wait_until_settled(agent)
+    assert stage.script.models[1] == "seer-2"
 
 
 async def test_the_price_of_looking_is_spent_as_a_function() -> None:

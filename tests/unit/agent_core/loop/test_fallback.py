@@ -101,6 +101,17 @@ async def test_an_agent_with_a_model_of_its_own_names_that() -> None:
     assert said(stage) == ["huge has not answered for a minute, so small · two.test answers until it does."]
 
 
+async def test_a_model_that_is_set_during_the_outage_is_not_said_to_be_away() -> None:
+    first = first_model(BUSY, BUSY)
+    stage = stage_of(first, second_model(WRITES))
+    agent = await wait_out(stage, await stage.create())
+    agent = await stage.agent_settings.set_model(agent.id, "huge", stage.origin())
+    assert agent.fallback == ""
+    first.say(ADDS)
+    await approve(stage, agent)
+    assert (first.models[-1], said(stage)) == ("huge", [BEGINS])
+
+
 async def test_the_reply_of_the_fallback_is_paid_at_its_price() -> None:
     first, second = first_model(BUSY, BUSY, cost=Decimal("0.5")), second_model(WRITES, cost=Decimal("0.01"))
     stage = stage_of(first, second)

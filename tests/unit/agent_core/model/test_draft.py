@@ -45,3 +45,28 @@ def test_an_agent_is_made_with_its_effort_and_an_unknown_effort_is_refused() -> 
     with pytest.raises(InvalidInput) as refused:
         replace(draft, effort="hard").tidied()
     assert refused.value.problems["effort"].startswith("Reasoning effort: one of none, minimal, low")
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("x" * 201, "at most 200 characters, this name has 201"),
+        ("gpt\n5", "U\\+000A"),
+        ("gpt\x1b[2J", "U\\+001B"),
+        ("gpt\u202e4-tpg", "U\\+202E"),
+        ("gpt-5\u200b", "U\\+200B"),
+        ("gpt-5\u00a0", "U\\+00A0"),
+        ("gpt-5\ufe0f", "U\\+FE0F"),
+        ("gpt-5\u3164", "U\\+3164"),
+        ("gpt-5\u2800", "U\\+2800"),
+        ("gpt-5\ud800", "U\\+D800"),
+    ],
+)
+def test_a_models_name_is_one_line_of_visible_characters(model: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=f"^Model: .*{why}"):
+        AgentDraft(goals=("Go",), model=model).tidied()
+
+
+@pytest.mark.parametrize("model", ["", "gpt-5.4-mini", "meta-llama/Llama-3.1-8B:free", "My Model.gguf", "模型-1"])
+def test_every_visible_name_of_a_model_can_be_used(model: str) -> None:
+    assert AgentDraft(goals=("Go",), model=model).tidied().model == model
