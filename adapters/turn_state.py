@@ -82,7 +82,8 @@ def _done(turn: Turn) -> StateParts:
 
 def _ended(turn: Turn) -> str:
     if isinstance(turn.result, Interrupted):
-        return f"stopped by {turn.ended_by}" if turn.ended_by else "stopped"
+        verb = "skipped" if turn.result.is_skipped else "stopped"
+        return f"{verb} by {turn.ended_by}" if turn.ended_by else verb
     return "failed" if isinstance(turn.result, Failed) else "done"
 
 

@@ -128,7 +128,7 @@ def _outcome_of(turn: Turn) -> RunOutcome:
             return "done"
         case Failed():
             return "failed" if turn.started_at else "not run"
-        case Interrupted(by=None):
+        case Interrupted(by=None) | Interrupted(is_skipped=True):
             return "interrupted"
         case Interrupted():
             return "stopped"

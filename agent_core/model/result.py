@@ -35,12 +35,14 @@ class Interrupted:
 
     `by`: the person who stopped the command; None if the process ended.
     `at_shutdown`: the process ended in order, and ended the command.
+    `is_skipped`: the process ended, and `by` let the agent go on without the command.
     """
 
     by: Actor | None = None
     output: str = ""
     outside: bool = False
     at_shutdown: bool = False
+    is_skipped: bool = False
     kind: Literal["interrupted"] = "interrupted"
 
 

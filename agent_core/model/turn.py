@@ -221,8 +221,8 @@ def text_of(result: Result) -> str:
             return output
         case Failed(error):
             return f"Error: {error}"
-        case Interrupted(by=None, output=output):
-            said = "Interrupted: it may have run in part."
+        case Interrupted(by=by, output=output, is_skipped=is_skipped) if by is None or is_skipped:
+            said = f"Interrupted: it may have run in part.{f' {by} said to go on without it.' if by else ''}"
             return f"{said} Until then it printed:\n{output}" if output else said
         case Interrupted(by=by, output=output):
             said = f"stopped by {by} while it ran; it may have run in part."

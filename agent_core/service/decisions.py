@@ -73,7 +73,7 @@ def settle_turn(turn: Turn, settlement: Settlement, *, by: Actor, at: datetime) 
             printed = f"It printed:\n{known.output}" if known.output else "Its output is lost."
             return turn.settle(Succeeded(f"{by} says that it ran. {printed}", outside=known.outside), by, at)
         case "skip":
-            return turn.settle(replace(known, by=by), by, at)
+            return turn.settle(replace(known, by=by, is_skipped=True), by, at)
 
 
 STATUS_AFTER: dict[TurnState, Acting | Awaiting | Thinking] = {

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from adapters.cards import turn_card
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import (
     AlreadyDecided,
@@ -24,6 +25,7 @@ from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.messages import Reply
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.turn import text_of
 from agent_core.model.usage import Usage
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.service.agents import NoteKept, StepRejected
@@ -341,6 +343,13 @@ async def test_people_may_say_what_became_of_a_command(settlement: str, result: 
     _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN), shown=turn.control_hash)  # type: ignore[arg-type]
     assert isinstance(settled.result, result)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"on"
+    skipped = "Interrupted: it may have run in part. @ben said to go on without it."
+    if settlement == "skip":
+        assert settled.result
+        assert text_of(settled.result) == skipped
+        assert "skipped by @ben" in turn_card(agent, settled).state
+    else:
+        assert settled.result == Succeeded("@ben says that it ran. Its output is lost.")
 
 
 async def test_a_command_that_only_reads_is_run_again_after_a_crash() -> None:
