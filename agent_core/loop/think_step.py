@@ -60,7 +60,7 @@ class ThinkStep:
         with self.draining.give_up_on_request():
             thought = await live.run(self.proposer.think(situation, self.tracker, live.report))
         granters = await look_up_granters(self.claim.surface, situation.agent)
-        return await self._save(partial(self._save_thought, thought, seen, granters))
+        return await self._save(partial(self._save_thought, thought, seen, granters, situation.agent.model))
 
     def _situation(self, agent: Agent, seen: Recall) -> Situation:
         return Situation(
@@ -91,14 +91,18 @@ class ThinkStep:
         return self._with_recall(Outcome(agent=exposed, notices=notices), seen)
 
     async def _save_thought(
-        self, thought: Thought, seen: Recall, granters: Granters, _work: UnitOfWork, agent: Agent
+        self, thought: Thought, seen: Recall, granters: Granters, asked_model: str, _work: UnitOfWork, agent: Agent
     ) -> Outcome:
         paid = agent.pay(self.tracker.spent)
         if not isinstance(paid.status, Thinking):
             return self._with_recall(Outcome(agent=paid), seen)
         now = self.clock.now()
         recalling, exposures = expose_to_recalled(paid, seen, None, now)
-        switched, switches = switch_model(recalling, thought, self.proposer.metered_model.model.label, now)
+        first = self.proposer.metered_model.model.label
+        # A model that was set during the call was not asked: the reply says nothing about it.
+        switched, switches = (
+            switch_model(recalling, thought, first, now) if agent.model == asked_model else (recalling, ())
+        )
         asked, notices = stop_circling(switched, self.turn_context, now)
         outcome = self._outcome_of(thought, asked, granters, now)
         return self._with_recall(replace(outcome, notices=(*exposures, *switches, *notices, *outcome.notices)), seen)

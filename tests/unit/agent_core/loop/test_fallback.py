@@ -1,5 +1,6 @@
 """Agents while their model is away: what the thread is told, what a restart changes, and what the budget pays."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -9,8 +10,12 @@ import pytest
 from agent_core.errors import ModelUnavailable
 from agent_core.model.agent import Agent, Awaiting, Paused, Thinking
 from agent_core.model.decision import Approve
+from agent_core.model.messages import Message, Reply
+from agent_core.model.usage import Usage
+from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.fallback_model import AWAY, FallbackModel
 from agent_core.testing.clock import FakeClock
+from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
@@ -137,3 +142,15 @@ async def test_a_call_of_the_fallback_beyond_the_budget_is_not_made(price: Decim
 
 def test_the_notice_tells_the_time_that_is_waited() -> None:
     assert timedelta(minutes=1) == AWAY
+
+
+async def test_a_model_that_is_set_during_a_call_is_not_said_to_be_away() -> None:
+    class SettingModel(ScriptedModel):
+        async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+            (agent,) = await stage.views.agents(CHANNEL)
+            await stage.agent_settings.set_model(agent.id, "huge", stage.origin())
+            return await super().complete(messages, options)
+
+    stage = Stage(model=SettingModel(Reply(text=WRITES, usage=Usage(), answered_by="small · two.test")))
+    agent = await stage.create(model="large")
+    assert (agent.fallback, said(stage)) == ("", [])
