@@ -32,6 +32,7 @@ MEDIA_TYPES = {
     "m4a": "audio/mp4",
 }  # no SVG: an SVG file can contain scripts
 REPLY_DOES = "Reply: rejects this step · end with ? to ask"
+RESUME_TO_READ = "Press Resume so that it reads this."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
 

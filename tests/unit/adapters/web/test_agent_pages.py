@@ -1,5 +1,6 @@
 """Goals, budgets, self-review and settings in the local workspace: what is shown, who may, and what bad input gets."""
 
+import re
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +18,7 @@ from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.testing.embedder import WordEmbedder
-from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.commands import memory_hints
 from bot.model_wiring import Models
@@ -318,3 +319,15 @@ def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Models:
 
 def test_every_kind_of_call_has_a_word_on_the_page() -> None:
     assert set(CALLS) == set(get_args(CallKind))
+
+
+async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageChat, model: ScriptedModel) -> None:
+    model.say(reply_text("task_complete", {"reason": "Written."}))
+    await (await ana.asks("write_to_file")).press("Approve")
+    await (await ana.asks("task_complete")).press("Approve")
+    assert await ana.sees("Clerk is done: Written.")
+    await ana.says("Mention the weather")
+    page = await ana.page()
+    assert "kept for the next turn" not in page
+    assert re.search(r"Press Resume so that it reads this\.</span><br><span [^>]+>Mention the weather", page)
+    assert 'placeholder="Press Resume so that it reads this."' in page
