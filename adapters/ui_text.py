@@ -127,8 +127,8 @@ def model_text(agent: Agent, first: str = "") -> str:
     """
     if agent.fallback:
         return f"{agent.fallback} (while {agent.model or first or 'the first model'} is away)"
-    own = "" if agent.model == first.partition(" · ")[0] else agent.model
-    return " · ".join(filter(None, (first, own)))
+    name, _, host = first.partition(" · ")
+    return " · ".join(filter(None, (agent.model or name, host)))
 
 
 def effort_text(agent: Agent) -> str:
