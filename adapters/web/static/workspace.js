@@ -74,7 +74,9 @@ function replace(old, region) {
   served.set(region, region.outerHTML);
   for (const field of old.querySelectorAll("input[id], textarea[id]")) {
     const twin = region.querySelector("#" + CSS.escape(field.id));
-    if (twin && isChanged(field)) twin.value = field.value;
+    if (!twin || !isChanged(field)) continue;
+    if (field.type === "file") twin.files = field.files;
+    else twin.value = field.value;
   }
   for (const detail of region.querySelectorAll("details")) if (opened.has(titleOf(detail))) detail.open = true;
   old.replaceWith(region);
@@ -197,7 +199,7 @@ function say(sentence) {
 
 document.addEventListener("submit", event => {
   const form = event.target;
-  if (!form.matches(".acts, .apart, .reply, .lease, .pop form, aside form:not(.danger form)")) return;
+  if (!form.matches(".acts, .apart, .reply, .lease, .pop form, aside form:not(.danger form, .add form)")) return;
   event.preventDefault();
   send(form, event.submitter);
 });
