@@ -9,7 +9,7 @@ from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
 from adapters.management_commands import ManagementCommands, ThreadVerb
-from adapters.ui_text import HelpText, first_word
+from adapters.ui_text import RESUME_TO_READ, HelpText, first_word, size_text
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Awaiting
@@ -128,7 +128,7 @@ class ActionDispatcher:
                 return f"{agent.name}: {status_text(agent)} · turn {agent.turns} · {spend_text(agent)}"
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
-                return "\n".join(f"{file.path} · {file.size:,} bytes" for file in files) or "No files yet."
+                return "\n".join(f"{file.path} · {size_text(file.size)}" for file in files) or "No files yet."
             case "" | "help":
                 return HELP.text
             case _:
@@ -187,8 +187,7 @@ class ActionDispatcher:
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
                 state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
-                rests = f"{agent.name} is {state}; press Resume so that it reads this."
-                return Answer(f"Noted. {rests}", outcome)
+                return Answer(f"Noted. {agent.name} is {state}. {RESUME_TO_READ}", outcome)
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
             case QuestionAsked():

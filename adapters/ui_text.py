@@ -32,6 +32,7 @@ MEDIA_TYPES = {
     "m4a": "audio/mp4",
 }  # no SVG: an SVG file can contain scripts
 REPLY_DOES = "Reply: rejects this step · end with ? to ask"
+RESUME_TO_READ = "Press Resume so that it reads this."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
 
@@ -126,8 +127,8 @@ def model_text(agent: Agent, first: str = "") -> str:
     """
     if agent.fallback:
         return f"{agent.fallback} (while {agent.model or first or 'the first model'} is away)"
-    own = "" if agent.model == first.partition(" · ")[0] else agent.model
-    return " · ".join(filter(None, (first, own)))
+    name, _, host = first.partition(" · ")
+    return " · ".join(filter(None, (agent.model or name, host)))
 
 
 def effort_text(agent: Agent) -> str:

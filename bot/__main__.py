@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = settings_module.load()
         configure(settings.log_level, settings.log_format, settings.secrets)
+        if name in ("worker", "solo"):  # the others print the doctor's report, which has these
+            for unread, right in settings_module.unread_names().items():
+                print(settings_module.unread_text(unread, right), file=sys.stderr)
         return asyncio.run(_command(name, settings, given[1:]))
     except SettingsError as error:
         print(f"Signoff did not start. {error}", file=sys.stderr)

@@ -28,11 +28,11 @@ from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
-from bot.model_wiring import Models, check_model_endpoint, wanted_profile
+from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
 from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
-from bot.settings import Settings
+from bot.settings import Settings, unread_names
 from bot.tool_wiring import Tools, tool_probes
 
 
@@ -149,6 +149,8 @@ def probes(settings: Settings) -> Probes:
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
         tools=tool_probes(settings),
+        window=partial(default_window, settings),
+        unread_names=unread_names,
     )
 
 

@@ -142,6 +142,7 @@ async def _serve_pages(signoff: Signoff, surface: WebSurface, chats: Chats) -> A
         views=core.views,
         agent_settings=core.agent_settings,
         memories=core.memories,
+        uploads=core.uploads,
         hub=surface.hub,
         guard=guard,
         clock=core.clock,
@@ -190,7 +191,8 @@ async def _drain(signoff: Signoff) -> None:
     seconds = signoff.settings.shutdown_seconds
     if number := signoff.core.engine.in_progress:
         _say(
-            f"Signoff stops: {counted(number, 'agent')} at work; running commands have {seconds} s. Again ends it now."
+            f"Signoff stops: {counted(number, 'agent')} at work; running commands have {seconds} s. "
+            "Press Ctrl-C again to end them now."
         )
     late = await signoff.core.drain(seconds)
     if late:

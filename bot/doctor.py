@@ -11,11 +11,11 @@ from typing import TypeVar
 from agent_core.ports.models import EndpointCheck, LocalServer
 from bot.cross_setting_rules import MODEL_VARIABLES
 from bot.findings import Finding, ToolProbes, tool_findings
-from bot.model_findings import ChosenModel, host_of, model_finding
+from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import paths_open_to_others
-from bot.settings import Settings
+from bot.settings import Settings, unread_text
 from bot.value_types import Endpoint
 
 T = TypeVar("T")
@@ -31,6 +31,10 @@ class Tables:
     fault: str = ""
 
 
+async def no_window() -> None:
+    """The prompt of the demo is no choice."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
     """Checks that only the composition root can supply. No check raises. Waits for servers end after 3 to 4 seconds.
@@ -43,6 +47,8 @@ class Probes:
     `word_vectors`: whether local embeddings are available.
     `local_model`: why LOCAL_MODEL cannot be served, or "".
     `tools`: the checks of external services and programs.
+    `window`: the context window of the default model and the prompt for it; None without an endpoint.
+    `unread_names`: names that are set and not read, each with the variable that is probably meant.
     """
 
     endpoint: Callable[[Endpoint], Awaitable[EndpointCheck]]
@@ -53,13 +59,16 @@ class Probes:
     word_vectors: Callable[[], bool]
     tools: ToolProbes
     local_model: Callable[[], str] = str
+    window: Callable[[], Awaitable[PromptWindow | None]] = no_window
+    unread_names: Callable[[], Mapping[str, str]] = dict
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """The findings for the surfaces, then for models, database, files, memory, search and tools."""
-    platforms, models, tokens, database, tools = await asyncio.gather(
+    platforms, models, window, tokens, database, tools = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
+        _answer_or(None, probes.window, PATIENCE + 1),
         _tokens(settings, probes),
         _database(settings, probes),
         tool_findings(settings, probes.tools),
@@ -68,7 +77,9 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         _web(settings),
         Finding(name="terminal", state="on", why="python -m bot solo"),
         *platforms,
+        *map(unread_finding, probes.unread_names().items()),
         *models,
+        *([prompt_finding(window)] if window else []),
         *_unused_key(settings),
         tokens,
         database,
@@ -142,6 +153,10 @@ def _unused_key(settings: Settings) -> tuple[Finding, ...]:
     variable = "FALLBACK_MODEL" if has_address else "SMART_MODEL or FALLBACK_MODEL"
     why = f"ANTHROPIC_API_KEY is set, but no model uses it; a {variable} named claude-… does"
     return (Finding(name="claude", state="off", why=why, variable=variable),)
+
+
+def unread_finding(name: tuple[str, str]) -> Finding:
+    return Finding(name="name", state="warn", why=unread_text(*name), variable=name[1])
 
 
 def _own_model(path: Path, fault: str) -> Finding:

@@ -30,8 +30,8 @@ class ToolProbes:
 
     `sandbox`: tests the isolation by trying to escape; called only if programs are allowed.
     `sandbox_tools`: names the program that the sandbox needs and the machine lacks.
-    `vision`: tells whether the default model of the configured endpoint takes pictures. Asks the endpoint, and raises
-    SettingsError if the model cannot be made; no other check raises.
+    `vision`: tells whether the default model of the configured endpoint takes pictures, None if that is not known. Asks
+    the endpoint, and raises SettingsError if the model cannot be made; no other check raises.
     `media`: returns the labels of the image, the transcription and the speech service, "" for one that is missing.
     """
 
@@ -40,7 +40,7 @@ class ToolProbes:
     browser: Callable[[], str]
     git: Callable[[], str]
     media: Callable[[], tuple[str, str, str]]
-    vision: Callable[[], Awaitable[bool]]
+    vision: Callable[[], Awaitable[bool | None]]
 
 
 async def tool_findings(settings: Settings, probes: ToolProbes) -> tuple[Finding, ...]:
@@ -94,6 +94,8 @@ async def _check_vision(probes: ToolProbes) -> tuple[bool, str]:
         sees = await probes.vision()
     except SettingsError as error:
         return False, f"not known, because the model cannot be asked: {error.variable} {error.fault.rstrip('.')}"
+    if sees is None:
+        return False, "not known, because the endpoint did not list its models; agents are offered no pictures"
     return sees, "" if sees else "the model takes no pictures, by its name and by what the endpoint lists"
 
 

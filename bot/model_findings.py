@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Literal
 from urllib.parse import urlsplit
 
 from adapters.visible_text import one_line
@@ -24,6 +25,21 @@ class ChosenModel:
     name: str
     model: str
     variable: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptWindow:
+    """The context window of the default model in tokens, whether it is known or assumed, and the prompt for it."""
+
+    tokens: int
+    is_known: bool
+    profile: Literal["full", "compact"]
+
+
+def prompt_finding(window: PromptWindow) -> Finding:
+    assumed = "" if window.is_known else ", which is assumed: the endpoint reports none"
+    why = f"{window.profile}, for a window of {window.tokens:,} tokens{assumed}"
+    return Finding(name="prompt", state="on", why=why, variable="CONTEXT_WINDOW, PROMPT_PROFILE")
 
 
 def model_finding(chosen: ChosenModel, endpoint: Endpoint, check: EndpointCheck) -> Finding:

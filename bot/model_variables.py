@@ -122,7 +122,7 @@ MINDS = (
     ),
     model(
         name="SHOW_REASONING",
-        meaning="Whether cards offer, behind Thoughts, what a reasoning model wrote before its reply.",
+        meaning="Whether cards offer, behind *The model's own reasoning*, what a model wrote before its reply.",
         rule="true or false",
         default="false",
         example="true",

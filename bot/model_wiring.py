@@ -4,20 +4,21 @@ Part of the composition root, like `bot.bootstrap`. Modules are imported only if
 """
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from inspect import isawaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
 from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.search import Search
-from agent_core.prompt.profiles import ProfileName
+from agent_core.prompt.profiles import ProfileName, profile_for
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.cross_setting_rules import MODEL_VARIABLES, NO_ANTHROPIC
+from bot.model_findings import PromptWindow
 from bot.settings import Settings
 from bot.value_types import OPENAI_URL, Endpoint
 from bot.variables import VARIABLES
@@ -131,7 +132,7 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
 
 
 def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: str) -> LanguageModel:
-    from agent_core.providers.llm.anthropic_model import CLAUDE, DEFAULT_CLAUDE_MODEL, ClaudeModel
+    from agent_core.providers.llm.anthropic_model import CLAUDE, CLAUDE_V1, DEFAULT_CLAUDE_MODEL, ClaudeModel
 
     if not ClaudeModel.is_installed():
         raise SettingsError(endpoint.key_variable, NO_ANTHROPIC, "sk-ant-your-key")
@@ -144,7 +145,9 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
         learned=settings.home / "learned-claude-models.json",
         vision=settings.sees,
         prices=Prices(settings.model_prices, base_url=endpoint.url),  # a gateway on this machine is not free
-        ability=with_variables(CLAUDE, endpoint, variable, settings.fast_model),
+        ability=with_variables(
+            CLAUDE_V1 if endpoint.url.endswith("/v1") else CLAUDE, endpoint, variable, settings.fast_model
+        ),
     )
 
 
@@ -167,12 +170,32 @@ async def check_model_endpoint(endpoint: Endpoint) -> EndpointCheck:
     return replace(check, default=only)
 
 
-async def default_model_sees(settings: Settings) -> bool:
-    """Whether the default model of the endpoint takes pictures. The endpoint has 3 s to list its models.
+async def default_model_sees(settings: Settings) -> bool | None:
+    """Whether the default model of the endpoint takes pictures; None if neither its name nor the endpoint's list says.
 
     Raise SettingsError if the model cannot be made.
     """
-    model = make_model(settings)
+    async with _prepare_first_model(settings) as model:
+        return model.takes_images("") or (False if getattr(model, "is_listed", True) else None)
+
+
+async def default_window(settings: Settings) -> PromptWindow | None:
+    """The window of the endpoint's default model, and the prompt for it; None without an endpoint or its SDK."""
+    if not settings.has_endpoint:
+        return None
+    try:
+        async with _prepare_first_model(settings) as model:
+            window = model.window("")
+            profile = profile_for(wanted_profile(settings), model.default_model, window)
+            return PromptWindow(tokens=window, is_known=model.knows_window(""), profile=profile.name)
+    except SettingsError:
+        return None
+
+
+@asynccontextmanager
+async def _prepare_first_model(settings: Settings) -> AsyncIterator[Any]:
+    """The first model, whose endpoint had LISTING_SECONDS to list its models; it is closed at the end."""
+    model = _make_first_model(settings)
     async with AsyncExitStack() as stack:
         if close := getattr(model, "close", None):
             stack.push_async_callback(close)
@@ -180,7 +203,7 @@ async def default_model_sees(settings: Settings) -> bool:
             async with asyncio.timeout(LISTING_SECONDS):
                 if prepare := getattr(model, "prepare", None):
                     await prepare()
-        return model.takes_images("")
+        yield model
 
 
 def with_variables(ability: "Ability", endpoint: Endpoint, model: str, fast_model: str = "") -> "Ability":

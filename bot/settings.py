@@ -34,6 +34,19 @@ from bot.variables import VARIABLES
 OWN_WORDS = "own words"
 LIKENESS = 0.83  # distinguishes the misspelt OPENAI_APIKEY from OPENAI_ORG_ID, which is not Signoff's
 
+# Names that other tools use for what Signoff calls otherwise.
+USUAL_NAMES = {
+    "OPENAI_API_BASE": "OPENAI_BASE_URL",
+    "OPENAI_BASE": "OPENAI_BASE_URL",
+    "OPENAI_MODEL": "SMART_MODEL",
+    "OPENAI_MODEL_NAME": "SMART_MODEL",
+    "ANTHROPIC_MODEL": "SMART_MODEL",
+    "LLM_MODEL": "SMART_MODEL",
+    "MODEL_NAME": "SMART_MODEL",
+    "MODEL": "SMART_MODEL",
+    "CLAUDE_API_KEY": "ANTHROPIC_API_KEY",
+}
+
 Names = tuple[str, ...]
 RULES: Mapping[str, Rule] = {**CORE_RULES, **MODEL_RULES, **PLATFORM_RULES}
 
@@ -169,6 +182,28 @@ def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None =
         raise _told(error) from None
 
 
+def unread_names(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> dict[str, str]:
+    """Names that are set and not read, each with the variable that is probably meant and is not set itself.
+
+    These are usual names of other tools, and misspelt ones of the environment; `load` refuses those of `.env`.
+    """
+    surroundings = os.environ if environ is None else environ
+    given = {name for name, text in surroundings.items() if text.strip()}
+    written = (name.upper() for name, text in DotEnvSettingsSource(Settings, env_file).env_vars.items() if text)
+    meant = {name: USUAL_NAMES.get(name) or _closest(name) for name in sorted(given.union(written))}
+    return {name: right for name, right in meant.items() if right and right not in meant}
+
+
+def unread_text(name: str, right: str) -> str:
+    return f"{name} is not read; did you mean {right}?"
+
+
+def _closest(name: str) -> str:
+    """The variable that a misspelt name probably means, or ""."""
+    close = difflib.get_close_matches(name, VARIABLES, n=1, cutoff=LIKENESS)
+    return close[0] if close and name not in VARIABLES else ""
+
+
 def _told(error: ValidationError) -> SettingsError:
     fault = error.errors(include_url=False, include_input=False)[0]
     variable = VARIABLES[str(fault["loc"][0]).upper()]
@@ -178,7 +213,6 @@ def _told(error: ValidationError) -> SettingsError:
 
 def _refuse_misspelt(written: Iterable[str], env_file: str | Path | None) -> None:
     for name in written:
-        close = difflib.get_close_matches(name, VARIABLES, n=1, cutoff=LIKENESS)
-        if close and name not in VARIABLES:
-            right = VARIABLES[close[0]]
+        if name not in USUAL_NAMES and (close := _closest(name)):
+            right = VARIABLES[close]
             raise SettingsError(right.name, f"is written {name} in {env_file}.", right.example)

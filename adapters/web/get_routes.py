@@ -34,7 +34,7 @@ class GetRoutes:
             web.get(f"{CHANNEL}/{{form:import|budget}}", redirect_from_form),
             web.get(AGENT, partial(thread_page, self.workspace)),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
-            web.get(f"{AGENT}/{{form:goals|budget|say|press}}", redirect_from_form),
+            web.get(f"{AGENT}/{{form:goals|budget|say|press|add-file}}", redirect_from_form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
             *MemoryPages(self.workspace).get_routes(),

@@ -27,6 +27,7 @@ from agent_core.ports.clock import Clock
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.memories import AgentMemories
+from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class WebContext:
     views: AgentViews
     agent_settings: AgentSettings
     memories: AgentMemories
+    uploads: FileUploads
     hub: Hub
     guard: Guard
     clock: Clock

@@ -31,6 +31,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.seen_proposal import SeenProposal
+from agent_core.service.uploads import MAX_UPLOAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class PostRoutes:
             web.post(f"{AGENT}/say", self.say),
             web.post(f"{AGENT}/goals", with_errors_shown(self.set_goals, thread)),
             web.post(f"{AGENT}/budget", with_errors_shown(self.set_budget, thread)),
+            web.post(f"{AGENT}/add-file", with_errors_shown(self.add_file, thread)),
             web.post(f"{AGENT}/delete", self.delete),
             *MemoryPages(self.workspace).post_routes(),
         ]
@@ -135,6 +137,15 @@ class PostRoutes:
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
         await self.workspace.agent_settings.set_budget(agent_id_of(request), dollars(form.get("budget", "")), origin)
+        return redirect_to_parent(request)
+
+    async def add_file(self, request: web.Request) -> web.StreamResponse:
+        """Put a file into the agent's workspace and tell the agent."""
+        origin = self.workspace.own(request)
+        file = await upload_of(request, "file", MAX_UPLOAD_BYTES)
+        if file is None or not file.name:
+            raise InvalidInput({"file": "Choose a file first."})
+        await self.workspace.uploads.receive(agent_id_of(request), file.name, file.data, origin)
         return redirect_to_parent(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

@@ -14,6 +14,7 @@ from adapters.buttons import Button
 from adapters.management_commands import CALLS
 from adapters.ui_text import (
     REPLY_DOES,
+    RESUME_TO_READ,
     ago,
     covered_text,
     effort_text,
@@ -139,6 +140,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["REPLY_DOES"] = REPLY_DOES
+    environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

@@ -1,5 +1,6 @@
 """Reads requests (channel, agent, form fields, uploads) and builds redirects and downloads."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -16,6 +17,7 @@ from agent_core.model.ids import AgentId
 CHANNEL = "/c/{surface}/{workspace}/{channel}"
 AGENT = CHANNEL + "/a/{agent}"
 MAX_ENTRY_BYTES, MAX_ENTRY_FIELDS = 16_384, 10
+MAX_FORM_FRAME_BYTES = 65_536  # the other fields of a form, and the boundaries between them
 FORM_FIELDS = web.RequestKey("sent", dict[str, Any])
 
 
@@ -71,12 +73,16 @@ async def entry_form_of(request: web.Request) -> Form:
         raise InvalidInput({"token": "The form could not be read."}) from broken
 
 
-async def upload_of(request: web.Request, field: str) -> FormFile | None:
-    """The file in a field of the form, or None. Raise InvalidInput if the form is too large or malformed."""
-    file = (await _read_sent(request)).get(field)
+async def upload_of(request: web.Request, field: str, max_bytes: int = 0) -> FormFile | None:
+    """The file in a field of the form, or None. Raise InvalidInput if the form is too large or malformed.
+
+    `max_bytes`: the limit of the file, if it is higher than the application's limit of a form.
+    """
+    file = (await _read_sent(request, max_bytes + MAX_FORM_FRAME_BYTES if max_bytes else 0)).get(field)
     if not isinstance(file, web.FileField):
         return None
-    return FormFile(file.filename.replace("\\", "/").rpartition("/")[2], file.file.read())
+    with file.file as content:
+        return FormFile(file.filename.replace("\\", "/").rpartition("/")[2], content.read())
 
 
 def read_form(request: web.Request) -> Form:
@@ -115,15 +121,22 @@ def download(data: bytes, name: str) -> web.Response:
     )
 
 
-async def _read_sent(request: web.Request) -> dict[str, Any]:
+async def _read_sent(request: web.Request, max_bytes: int = 0) -> dict[str, Any]:
     if FORM_FIELDS not in request:
         request[FORM_FIELDS] = {}
         try:
             async with receive_within(request):
-                request[FORM_FIELDS] = dict(await request.post())
+                request[FORM_FIELDS] = dict(await _post_within(request, max_bytes or request.client_max_size))
         except web.HTTPRequestEntityTooLarge as large:
-            most = request.client_max_size // 2**20
+            most = (max_bytes or request.client_max_size) // 2**20
             raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was saved."}) from large
         except (ValueError, LookupError) as broken:  # LookupError: an unknown character set
             raise InvalidInput({"file": "The form could not be read, so nothing was saved."}) from broken
     return request[FORM_FIELDS]
+
+
+async def _post_within(request: web.Request, max_bytes: int) -> Mapping[str, Any]:
+    """The fields of the form; raise HTTPRequestEntityTooLarge, for a stated length before anything is read."""
+    if (length := request.content_length or 0) > max_bytes:
+        raise web.HTTPRequestEntityTooLarge(max_bytes, length)
+    return await request.clone(client_max_size=max_bytes).post()

@@ -55,6 +55,7 @@ async def served(
         views=stage.views,
         agent_settings=stage.agent_settings,
         memories=stage.memories,
+        uploads=stage.uploads,
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,

@@ -66,7 +66,7 @@ async def test_a_reply_to_an_agent_at_rest_is_kept_and_offers_resume(tmp_path: P
         await (await chat.asks("write_to_file")).press("Stop")
         await chat.sees("stopped by")
         await chat.says("Try b.md")
-        kept = await chat.guild.message("press Resume so that it reads this")
+        kept = await chat.guild.message("Press Resume so that it reads this")
         assert "Noted." in text_of(kept)
         await chat.person.click(kept, label="Resume")
         await chat.asks("write_to_file")

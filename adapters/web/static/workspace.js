@@ -1,17 +1,21 @@
 // Keeps the page up to date and sends its forms without a page load. All links and forms also work without it.
 "use strict";
 
-const REGIONS = "[data-live]";
+const REGIONS = "[data-live]", END_PX = 44;
 let asked = null, sent = 0;
 
 /** Update the page from the server's HTML; text that the person is typing stays. */
 function take(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   const regions = [...fresh.querySelectorAll(REGIONS)], known = new Set(regions.map(region => region.id));
+  const wasAtEnd = isAtEnd();
+  let isChangedThread = false;
   for (const region of regions) {
     const old = document.getElementById(region.id);
+    if (old && signature(old) === region.outerHTML) continue;
+    isChangedThread ||= !old || old.matches("#thread > *, #present");
     if (!old) { insert(region); announce(region); }
-    else if (signature(old) !== region.outerHTML) replace(old, region);
+    else replace(old, region);
   }
   for (const region of document.querySelectorAll("#thread > " + REGIONS))
     if (!known.has(region.id)) region.remove();
@@ -19,6 +23,7 @@ function take(text) {
   if (box && twin) box.placeholder = twin.placeholder;
   document.title = fresh.title;
   showLocalTimes();
+  if (wasAtEnd && isChangedThread) showNewest("smooth");
   noteControls();
 }
 
@@ -32,18 +37,30 @@ function insert(region) {
   const thread = document.getElementById("thread");
   if (!thread) return;
   const before = [...thread.children].find(child => child.id > region.id);
-  const wasAtEnd = isAtEnd();
   served.set(region, region.outerHTML);
   thread.insertBefore(region, before || null);
-  if (wasAtEnd) showNewest("smooth");
 }
 
-function isAtEnd() { return innerHeight + scrollY >= document.documentElement.scrollHeight - 160; }
+/** Whether the end of the thread is in view, or at most as far below it as a button with its margin is high. */
+function isAtEnd() {
+  const end = document.getElementById("present")?.getBoundingClientRect().bottom;
+  return end > 0 && end <= innerHeight + END_PX;
+}
 
-/** Scroll to the newest entry. Call it only if the person is at the end of the thread. */
+/** Scroll to the end of the thread, above the reply box; a newest entry that does not fit is shown from its beginning. */
 function showNewest(behavior) {
+  const newest = document.querySelector("#thread > :last-child"), present = document.getElementById("present");
+  if (!present) return;
+  const height = present.getBoundingClientRect().bottom - (newest || present).getBoundingClientRect().top;
+  const box = document.querySelector("form.reply")?.offsetHeight || 0;
   noteScriptScroll();
-  document.querySelector("#thread > :last-child")?.scrollIntoView({ block: "nearest", behavior });
+  (height + box <= innerHeight ? present : newest).scrollIntoView({ block: "nearest", behavior });
+}
+
+/** Scroll to what the person has just written, wherever they were. */
+function showOwnReply() {
+  noteScriptScroll();
+  document.getElementById("present")?.scrollIntoView({ block: "end", behavior: "smooth" });
 }
 
 /** Replace a region, unless the person is typing in it and its form is still valid. */
@@ -57,7 +74,9 @@ function replace(old, region) {
   served.set(region, region.outerHTML);
   for (const field of old.querySelectorAll("input[id], textarea[id]")) {
     const twin = region.querySelector("#" + CSS.escape(field.id));
-    if (twin && isChanged(field)) twin.value = field.value;
+    if (!twin || !isChanged(field)) continue;
+    if (field.type === "file") twin.files = field.files;
+    else twin.value = field.value;
   }
   for (const detail of region.querySelectorAll("details")) if (opened.has(titleOf(detail))) detail.open = true;
   old.replaceWith(region);
@@ -132,6 +151,7 @@ async function send(form, button) {
       form.closest("[popover]")?.hidePopover();
       if (contentOf(form) === written) form.reset();
       take(text);
+      if (form.matches(".reply") && !document.querySelector("#told > *")) showOwnReply();
       comeBack(form.closest("article, aside")?.id);
     } else refresh();
   } catch {
@@ -179,7 +199,7 @@ function say(sentence) {
 
 document.addEventListener("submit", event => {
   const form = event.target;
-  if (!form.matches(".acts, .apart, .reply, .lease, .pop form, aside form:not(.danger form)")) return;
+  if (!form.matches(".acts, .apart, .reply, .lease, .pop form, aside form:not(.danger form, .add form)")) return;
   event.preventDefault();
   send(form, event.submitter);
 });

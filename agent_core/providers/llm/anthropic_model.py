@@ -36,6 +36,9 @@ ANTHROPIC_URL = "https://api.anthropic.com"
 DEFAULT_CLAUDE_MODEL = "claude-sonnet-5-5"  # in the SDK's list of models, November 2026
 CLAUDE_WINDOW_TOKENS = 200_000  # the smallest window of a current Claude model
 CLAUDE = Ability(name="messages", address_hint="; Anthropic's own is https://api.anthropic.com")
+CLAUDE_V1 = replace(
+    CLAUDE, address_hint=", which ends in /v1: Anthropic's API does not have that at the end of an address"
+)
 MIN_LEARNED_REPLY = 1_024  # a lower limit may be about one request only
 EPHEMERAL: Mapping[str, str] = {"type": "ephemeral"}
 MIN_SHARED_MESSAGES = 3  # fewer have no history
@@ -117,6 +120,16 @@ class ClaudeModel(ModelEndpoint):
         """Context window in tokens, from the first of: operator, endpoint, CLAUDE_WINDOW_TOKENS."""
         listed = self._listed.get(model or self.model)
         return self.context or (listed and listed.window) or CLAUDE_WINDOW_TOKENS
+
+    def knows_window(self, model: str) -> bool:
+        """Whether `window` has a source, or is assumed."""
+        listed = self._listed.get(model or self.model)
+        return bool(self.context or (listed and listed.window))
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether the endpoint has listed its models, and so what they can do."""
+        return self._has_listed_models
 
     def max_reply(self, model: str) -> int | None:
         """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `listed_max_reply`."""

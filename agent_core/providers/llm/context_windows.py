@@ -51,14 +51,13 @@ class ContextWindows:
 
     def of(self, model: str) -> int:
         """The model's context window in tokens; a low default if it is unknown."""
-        is_local = is_loopback(self.base_url)
-        guess = DEFAULT_LOCAL_WINDOW_TOKENS if is_local else DEFAULT_WINDOW_TOKENS
-        return (
-            self.configured
-            or self._reported.get(model)
-            or listed_window(model, self.base_url, is_local=is_local)
-            or guess
-        )
+        guess = DEFAULT_LOCAL_WINDOW_TOKENS if is_loopback(self.base_url) else DEFAULT_WINDOW_TOKENS
+        return self.known(model) or guess
+
+    def known(self, model: str) -> int | None:
+        """The model's context window in tokens, or None if no source has it."""
+        listed = listed_window(model, self.base_url, is_local=is_loopback(self.base_url))
+        return self.configured or self._reported.get(model) or listed
 
     def max_reply(self, model: str) -> int | None:
         """The model's longest reply in tokens, from the endpoint or else from `reply_limits`; None if it is unknown.

@@ -26,7 +26,7 @@ async def check_endpoint(url: str, key: str, *, is_claude: bool) -> EndpointChec
             ClientSession(timeout=ClientTimeout(total=TIMEOUT_SECONDS), trust_env=True) as session,
             session.get(address, headers=headers if key else {}, allow_redirects=False) as answer,
         ):
-            if fault := _fault(answer.status, answer.content_type, lists_models=not is_claude):
+            if fault := _fault(answer.status, answer.content_type, has_key=bool(key), lists_models=not is_claude):
                 return EndpointCheck(fault=fault)
             return EndpointCheck(models=await _read_names(answer) if answer.status == 200 else ())
     except TimeoutError:
@@ -55,10 +55,10 @@ async def _read_names(answer: "ClientResponse") -> tuple[str, ...]:
     return tuple(name for name in model_ids(listing) if len(name) <= MAX_NAME_CHARACTERS)
 
 
-def _fault(status: int, content_type: str, *, lists_models: bool) -> str:
+def _fault(status: int, content_type: str, *, has_key: bool, lists_models: bool) -> str:
     """What is wrong with the answer to a request for the list of models, or ""."""
     if status in (401, 403):
-        return f"does not accept the key ({status})"
+        return f"{'does not accept the' if has_key else 'wants a'} key ({status})"
     if status in (404, 405) or (status == 200 and not content_type.endswith("json")):
         return "lists no models; its address usually ends in /v1" if lists_models else ""
     return "" if status == 200 else f"answers {status}"

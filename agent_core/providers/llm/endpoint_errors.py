@@ -210,14 +210,17 @@ def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
     host, status = call.host, error.status_code
     codes = getattr(error, "code", None), error.type
     if status == 402 or any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in message:
-        return ModelRefused(f"{host} says that the account has no credit left: {message} Add credit, then resume.")
+        return ModelRefused(
+            f"{host} says that the account has no credit left: {end_sentence(message)} Add credit, then resume."
+        )
     if status < 400:  # an error event in a stream
         return ModelUnavailable(f"{host} broke off its reply: {message}")
     if status in RETRYABLE_STATUSES or status >= 500:
         return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, call.now))
     if status in (401, 403):
+        wrong = "does not accept the key" if call.secret else "wants a key"
         return ModelRefused(
-            f"{host} does not accept the key ({status}). Set {call.ability.key} to a key that may use "
+            f"{host} {wrong} ({status}). Set {call.ability.key} to a key that may use "
             f"{call.model or 'it'}, then restart Signoff."
         )
     if status == 404:

@@ -106,6 +106,15 @@ class OpenAIModel(OpenAIEndpoint):
         """Context window in tokens, from the first of: the operator, the endpoint, the price list, a low default."""
         return self._windows.of(self._known_name(model))
 
+    def knows_window(self, model: str) -> bool:
+        """Whether `window` has a source, or is assumed."""
+        return self._windows.known(self._known_name(model)) is not None
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether what the models can do is known: from the endpoint's list, or because the endpoint is OpenAI's."""
+        return self.is_openai or self._has_listed_models
+
     def max_reply(self, model: str) -> int | None:
         """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `reply_limits`."""
         name = self._known_name(model)

@@ -41,5 +41,12 @@ async def test_a_reply_to_a_paused_agent_is_kept_and_asks_for_resume_without_the
     agent = await stage.create()
     assert isinstance(agent.status, Paused)
     answer = await actions_of(stage).say(agent.id, "Answer in JSON", stage.origin())
-    assert answer.text == "Noted. Clerk is paused; press Resume so that it reads this."
+    assert answer.text == "Noted. Clerk is paused. Press Resume so that it reads this."
     assert (await stage.wait_until_settled(agent)).is_at_rest
+
+
+async def test_a_file_of_one_byte_is_listed_as_one_byte() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent = await stage.create()
+    await stage.workspaces.of(agent).write("a.txt", b"1", expected="")
+    assert (await actions_of(stage).say(agent.id, "!files", stage.origin())).text == "a.txt · 1 byte"

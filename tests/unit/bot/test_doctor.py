@@ -18,7 +18,7 @@ from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, findings, report
 from bot.findings import Finding, ToolProbes
-from bot.model_wiring import check_model_endpoint, default_model_sees
+from bot.model_wiring import check_model_endpoint, default_model_sees, default_window
 from bot.platforms.chat_platforms import PLATFORMS
 from bot.settings import Settings, load
 from bot.value_types import Endpoint
@@ -26,6 +26,7 @@ from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin
 
+ASSUMED = "which is assumed: the endpoint reports none"
 BOT = {"SLACK_BOT_TOKEN": "xoxb-one"}
 SOCKET = {"SLACK_APP_TOKEN": "xapp-1"}
 HTTP = {"SLACK_SIGNING_SECRET": "s3cret"}
@@ -55,7 +56,7 @@ class World:
     sandbox_fault: str = ""
     missing_tools: str = ""
     git_fault: str = ""
-    sees: bool = False
+    sees: bool | None = False
     asked: list[str] = field(default_factory=list)
 
     async def endpoint(self, endpoint: Endpoint) -> EndpointCheck:
@@ -83,7 +84,7 @@ class World:
         self.asked.append("sandbox")
         return self.sandbox_fault
 
-    async def vision(self) -> bool:
+    async def vision(self) -> bool | None:
         self.asked.append("vision")
         return self.sees
 
@@ -419,6 +420,12 @@ async def test_an_endpoint_answers_in_its_own_way(listing: Fails | SaysPlain | N
         assert (await check_model_endpoint(Endpoint(url=standin.base_url, key="sk-1234"))).fault == fault
 
 
+async def test_an_endpoint_that_was_sent_no_key_wants_one() -> None:
+    async with openai_standin() as standin:
+        standin.listing = Fails(401)
+        assert (await check_model_endpoint(Endpoint(url=standin.base_url, key=""))).fault == "wants a key (401)"
+
+
 @pytest.mark.parametrize(("key", "fault"), [("sk-ant-1", ""), ("sk-ant-2", "does not accept the key (401)")])
 async def test_anthropics_api_is_asked_in_its_own_way(tmp_path: Path, key: str, fault: str) -> None:
     async with anthropic_standin() as standin:
@@ -657,12 +664,18 @@ async def test_what_is_missing_for_repositories_is_said(tmp_path: Path) -> None:
             "off",
             "the model takes no pictures, by its name and by what the endpoint lists",
         ),
+        (
+            {"OPENAI_API_KEY": "sk-1"},
+            None,
+            "off",
+            "not known, because the endpoint did not list its models; agents are offered no pictures",
+        ),
         ({"OPENAI_API_KEY": "sk-1", "VISION": "On"}, False, "on", "agents may have their model look at pictures"),
         ({"OPENAI_API_KEY": "sk-1", "VISION": "off"}, True, "off", "the operator lets no model see pictures"),
     ],
 )
 async def test_whether_agents_can_look_at_pictures(
-    tmp_path: Path, variables: dict[str, str], sees: bool, state: str, why: str
+    tmp_path: Path, variables: dict[str, str], sees: bool | None, state: str, why: str
 ) -> None:
     world = World(sees=sees)
     seen = (await found(settings_with(tmp_path, **variables), world))["vision"]
@@ -676,10 +689,40 @@ async def test_the_endpoints_list_is_asked_whether_its_model_sees(
 ) -> None:
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = facts
-        assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url)) == sees
+        assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url)) is sees
 
 
 async def test_an_endpoint_that_is_away_leaves_the_name_to_tell(tmp_path: Path) -> None:
     away = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     assert await default_model_sees(settings_with(tmp_path, **away, SMART_MODEL="llava"))
-    assert not await default_model_sees(settings_with(tmp_path, **away))
+    assert await default_model_sees(settings_with(tmp_path, **away)) is None
+
+
+@pytest.mark.parametrize(
+    ("variables", "facts", "told"),
+    [
+        ({}, {}, f"compact, for a window of 4,096 tokens, {ASSUMED}"),
+        ({}, {"context_length": 32_768}, "full, for a window of 32,768 tokens"),
+        ({"CONTEXT_WINDOW": "16384"}, {}, "full, for a window of 16,384 tokens"),
+        (
+            {"PROMPT_PROFILE": "full"},
+            {},
+            f"full, for a window of 4,096 tokens, {ASSUMED}",
+        ),
+    ],
+)
+async def test_the_prompt_and_the_window_that_it_is_for_are_told(
+    tmp_path: Path, variables: dict[str, str], facts: dict[str, object], told: str
+) -> None:
+    async with openai_standin() as endpoint:
+        endpoint.facts["gpt-test"] = facts
+        settings = settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url, **variables)
+        looks = replace(World().probes, window=partial(default_window, settings))
+        prompt = {finding.name: finding for finding in await findings(settings, looks)}["prompt"]
+    assert (prompt.state, prompt.why, prompt.variable) == ("on", told, "CONTEXT_WINDOW, PROMPT_PROFILE")
+
+
+async def test_names_that_are_set_and_not_read_are_told_with_the_right_ones(tmp_path: Path) -> None:
+    looks = replace(World().probes, unread_names=lambda: {"OPENAI_API_BASE": "OPENAI_BASE_URL"})
+    (told,) = (each for each in await findings(settings_with(tmp_path), looks) if each.name == "name")
+    assert (told.state, told.why) == ("warn", "OPENAI_API_BASE is not read; did you mean OPENAI_BASE_URL?")

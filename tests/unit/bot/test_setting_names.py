@@ -137,3 +137,8 @@ async def test_budgets_and_prompts_know_the_variables_that_they_advise(tmp_path:
     given = {"SIGNOFF_HOME": str(tmp_path), "OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "FALLBACK_MODEL": "small"}
     async with assemble(load(given, None)) as signoff:
         assert signoff.core.ledger.price_setting == "MODEL_PRICES, also for small"
+
+
+def test_an_address_of_claude_that_ends_in_v1_is_named_in_the_sentence_about_it() -> None:
+    model = make_model(load({**CLAUDE, "ANTHROPIC_BASE_URL": "http://127.0.0.1:4000/v1"}, None))
+    assert "ends in /v1" in model.ability.address_hint  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from agent_core.providers.llm.openai_model import DEFAULT_MODEL
 from bot import variables
 from bot.model_wiring import make_model
 from bot.platforms.slack.platform import SlackPlatform
-from bot.settings import Settings, load
+from bot.settings import Settings, load, unread_names
 from bot.value_types import Endpoint
 from bot.variables import TABLE, VARIABLES
 
@@ -485,6 +485,28 @@ def test_a_misspelt_name_in_the_file_is_refused_with_the_right_one(tmp_path: Pat
 )
 def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, name: str) -> None:
     load({}, in_file(tmp_path, f"{name}=x\n"))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("OPENAI_API_BASE", "OPENAI_BASE_URL"),
+        ("OPENAI_MODEL", "SMART_MODEL"),
+        ("CLAUDE_API_KEY", "ANTHROPIC_API_KEY"),
+        ("MODEL", "SMART_MODEL"),
+    ],
+)
+def test_usual_names_of_other_tools_are_told_with_the_right_ones(tmp_path: Path, name: str, meant: str) -> None:
+    env_file = in_file(tmp_path, f"{name}=x\n")
+    load({}, env_file)
+    assert unread_names({}, env_file) == unread_names({name: "x"}, None) == {name: meant}
+    assert unread_names({name: "x", meant: "y"}, None) == unread_names({name: " "}, None) == {}
+
+
+def test_a_misspelt_name_of_the_environment_is_told_and_refuses_no_start() -> None:
+    surroundings = {"OPENAI_APIKEY": "sk-1", "OPENAI_ORG_ID": "o", "PATH": "/bin", "HTTP_PROXY": "http://x"}
+    assert not load(surroundings, None).has_endpoint
+    assert unread_names(surroundings, None) == {"OPENAI_APIKEY": "OPENAI_API_KEY"}
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -763,7 +763,7 @@ async def test_the_reference_shows_the_texts_of_the_cards_that_are_drawn_there()
 
 def test_a_root_message_names_the_model_and_the_agents_own() -> None:
     own = root_message(replace(AGENT, model="small"), model="Demo · scripted, no AI")
-    assert read(own.blocks)[1] == "Started by @ana · Demo · scripted, no AI · small · $0.41 of $2.00"
+    assert read(own.blocks)[1] == "Started by @ana · small · scripted, no AI · $0.41 of $2.00"
 
 
 def test_cards_and_root_name_the_fallback_while_it_answers() -> None:

@@ -1,5 +1,6 @@
 """Goals, budgets, self-review and settings in the local workspace: what is shown, who may, and what bad input gets."""
 
+import re
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +18,7 @@ from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.testing.embedder import WordEmbedder
-from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.commands import memory_hints
 from bot.model_wiring import Models
@@ -28,6 +29,7 @@ from tests.scenario.served import served
 CHANNEL = "/c/web/local/general"
 SETTINGS = "ai_name: Scout\nai_role: finds things\nai_goals:\n- look\n- 'tell: us'\napi_budget: 2.5\n"
 POSTS = (
+    "add-file",
     "goals",
     "budget",
     "press",
@@ -326,3 +328,54 @@ def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Models:
 
 def test_every_kind_of_call_has_a_word_on_the_page() -> None:
     assert set(CALLS) == set(get_args(CallKind))
+
+
+async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageChat, model: ScriptedModel) -> None:
+    model.say(reply_text("task_complete", {"reason": "Written."}))
+    await (await ana.asks("write_to_file")).press("Approve")
+    await (await ana.asks("task_complete")).press("Approve")
+    assert await ana.sees("Clerk is done: Written.")
+    await ana.says("Mention the weather")
+    page = await ana.page()
+    assert "kept for the next turn" not in page
+    assert re.search(r"Press Resume so that it reads this\.</span><br><span [^>]+>Mention the weather", page)
+    assert 'placeholder="Press Resume so that it reads this."' in page
+
+
+async def test_an_agents_own_model_is_named_instead_of_the_default(tmp_path: Path) -> None:
+    label = ModelLabel("usual · host.example")
+    async with (
+        served(ScriptedModel(waits=True), tmp_path, model_label=label) as base,
+        PageChat.opened(base, "ana") as chat,
+    ):
+        await chat.new_agent("Clerk", "writes", "Write a file")
+        await chat.says("!model small")
+        assert "Model: <b>small · host.example</b>" in await chat.page()
+
+
+async def test_a_file_is_added_to_the_workspace_and_the_agent_is_told(ana: PageChat) -> None:
+    await ana.asks("write_to_file")
+    picture = b"\x89PNG" + bytes(3 * 2**20)  # more than any other form may have
+    status, page = await ana.upload("add-file", "../sun.png", picture)
+    assert (status, "I put sun.png (3,145,732 bytes) into your workspace." in text_of(page)) == (200, True)
+    async with ana.session.get(f"{ana.base}{ana.path}/files/sun.png") as answer:
+        assert await answer.read() == picture
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "said"),
+    [("", 0, "Choose a file first."), ("a.bin", 20 * 2**20 + 1, "larger than 20 MB"), ("a", 21 * 2**20, "than 20 MB")],
+)
+async def test_a_file_that_cannot_be_taken_is_refused_with_the_reason(
+    ana: PageChat, name: str, size: int, said: str
+) -> None:
+    await ana.asks("write_to_file")
+    status, page = await ana.upload("add-file", name, bytes(size))
+    assert (status, said in text_of(page)) == (422, True)
+    assert "into your workspace" not in page
+
+
+@pytest.mark.proves("rights:owner")
+async def test_only_who_may_decide_adds_a_file(ana: PageChat) -> None:
+    ana.path = ana.path.replace("/c/web/", "/c/slack/")
+    assert (await ana.upload("add-file", "sun.png", b"1"))[0] == 403

@@ -10,7 +10,7 @@ from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.openai_model import OpenAIModel
-from tests.standins.openai import OpenAIStandIn, Says, openai_standin
+from tests.standins.openai import Fails, OpenAIStandIn, Says, openai_standin
 from tests.standins.services import SERVICES
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ async def test_what_a_service_refuses_is_learned_in_the_first_call(name: str, tr
     ("body", "status", "kind", "sentence"),
     [
         ({"error": {"code": 402, "message": "Insufficient credits"}}, 402, ModelRefused, "no credit left"),
-        ({"error": {"message": "Insufficient Balance"}}, 402, ModelRefused, "no credit left: Insufficient Balance"),
+        ({"error": {"message": "Insufficient Balance"}}, 402, ModelRefused, "left: Insufficient Balance. Add credit"),
         ([{"error": {"code": 400, "message": "Bad goals."}}], 400, ModelRefused, "(400): Bad goals."),
         (
             {"detail": [{"loc": ["body", "x"], "msg": "Not permitted"}]},
@@ -86,6 +86,17 @@ async def test_errors_are_told_in_the_services_words(
         with pytest.raises(kind) as caught:
             await ask(model)
     assert sentence in str(caught.value)
+
+
+async def test_a_service_that_was_sent_no_key_wants_one() -> None:
+    async with openai_standin() as standin:
+        standin.answers(Fails(401, "No key."))
+        model = OpenAIModel(base_url=standin.base_url, api_key="", model="m")
+        try:
+            with pytest.raises(ModelRefused, match=r"wants a key \(401\)\. Set the API key to a key that may use m"):
+                await ask(model)
+        finally:
+            await model.close()
 
 
 @streamed
