@@ -129,7 +129,8 @@ def make_home(settings: Settings) -> None:
 def engine_owner(home: Path) -> str:
     """The name by which an engine with this data folder knows its own sessions at a database again."""
     file = home / "engine.id"
-    if not file.exists():
+    file.touch(mode=0o600)
+    if not file.read_text(encoding="ascii"):
         file.write_text(secrets.token_hex(8), encoding="ascii")
     return file.read_text(encoding="ascii")[:40]
 

@@ -10,7 +10,7 @@ import os
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -206,7 +206,13 @@ async def site(
 @asynccontextmanager
 async def two_sites() -> AsyncIterator[tuple[Site, Site]]:
     """A site on the open internet, and one at the same port of the local machine that must not be reached."""
-    async with site(HERE) as victim, site(OPEN, victim.port) as open_site:
+    async with AsyncExitStack() as stack:
+        victim = await stack.enter_async_context(site(HERE))
+        try:
+            open_site = await stack.enter_async_context(site(OPEN, victim.port))
+        except OSError:  # another test has this port there: a second try gets another one
+            victim = await stack.enter_async_context(site(HERE))
+            open_site = await stack.enter_async_context(site(OPEN, victim.port))
         victim.answers = {"/*": page("the inner secret")}
         yield open_site, victim
 
