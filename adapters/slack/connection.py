@@ -86,9 +86,7 @@ class SlackConnection:
     async def run(self) -> None:
         """Listen until cancelled. Read missed messages whenever a socket connects; with HTTP, once at the beginning."""
         await self._prepare_tokens()
-        with suppress(DatabaseAway):  # people are then looked up when they first act
-            for workspace in await self._workspaces():
-                self.context.soon(self.context.directory.warm(workspace))
+        await self._warm_directory()
         try:
             if self.app_token:
                 await self._by_socket()
@@ -97,6 +95,12 @@ class SlackConnection:
                 await self._keep_time(_always)
         finally:
             await self.context.soon.close()
+
+    async def _warm_directory(self) -> None:
+        """Look people up before they click. While the database is away, they are looked up when they first act."""
+        with suppress(DatabaseAway):
+            for workspace in await self._workspaces():
+                self.context.soon(self.context.directory.warm(workspace))
 
     async def _check_app_token(self) -> None:
         client = self.context.calls.tokens.without_token()

@@ -61,13 +61,15 @@ class LocalEngine:
             while True:
                 await self._wake_event.wait()
                 self._wake_event.clear()
-                if self._is_draining:
-                    continue
-                for agent_id in [agent_id for agent_id in self._woken if agent_id not in self._running]:
+                for agent_id in self._startable():
                     del self._woken[agent_id]
                     task = group.create_task(advance(agent_id), name=f"agent {agent_id}")
                     self._running[agent_id] = task
                     task.add_done_callback(partial(self._finished, agent_id))
+
+    def _startable(self) -> list[AgentId]:
+        """The woken agents that can be advanced now: none while the engine drains."""
+        return [] if self._is_draining else [agent_id for agent_id in self._woken if agent_id not in self._running]
 
     async def drain(self, seconds: float) -> int:
         self._is_draining = True

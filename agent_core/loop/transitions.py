@@ -152,19 +152,21 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
 
 def read_before_finishing(outcome: Outcome, turn: Turn, notes: Sequence[Note], now: datetime) -> Outcome:
     """Let an agent that would finish read the notes of members first, unless people approved its end beside them."""
-    decided = turn.approvals[-1] if turn.approvals else None
-    is_asked = decided and not (isinstance(decided.decision, Approve) and decided.decision.under)
-    unread = [
-        note
-        for note in notes
-        if note.by.kind == "member" and not (decided and is_asked and turn.proposed_at <= note.at < decided.at)
-    ]
+    unread = [note for note in notes if note.by.kind == "member" and not _is_under_card(note, turn)]
     if not unread or not isinstance(outcome.agent.status, Finished):
         return outcome
     text = f"{outcome.agent.name} reads what {unread[-1].by} wrote before it finishes."
     going = outcome.agent.become(Thinking(), now)
     kept = tuple(notice for notice in outcome.notices if notice.kind != "finished")
     return replace(outcome, agent=going, notices=(*kept, Notice.to(going, "waiting", text, now)))
+
+
+def _is_under_card(note: Note, turn: Turn) -> bool:
+    """Whether the note stood under the turn's card when a person decided on it."""
+    decided = turn.approvals[-1] if turn.approvals else None
+    if decided is None or (isinstance(decided.decision, Approve) and decided.decision.under):
+        return False
+    return turn.proposed_at <= note.at < decided.at
 
 
 def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome:

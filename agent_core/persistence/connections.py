@@ -237,14 +237,19 @@ def _run_in_savepoint(connection: Connection, change: Change) -> Exception | Non
     try:
         change(connection)
     except Exception as fault:
-        try:
-            connection.exec_driver_sql("ROLLBACK TO one")
-            connection.exec_driver_sql("RELEASE one")
-        except DBAPIError:  # SQLite has rolled back the whole transaction, because the disk is full
-            raise fault from None
+        _undo_savepoint(connection, fault)
         return fault
     connection.exec_driver_sql("RELEASE one")
     return None
+
+
+def _undo_savepoint(connection: Connection, fault: Exception) -> None:
+    """Roll back to the savepoint; raise `fault` if SQLite has rolled back everything, because the disk is full."""
+    try:
+        connection.exec_driver_sql("ROLLBACK TO one")
+        connection.exec_driver_sql("RELEASE one")
+    except DBAPIError:
+        raise fault from None
 
 
 async def _finish_uncancelled(step: "asyncio.Future[T]") -> T:
