@@ -73,6 +73,7 @@ def _placeholder(element: Block) -> str:
 BLOCKS: Mapping[str, Callable[[Block], str]] = {
     "plain_text": _run,
     "text": _run,
+    "date": lambda element: escape(str(element["fallback"])),
     "section": _section,
     "context": lambda block: f"<div class=context>{_each(block['elements'])}</div>",
     "divider": lambda _: "<hr>",

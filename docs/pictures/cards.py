@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, FloatRect, Locator, ViewportSize
+from playwright.async_api import Browser, FloatRect, Locator, ViewportSize, expect
 
 from agent_core.model.agent import Acting
 from agent_core.persistence.database import SqlDatabase
@@ -37,6 +37,7 @@ async def _locally(browser: Browser, drawn: Sequence[Scene]) -> None:
             page = await (await browser.new_context(viewport=VIEW)).new_page()
             for scene in drawn:
                 await page.goto(f"{address}/c/web/local/{scene.name}/a/{scene.agent.id}")
+                await expect(page.locator("[aria-disabled=true]")).to_have_count(0)  # controls that settle are pale
                 seen = page.locator("#thread, #present") if scene.notice else page.locator("article")
                 await page.screenshot(path=HERE / f"card-{scene.name}.png", clip=await _around(seen), **STILL)
 

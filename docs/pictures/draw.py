@@ -178,6 +178,7 @@ async def create(chat: BrowserChat, draft: AgentDraft, channel: str) -> None:
 async def keep(page: Page, name: str) -> None:
     """Save what the page shows, without the mark of where one would type next."""
     await page.evaluate("document.activeElement?.blur()")
+    await expect(page.locator("[aria-disabled=true]")).to_have_count(0)  # controls that settle are pale
     await page.screenshot(path=HERE / f"{name}.png", animations="disabled", caret="hide")
 
 
