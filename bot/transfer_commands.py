@@ -1,8 +1,8 @@
 """The commands `export` and `import`: everything to one file, and back into an empty database."""
 
 import argparse
+import logging
 import shutil
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ async def export_data(settings: Settings, arguments: Sequence[str]) -> int:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the file to write, for example signoff.zip")
     file = parser.parse_args(arguments).file
-    _end_at_once()
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)  # Ctrl-C closes the connection before its cursor
     if settings.sqlite_file and not settings.sqlite_file.exists():
         return _tell_fault(f"Nothing was exported. There is no database {settings.sqlite_file}.")
     try:
@@ -46,7 +46,6 @@ async def import_data(settings: Settings, arguments: Sequence[str]) -> int:
     parser.add_argument("file", type=Path, metavar="FILE", help="a file that `signoff export` wrote")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted import of the same file")
     given = parser.parse_args(arguments)
-    _end_at_once()
     make_home(settings)
     try:
         with home_lock(settings):
@@ -64,11 +63,6 @@ async def import_data(settings: Settings, arguments: Sequence[str]) -> int:
 
 def _transfer(settings: Settings) -> Transfer:
     return Transfer(url=settings.database_url, workspaces=settings.home / "workspaces", tell=_tell_progress)
-
-
-def _end_at_once() -> None:
-    """End by Ctrl-C at any statement, not only where this process waits."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _shown(done: TransferSummary) -> str:

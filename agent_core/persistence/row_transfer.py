@@ -9,8 +9,8 @@ on a part of the data.
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -92,7 +92,8 @@ def _read(connection: Connection, take: Take) -> None:
     with _snapshot(connection):
         _require_head(read_version(connection))
         for name in NAMES:
-            take(name, _lines(connection, name))
+            with closing(_lines(connection, name)) as lines:  # if `take` fails, while the connection is in use
+                take(name, lines)
 
 
 @contextmanager
@@ -105,7 +106,7 @@ def _snapshot(connection: Connection) -> Iterator[None]:
             connection.exec_driver_sql("ROLLBACK")
 
 
-def _lines(connection: Connection, name: str) -> Iterator[bytes]:
+def _lines(connection: Connection, name: str) -> Generator[bytes, None, None]:
     stored = _STORED[name]
     order = (stored.c[key].collate(BYTE_ORDER[connection.dialect.name]) for key in _KEYS[name])
     statement = select(stored).order_by(*order).execution_options(yield_per=BATCH_ROWS)

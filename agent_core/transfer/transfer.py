@@ -60,6 +60,7 @@ class Transfer:
             progress.start("files and folders exported")
             for each in progress.counted(folder.files()):
                 _add_file(writer, each)
+                await self.clock.sleep(0)  # lets Ctrl-C in
             writer.add_manifest()
         return _summary(writer.manifest, tuple(folder.left_out))
 
@@ -71,16 +72,16 @@ class Transfer:
         """
         with open_archive(file, HEAD, NAMES) as archive:
             progress = Progress(self.clock, self.tell)
-            self._check(archive, progress)
+            await self._check(archive, progress)
             async with self._lock():
                 is_resumed = await start_import(self.url, archive.id, resume=resume)
-                self._restore_files(archive, progress)
+                await self._restore_files(archive, progress)
                 progress.start("rows imported", archive.manifest.rows)
                 await write_rows(self.url, lambda name: progress.counted(archive.lines(name)), compares=is_resumed)
                 await finish_import(self.url)
             return _summary(archive.manifest)
 
-    def _check(self, archive: ArchiveReader, progress: Progress) -> None:
+    async def _check(self, archive: ArchiveReader, progress: Progress) -> None:
         """Raise TransferRefused if the file is damaged or if other files are where its files belong."""
         manifest, folder = archive.manifest, WorkspaceTransfer(self.workspaces)
         progress.start("bytes checked", sum(each.size for each in manifest.members.values()))
@@ -88,14 +89,16 @@ class Transfer:
         if folder.folds_names():
             require_distinct((*manifest.files, *manifest.folders))
         for path, each in manifest.files.items():
+            await self.clock.sleep(0)
             folder.holds(path, each.digest)
 
-    def _restore_files(self, archive: ArchiveReader, progress: Progress) -> None:
+    async def _restore_files(self, archive: ArchiveReader, progress: Progress) -> None:
         manifest, folder = archive.manifest, WorkspaceTransfer(self.workspaces)
         progress.start("files imported", len(manifest.files))
         for path in manifest.folders:
             folder.restore(WorkspaceFile(path=path))
         for path, each in progress.counted(manifest.files.items()):
+            await self.clock.sleep(0)
             if folder.holds(path, each.digest):
                 continue
             with archive.content(path) as content:

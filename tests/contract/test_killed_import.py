@@ -13,7 +13,7 @@ from tests.e2e.process import running
 
 FILES = {"agent-ada/a": b"one", "agent-ada/b/c.sh": b"two", "agent-ada/d/": b""}
 STEPS = 11  # the mark, 3 folders, 2 files, 4 batches of rows, the end of the mark
-SOME = [(1, "after"), (6, "after"), (8, "before"), (STEPS, "before")]
+SOME = [(6, "after"), (8, "before")]
 EVERY = [
     pytest.param(number, moment, marks=() if (number, moment) in SOME else pytest.mark.slow)
     for number in range(1, STEPS + 1)
