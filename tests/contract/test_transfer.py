@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Awaitable, Iterator
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -19,7 +20,9 @@ from hypothesis import strategies as st
 
 from agent_core.errors import TransferRefused, UnfinishedImport
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.installation import Installation
 from agent_core.model.memory import Memory, MemoryVersion, Vector
+from agent_core.model.usage import Budget
 from agent_core.persistence import row_transfer, schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock
@@ -28,6 +31,7 @@ from agent_core.persistence.tables import metadata
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL, NOON, a_note, a_turn, an_agent, keep
 from tests.contract.transfers import (
+    LONG,
     Rows,
     empty,
     every_table,
@@ -49,6 +53,7 @@ FILES = {
     "agent-ada/readme": b"other",
     "agent-bob/empty": b"",
 }
+INSTALLATION = Installation(surface="slack", workspace="T1", name="Acme", sealed="\\ sealed", installed_at=NOON)
 DIRECTIONS = ["sqlite-sqlite", "sqlite-postgres", "postgres-sqlite"]
 
 
@@ -122,6 +127,9 @@ async def test_an_agent_is_the_same_in_every_way_after_a_move(pair: tuple[str, s
         assert await work.notes.of(ada) == (a_note(ada),)
         assert await work.memories.vectors(ada, "here", most=9) == ((memory.id, Vector(b"1\x00\xff4")),)
         assert await work.memories.version(ada) == MemoryVersion(added=1)
+        assert await work.preferences.get(CHANNEL, LONG[:20]) == LONG
+        assert await work.installations.get("slack", "T1") == INSTALLATION
+        assert await work.budgets.of(CHANNEL) == Budget(limit=Decimal("2.50"))
         assert not await work.deliveries.first_time("click-1", NOON)
         work.agents.save(replace(await work.agents.locate(bob.id), fence=1))
         await work.commit()
@@ -134,6 +142,9 @@ async def _keep_all(url: str, *values: object) -> None:
     await keep(database, ada, bob, a_turn(ada), a_note(ada))  # type: ignore[arg-type]
     async with database.begin() as work:
         await work.deliveries.first_time("click-1", NOON)
+        work.preferences.put(CHANNEL, LONG[:20], LONG)
+        work.installations.put(INSTALLATION)
+        work.budgets.set_limit(CHANNEL, Decimal("2.50"))
         work.memories.add(ada, [memory])  # type: ignore[arg-type, list-item]
         work.memories.put(ada, "here", {memory.id: Vector(b"1\x00\xff4")})  # type: ignore[arg-type, attr-defined]
         await work.commit()
