@@ -21,6 +21,8 @@ SignoffError
 │   └── ThreadGone             the thread, the channel or the right to write is gone
 ├── Conflict                   the unit of work is repeated
 ├── NewerTables                the operator installs the newer release, or uses another database
+├── UnfinishedImport           the operator goes on with the import, or uses another database
+├── TransferRefused            the operator reads why an export or import was not done
 ├── DatabaseAway               the work is retried; nothing unsaved took effect
 │   └── CommitUnknown          the answer to a commit was lost: what was saved may have taken effect
 ├── EngineTaken                another process advances the agents of this database, so this one ends
@@ -154,6 +156,14 @@ class Conflict(SignoffError):
 
 class NewerTables(SignoffError):
     """A newer release created the tables of the database."""
+
+
+class UnfinishedImport(SignoffError):
+    """An import into the database was interrupted."""
+
+
+class TransferRefused(SignoffError):
+    """An export or import is not possible; the message is one line."""
 
 
 class DatabaseAway(SignoffError):

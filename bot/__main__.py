@@ -1,4 +1,4 @@
-"""The command line: loads the settings and runs one command (run, web, worker, solo, migrate or doctor)."""
+"""The command line: loads the settings and runs one command, such as run, solo or doctor."""
 
 import argparse
 import asyncio
@@ -18,15 +18,18 @@ COMMANDS = {
     "worker": "only the worker (needs PostgreSQL)",
     "solo": "one agent in this terminal",
     "migrate": "bring the database up to date",
+    "export": "write everything to one file: a backup, or to move to another database",
+    "import": "restore an export into an empty database",
     "doctor": "say what is on, what is off, and what changes that",
 }
+WITH_OPTIONS = ("solo", "export", "import")  # these parse the rest of the command line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that `arguments` name and return the exit code of the process; 2 for an invalid setting."""
     close_new_files()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    name = "solo" if given[:1] == ["solo"] else _parser().parse_args(given).command
+    name = given[0] if given and given[0] in WITH_OPTIONS else _parser().parse_args(given).command
     try:
         settings = settings_module.load()
         configure(settings.log_level, settings.log_format, settings.secrets)
@@ -53,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, said in COMMANDS.items():
-        commands.add_parser(name, help=said, description=said, add_help=name != "solo")
+        commands.add_parser(name, help=said, description=said, add_help=name not in WITH_OPTIONS)
     return parser
 
 

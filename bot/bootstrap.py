@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from filelock import FileLock
+
 from adapters.actions import ActionDispatcher
 from adapters.management_commands import ManagementCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
-from agent_core.errors import NewerTables, SettingsError
+from agent_core.errors import NewerTables, SettingsError, UnfinishedImport
 from agent_core.model.channels import SurfaceName
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock
-from agent_core.persistence.schema import upgrade, version
+from agent_core.persistence.schema import is_importing, upgrade, version
 from agent_core.ports.engine import EngineLock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
@@ -107,14 +109,22 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
 
 
 async def migrate_database(settings: Settings) -> None:
-    """Migrate the database; raise SettingsError if it cannot be reached or its schema is newer than this version."""
+    """Migrate the database.
+
+    Raise SettingsError if it cannot be reached, its schema is newer than this version, or an import was interrupted.
+    """
     try:
         await upgrade(settings.database_url)
-    except NewerTables as fault:
+    except (NewerTables, UnfinishedImport) as fault:
         raise SettingsError("DATABASE_URL", str(fault), "sqlite:////var/lib/signoff/other.db") from fault
     except OSError as fault:
         said = f"{settings.shown_database} cannot be reached. Is it running, and may this process use it?"
         raise SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/signoff") from fault
+
+
+def home_lock(settings: Settings) -> FileLock:
+    """The lock of the data folder, which one engine at a time holds."""
+    return FileLock(settings.home / "engine.lock", blocking=False)
 
 
 def make_home(settings: Settings) -> None:
@@ -157,7 +167,12 @@ def probes(settings: Settings) -> Probes:
 
 async def _tables(settings: Settings) -> Tables:
     try:
-        return Tables(version=await version(settings.database_url))
+        found = await version(settings.database_url)
+        return (
+            Tables(fault="has only a part of an import: go on with `import FILE --resume`")
+            if is_importing(found)
+            else Tables(version=found)
+        )
     except OSError as fault:
         return Tables(fault=f"cannot be reached ({type(fault).__name__})")
 

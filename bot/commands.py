@@ -1,4 +1,4 @@
-"""The commands of the command line (run, web, worker, solo, migrate, doctor), called with the loaded settings."""
+"""The commands of the command line, called with the loaded settings."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from aiohttp import web
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from adapters.http_body import BODY_TIMEOUT
 from adapters.web.guard import Guard
@@ -20,12 +20,13 @@ from agent_core.errors import EngineTaken, SettingsError
 from agent_core.model.channels import SurfaceName
 from agent_core.model.lines import counted
 from agent_core.ports.engine import EngineLock
-from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes
+from bot.bootstrap import Signoff, assemble, home_lock, make_home, migrate_database, probes
 from bot.doctor import findings, report
 from bot.http_server import LimitedSite, ServerLimits
 from bot.model_wiring import Models
 from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
+from bot.transfer_commands import export_data, import_data
 from bot.web import application
 from bot.worker import until_told, work
 
@@ -125,6 +126,8 @@ BY_NAME: dict[str, Command] = {
     "worker": advance,
     "solo": solo,
     "migrate": migrate,
+    "export": export_data,
+    "import": import_data,
     "doctor": doctor,
 }
 
@@ -212,7 +215,7 @@ def _only_one(settings: Settings) -> Iterator[None]:
     """Lock the data folder for one engine; raise SettingsError if another engine holds the lock."""
     make_home(settings)
     try:
-        with FileLock(settings.home / "engine.lock", blocking=False):
+        with home_lock(settings):
             yield
     except Timeout as taken:
         said = f"another Signoff is already at work in {settings.home}."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from agent_core.errors import NewerTables
+from agent_core.errors import NewerTables, UnfinishedImport
 from agent_core.persistence.connections import make_engine, transaction
 from agent_core.persistence.outages import is_database_error
 
@@ -16,14 +16,21 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 HEAD = "0004"  # the newest revision in migrations/versions; a test compares them
+IMPORT_PREFIX = "import-"  # begins the revision while an import fills the tables
 
 
 async def upgrade(url: str) -> None:
     """Create the tables, or migrate the tables of an older release. Only reads the revision if they are up to date.
 
-    Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables.
+    Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables,
+    UnfinishedImport if an import was interrupted.
     """
-    if await version(url) > HEAD:
+    found = await version(url)
+    if is_importing(found):
+        raise UnfinishedImport(
+            "an import into it was interrupted: go on with `import FILE --resume`, or use another database."
+        )
+    if found > HEAD:
         raise NewerTables("its tables were made by a newer Signoff: use that one, or another database.")
     with _translate_faults():
         await migrate(url, HEAD)
@@ -35,9 +42,14 @@ async def version(url: str) -> str:
     try:
         with _translate_faults():
             async with engine.connect() as connection:
-                return await connection.run_sync(_version) or ""
+                return await connection.run_sync(read_version)
     finally:
         await engine.dispose()
+
+
+def is_importing(version: str) -> bool:
+    """Whether the tables with this revision contain only a part of an import."""
+    return version.startswith(IMPORT_PREFIX)
 
 
 async def migrate(url: str, revision: str) -> None:
@@ -45,7 +57,7 @@ async def migrate(url: str, revision: str) -> None:
     engine = _engine(url)
     try:
         async with engine.connect() as connection:
-            if await connection.run_sync(_version) != revision:
+            if await connection.run_sync(read_version) != revision:
                 await connection.run_sync(_migrate, revision)
     finally:
         await engine.dispose()
@@ -78,10 +90,11 @@ def alembic_config() -> "Config":
     return config
 
 
-def _version(connection: Connection) -> str | None:
+def read_version(connection: Connection) -> str:
+    """The revision of the tables, "" if there are none."""
     if not inspect(connection).has_table("alembic_version"):
-        return None
-    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        return ""
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or ""
 
 
 def _migrate(connection: Connection, revision: str) -> None:
@@ -90,10 +103,10 @@ def _migrate(connection: Connection, revision: str) -> None:
     with transaction(connection):
         if connection.dialect.name == "postgresql":  # two processes may start at once; in SQLite, BEGIN IMMEDIATE locks
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('signoff/schema'))")
-        before = _version(connection)
+        before = read_version(connection)
         config = alembic_config()
         config.attributes["connection"] = connection
-        if revision == "base" or (before or "") > revision:
+        if revision == "base" or before > revision:
             command.downgrade(config, revision)
         else:
             command.upgrade(config, revision)

@@ -1,9 +1,5 @@
 """Every value that is stored comes back equal, whatever is written into it."""
 
-import json
-from datetime import UTC, datetime, timedelta, timezone
-from decimal import Decimal
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,27 +8,12 @@ from sqlalchemy.engine.default import DefaultDialect
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import CommandCall, Proposal, Thoughts
-from agent_core.model.decision import ApproveEdited
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AnyText
 from agent_core.testing.examples import a_turn, an_agent
-
-# A pair of surrogates means one character, and that is what comes back.
-texts = st.text(st.characters(exclude_categories=()), max_size=20).map(lambda text: str(json.loads(json.dumps(text))))
-zones = st.integers(-14, 14).map(lambda hours: timezone(timedelta(hours=hours)))
-times = st.datetimes(timezones=zones | st.just(UTC))
-amounts = st.decimals(allow_nan=False, allow_infinity=False)
-leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
-trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4))
-arguments = st.dictionaries(texts, trees, max_size=4)
-
-st.register_type_strategy(str, texts)
-st.register_type_strategy(datetime, times)
-st.register_type_strategy(Decimal, amounts)
-st.register_type_strategy(CommandCall, st.builds(CommandCall, texts, arguments))
-st.register_type_strategy(ApproveEdited, st.builds(ApproveEdited, arguments))
+from tests.properties.strategies import texts
 
 
 @pytest.mark.parametrize("kind", [Agent, Turn, Note, Notice, AuditEntry])

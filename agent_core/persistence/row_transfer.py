@@ -1,0 +1,223 @@
+"""Reads all rows of a database as lines of JSON, and writes them to another one, on SQLite and PostgreSQL.
+
+A line is one row: an object with a field for each column, in ASCII. Texts are as they are stored (see `AnyText`), times
+are in ISO 8601, bytes in base64. At most BATCH_ROWS rows are in memory.
+
+While an import runs, the revision of the tables is "import-" and the id of the imported file, so that no Signoff starts
+on a part of the data.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, LargeBinary, TableClause, Text, column, insert, select, table, text, tuple_
+from sqlalchemy.exc import DBAPIError
+
+from agent_core.errors import TransferRefused
+from agent_core.persistence.connections import make_engine, transaction
+from agent_core.persistence.outages import is_outage, translate_outage
+from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, read_version, upgrade, version
+from agent_core.persistence.tables import AnyText, UtcDateTime, metadata
+
+Take: TypeAlias = Callable[[str, Iterator[bytes]], None]
+Give: TypeAlias = Callable[[str], Iterator[bytes]]
+Values: TypeAlias = dict[str, Any]
+
+BATCH_ROWS = 200
+SNAPSHOT = {"sqlite": "BEGIN", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+BYTE_ORDER = {"sqlite": "BINARY", "postgresql": "C"}  # collations, so that both databases sort alike
+TABLES = tuple(metadata.sorted_tables)  # agents before the records that refer to them
+NAMES = tuple(each.name for each in TABLES)
+_KEYS = {each.name: tuple(each.primary_key.columns.keys()) for each in TABLES}
+_STORED: dict[str, TableClause] = {
+    each.name: table(
+        each.name,
+        *(column(own.name, Text() if isinstance(own.type, AnyText) else own.type) for own in each.columns),
+    )
+    for each in TABLES
+}
+_UPDATE_VERSION = text("UPDATE alembic_version SET version_num = :version")
+
+
+async def read_rows(url: str, take: Take) -> None:
+    """Pass each table's name and its rows, ordered by key, to `take`. All rows are of one snapshot.
+
+    Raise TransferRefused if the tables are not of this release, DatabaseAway.
+    """
+    await _run(url, partial(_read, take=take))
+
+
+async def start_import(url: str, file_id: str, *, resume: bool = False) -> bool:
+    """Mark the database as being filled from the file with this id (at most 24 characters); create missing tables.
+
+    Return whether it was marked before, by an interrupted import of the same file, which `resume` goes on with.
+    Raise TransferRefused, before any change, if the database is not empty or of another release; DatabaseAway.
+    """
+    with translate_outage():
+        if not await version(url):
+            await upgrade(url)
+    return bool(await _run(url, partial(_start, mark=f"{IMPORT_PREFIX}{file_id}", resume=resume)))
+
+
+async def write_rows(url: str, give: Give, *, compares: bool) -> int:
+    """Add the rows that `give` returns for each table's name, each batch in one transaction; return how many are new.
+
+    `compares`: rows may be there already; then they must be equal. Raise TransferRefused, DatabaseAway.
+    """
+    return int(await _run(url, partial(_write, give=give, compares=compares)))
+
+
+async def finish_import(url: str) -> None:
+    """Remove the mark of `start_import`."""
+    await _run(url, partial(_set_version, version=HEAD))
+
+
+async def _run(url: str, work: Callable[[Connection], Any]) -> Any:
+    engine = make_engine(url)
+    try:
+        with translate_outage():
+            async with engine.connect() as connection:
+                return await connection.run_sync(work)
+    finally:
+        await engine.dispose()
+
+
+def _read(connection: Connection, take: Take) -> None:
+    with _snapshot(connection):
+        _require_head(read_version(connection))
+        for name in NAMES:
+            with closing(_lines(connection, name)) as lines:  # if `take` fails, while the connection is in use
+                take(name, lines)
+
+
+@contextmanager
+def _snapshot(connection: Connection) -> Iterator[None]:
+    connection.exec_driver_sql(SNAPSHOT[connection.dialect.name])
+    try:
+        yield
+    finally:
+        if not connection.invalidated:
+            connection.exec_driver_sql("ROLLBACK")
+
+
+def _lines(connection: Connection, name: str) -> Generator[bytes, None, None]:
+    stored = _STORED[name]
+    order = (stored.c[key].collate(BYTE_ORDER[connection.dialect.name]) for key in _KEYS[name])
+    statement = select(stored).order_by(*order).execution_options(yield_per=BATCH_ROWS)
+    with connection.execute(statement) as rows:
+        for row in rows.mappings():
+            yield json.dumps(dict(row), default=_plain, separators=(",", ":")).encode() + b"\n"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    raise TypeError(f"{type(value).__name__} is not a type of a column")
+
+
+def _start(connection: Connection, mark: str, resume: bool) -> bool:
+    with transaction(connection):
+        found = read_version(connection)
+        if found == mark and not resume:
+            raise TransferRefused("An import of this file into this database was interrupted: add --resume to go on.")
+        if found == mark:
+            return True
+        _require_head(found)
+        if any(connection.execute(select(_STORED[name]).limit(1)).first() for name in NAMES):
+            why = "no import of this file into it was interrupted" if resume else "an import needs an empty one"
+            raise TransferRefused(f"The database is not empty, and {why}.")
+        connection.execute(_UPDATE_VERSION, {"version": mark})
+        return False
+
+
+def _write(connection: Connection, give: Give, compares: bool) -> int:
+    added = 0
+    for name in NAMES:
+        for batch in _batches(name, give(name)):
+            with _refuse_unstorable(name), transaction(connection):
+                added += _add(connection, name, batch, compares)
+    return added
+
+
+def _set_version(connection: Connection, version: str) -> None:
+    with transaction(connection):
+        connection.execute(_UPDATE_VERSION, {"version": version})
+
+
+def _require_head(found: str) -> None:
+    if is_importing(found):
+        raise TransferRefused(
+            "An import of another file into this database was interrupted: use that file, or another database."
+        )
+    if found > HEAD:
+        raise TransferRefused(f"The tables are of a newer release ({found}; this one has {HEAD}): use that release.")
+    if found != HEAD:
+        age = f"are of an older release ({found}; this one has {HEAD})" if found else "are missing"
+        raise TransferRefused(f"The tables {age}: run `migrate` first, or use that release.")
+
+
+def _batches(name: str, lines: Iterable[bytes]) -> Iterator[Sequence[Values]]:
+    rest = iter(lines)
+    while batch := [_values(name, line) for line in islice(rest, BATCH_ROWS)]:
+        yield batch
+
+
+def _values(name: str, line: bytes) -> Values:
+    columns = [(each.key, each.type) for each in _STORED[name].c]
+    try:
+        row = json.loads(line)
+        return {key: _value(kind, row[key]) for key, kind in columns}
+    except (ValueError, TypeError, LookupError) as fault:
+        raise TransferRefused(f"The file is damaged: {name} has a line that is no row.") from fault
+
+
+def _value(kind: object, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(kind, UtcDateTime):
+        return datetime.fromisoformat(value)
+    return b64decode(value, validate=True) if isinstance(kind, LargeBinary) else value
+
+
+@contextmanager
+def _refuse_unstorable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        if is_outage(error):
+            raise
+        raise TransferRefused(f"The file is damaged: {name} has a row that cannot be stored.") from error
+
+
+def _add(connection: Connection, name: str, batch: Sequence[Values], compares: bool) -> int:
+    found = _find(connection, name, batch) if compares else {}
+    new = []
+    for row in batch:
+        key = _key(name, row)
+        if key not in found:
+            new.append(row)
+        elif found[key] != row:
+            raise TransferRefused(f"The database changed since the import was interrupted: {name} has another row.")
+    if new:
+        connection.execute(insert(_STORED[name]), new)
+    return len(new)
+
+
+def _find(connection: Connection, name: str, batch: Sequence[Values]) -> Mapping[tuple[Any, ...], Values]:
+    stored = _STORED[name]
+    keys = tuple_(*(stored.c[key] for key in _KEYS[name]))
+    rows = connection.execute(select(stored).where(keys.in_([_key(name, row) for row in batch]))).mappings()
+    found = [dict(row) for row in rows]
+    return {_key(name, row): row for row in found}
+
+
+def _key(name: str, row: Values) -> tuple[Any, ...]:
+    return tuple(row[key] for key in _KEYS[name])

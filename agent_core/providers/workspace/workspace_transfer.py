@@ -1,0 +1,130 @@
+"""Reads the files of all workspaces, and restores them in another folder. Never follows links.
+
+A path begins with the name of the workspace's folder. Links, devices and names that agents cannot use are left out.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+from agent_core.errors import CommandError, TransferRefused
+from agent_core.providers.sandbox.workspace_quota import WorkspaceEntry, entries_in
+from agent_core.providers.workspace.safe_fs import (
+    OPEN_CREATE,
+    OPEN_READ,
+    open_descriptor,
+    open_folder,
+    open_regular_file,
+)
+from agent_core.providers.workspace.workspace_paths import TEMPORARY_PREFIX, is_name
+
+CHUNK_BYTES = 1 << 20
+UNFINISHED = f"{TEMPORARY_PREFIX}import"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceFile:
+    """A file, or a folder if `content` is None. `modified`: nanoseconds since 1970."""
+
+    path: str
+    content: IO[bytes] | None = None
+    is_program: bool = False
+    modified: int = 0
+
+
+@dataclass(slots=True)
+class WorkspaceTransfer:
+    """The folder `root` that holds the workspaces. `left_out`: paths of what `files` could not read."""
+
+    root: Path
+    left_out: list[str] = field(default_factory=list)
+
+    def files(self) -> Iterator[WorkspaceFile]:
+        """All folders and files, each folder before its content. A file is open until the next one is asked for."""
+        with suppress(FileNotFoundError), open_folder(self.root, ()) as root:
+            for entry in entries_in(root):
+                if not entry.name.startswith(TEMPORARY_PREFIX):
+                    yield from self._read(entry)
+
+    def restore(self, file: WorkspaceFile) -> None:
+        """Write a file durably, or make a folder; raise TransferRefused if that is not possible."""
+        *folders, name = file.path.split("/")
+        try:
+            if file.content is None:
+                with open_folder(self.root, (*folders, name), make=True):
+                    return
+            with open_folder(self.root, folders, make=True) as folder:
+                _replace(folder, name, file, file.content)
+        except (OSError, CommandError) as fault:
+            raise TransferRefused(f"{self.root / file.path} cannot be written: {fault}") from fault
+
+    def holds(self, path: str, digest: str) -> bool:
+        """Whether a file with this SHA-256 is there; raise TransferRefused if something else is there."""
+        *folders, name = path.split("/")
+        found = sha256()
+        try:
+            with (
+                open_folder(self.root, folders) as folder,
+                open_regular_file(folder, name, path, OPEN_READ) as descriptor,
+            ):
+                while chunk := os.read(descriptor, CHUNK_BYTES):
+                    found.update(chunk)
+        except FileNotFoundError:
+            return False
+        except (OSError, CommandError) as fault:
+            raise TransferRefused(f"{self.root / path} is there already and cannot be read: {fault}") from fault
+        if found.hexdigest() != digest:
+            raise TransferRefused(f"{self.root / path} is there already with other content.")
+        return True
+
+    def folds_names(self) -> bool:
+        """Whether names that differ only in case or in their Unicode normal form are one file in `root`."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe, twins = self.root / f"{UNFINISHED}-\u00e9", (f"{UNFINISHED}-\u00c9", f"{UNFINISHED}-e\u0301")
+        probe.touch(mode=0o600)
+        try:
+            return any((self.root / twin).exists() for twin in twins)
+        finally:
+            probe.unlink()
+
+    def _read(self, entry: WorkspaceEntry) -> Iterator[WorkspaceFile]:
+        is_folder = stat.S_ISDIR(entry.status.st_mode)
+        if not all(map(is_name, entry.path.split("/"))) or (entry.depth == 1 and not is_folder):
+            self.left_out.append(entry.path)
+        elif is_folder:
+            yield WorkspaceFile(path=entry.path)
+        else:
+            with ExitStack() as stack:
+                try:
+                    descriptor = stack.enter_context(open_regular_file(entry.folder, entry.name, entry.path, OPEN_READ))
+                except FileNotFoundError:
+                    return
+                except (OSError, CommandError):
+                    self.left_out.append(entry.path)
+                    return
+                yield _file(entry.path, descriptor, stack.enter_context(os.fdopen(descriptor, "rb", closefd=False)))
+
+
+def _file(path: str, descriptor: int, content: IO[bytes]) -> WorkspaceFile:
+    status = os.fstat(descriptor)
+    is_program = bool(status.st_mode & stat.S_IXUSR)
+    return WorkspaceFile(path=path, content=content, is_program=is_program, modified=status.st_mtime_ns)
+
+
+def _replace(folder: int, name: str, file: WorkspaceFile, content: IO[bytes]) -> None:
+    with suppress(FileNotFoundError):  # of an interrupted import
+        os.unlink(UNFINISHED, dir_fd=folder)
+    with open_descriptor(UNFINISHED, OPEN_CREATE, within=folder) as descriptor:
+        with os.fdopen(descriptor, "wb", closefd=False) as target:
+            while chunk := content.read(CHUNK_BYTES):
+                target.write(chunk)
+        os.fchmod(descriptor, 0o700 if file.is_program else 0o600)
+        os.utime(descriptor, ns=(file.modified, file.modified))
+        os.fsync(descriptor)
+    os.rename(UNFINISHED, name, src_dir_fd=folder, dst_dir_fd=folder)
+    os.fsync(folder)

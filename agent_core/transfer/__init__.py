@@ -1,0 +1,1 @@
+"""Export of everything to one file, and its import into another database and folder."""

@@ -1,0 +1,87 @@
+"""What `export` and `import` say, and the exit codes."""
+
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import HEAD, upgrade
+from agent_core.testing.examples import a_turn, an_agent, keep
+from tests.contract.transfers import revision, write_files
+from tests.unit.bot.test_start import said
+
+PRIVATE = "It contains conversations, files and tokens: keep it private."
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> Path:
+    """A data folder with one agent, its turn and two files, one of which is a link."""
+    home = tmp_path / "home"
+    write_files(home, {"agent-ada/poem.txt": b"Roses"})
+    (home / "workspaces/agent-ada/link").symlink_to("poem.txt")
+    await upgrade(f"sqlite:///{home}/signoff.db")
+    database = SqlDatabase(f"sqlite:///{home}/signoff.db")
+    await keep(database, an_agent(), a_turn(an_agent()))
+    await database.close()
+    return home
+
+
+async def test_an_export_and_its_import_say_what_they_did(home: Path) -> None:
+    folder = home.parent
+    code, output = await said(folder, "export", "x.zip", SIGNOFF_HOME="home")
+    assert (code, output) == (
+        0,
+        f"Exported 1 agent (2 rows) and 1 file to x.zip. {PRIVATE}\n"
+        "Left out: 'agent-ada/link'. Agents cannot use links, devices and unusual names either.\n",
+    )
+    made_by_other_memories(folder / "new")
+    code, output = await said(folder, "import", "x.zip", SIGNOFF_HOME="new")
+    new = folder / "new"
+    assert (code, output) == (0, f"Imported 1 agent (2 rows) and 1 file into sqlite:///{new}/signoff.db and {new}.\n")
+    assert sorted(names(new / "vectors")) == []
+    code, output = await said(folder, "import", "x.zip", SIGNOFF_HOME="new")
+    assert (code, output) == (
+        1,
+        "The import was not done. The database is not empty, and an import needs an empty one.\n",
+    )
+
+
+def made_by_other_memories(home: Path) -> None:
+    (home / "vectors").mkdir(parents=True)
+    (home / "vectors/x.vectors").touch()
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.glob("*")]
+
+
+async def test_a_folder_where_a_signoff_is_at_work_is_refused(home: Path) -> None:
+    with FileLock(home / "engine.lock"):
+        code, output = await said(home.parent, "import", "x.zip", SIGNOFF_HOME="home")
+    assert (code, output) == (1, f"Nothing was imported. A Signoff is at work in {home}: stop it first.\n")
+
+
+async def test_nothing_starts_on_a_part_of_an_import(home: Path) -> None:
+    await revision(f"sqlite:///{home}/signoff.db", "import-0123")
+    code, output = await said(home.parent, "run", SIGNOFF_HOME="home")
+    start = "Signoff did not start. DATABASE_URL: an import into it was interrupted: go on with `import FILE --resume`"
+    assert (code, output.count("\n"), output.startswith(start)) == (2, 1, True)
+    _, output = await said(home.parent, "doctor", SIGNOFF_HOME="home")
+    assert "has only a part of an import" in output
+    await revision(f"sqlite:///{home}/signoff.db", HEAD)
+
+
+async def test_a_database_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    code, output = await said(tmp_path, "export", "x.zip", SIGNOFF_HOME="home")
+    assert (code, output) == (1, f"Nothing was exported. There is no database {tmp_path}/home/signoff.db.\n")
+    code, output = await said(tmp_path, "export", "x.zip", DATABASE_URL="postgresql://u:hunter22@127.0.0.1:1/x")
+    assert (code, output.count("\n"), "hunter22" in output) == (1, 1, False)
+    assert output.startswith("Nothing was exported. The database cannot be used now")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("arguments", [("export",), ("import",), ("export", "x", "--resume"), ("import", "x", "y")])
+async def test_a_wrong_command_line_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    code, output = await said(tmp_path, *arguments)
+    assert (code, f"usage: signoff {arguments[0]}" in output) == (2, True)
