@@ -60,14 +60,7 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
         async with assemble(settings, surface, with_platforms=True) as signoff:
             chats = await _prepare_chats(signoff)
             async with _engine_lock(signoff) as lock, _serve_pages(signoff, surface, chats) as workspace:
-                await until_told(
-                    work(signoff.core.engine, signoff.core.loop),
-                    _watch(lock),
-                    signoff.core.reindexer.run(),
-                    _tell(signoff, workspace),
-                    *chats.listening,
-                    drain=partial(_drain, signoff),
-                )
+                await _work_until_told(signoff, lock, _tell(signoff, workspace), *chats.listening)
     return 0
 
 
@@ -90,12 +83,7 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
             await _prepare_chats(signoff)
             async with _engine_lock(signoff) as lock:
                 _say("The worker runs. Ctrl-C stops it.")
-                await until_told(
-                    work(signoff.core.engine, signoff.core.loop),
-                    _watch(lock),
-                    signoff.core.reindexer.run(),
-                    drain=partial(_drain, signoff),
-                )
+                await _work_until_told(signoff, lock)
     return 0
 
 
@@ -187,6 +175,13 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     workspace.model_label = ModelLabel(signoff.model.label, hints, memory_hints(signoff.models))
     _say(report(found))
     await asyncio.Event().wait()
+
+
+async def _work_until_told(signoff: Signoff, lock: EngineLock, *jobs: Awaitable[None]) -> None:
+    """Advance the agents beside these jobs, until the process is told to end; then drain."""
+    core = signoff.core
+    engine = work(core.engine, core.loop)
+    await until_told(engine, _watch(lock), core.reindexer.run(), *jobs, drain=partial(_drain, signoff))
 
 
 async def _drain(signoff: Signoff) -> None:

@@ -1,6 +1,7 @@
 """Exports a database and its workspaces to one file, and imports such a file."""
 
 import os
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -108,7 +109,7 @@ class Transfer:
 
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
-        lock = engine_lock(self.url, self.clock)
+        lock = engine_lock(self.url, self.clock, f"import {secrets.token_hex(8)}")
         try:
             await lock.acquire()
             yield

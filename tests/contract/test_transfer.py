@@ -156,7 +156,7 @@ async def test_an_export_beside_a_running_engine_is_of_one_moment(pair: tuple[st
     url, _ = pair
     ada, found = an_agent(), dict[str, list[bytes]]()
     await _save(url, ada, a_turn(ada))
-    lock = engine_lock(url, FakeClock())
+    lock = engine_lock(url, FakeClock(), "engine")
     await lock.acquire()
 
     def take(name: str, lines: Iterator[bytes]) -> None:
@@ -319,7 +319,7 @@ async def test_a_database_that_is_not_empty_is_refused(pair: tuple[str, str], ex
 
 async def test_a_running_engine_is_refused(pair: tuple[str, str], exported: Path) -> None:
     await schema.upgrade(pair[1])
-    lock = engine_lock(pair[1], FakeClock())
+    lock = engine_lock(pair[1], FakeClock(), "engine")
     await lock.acquire()
     said = await _refusal(transfer(pair[1], exported.parent / "to").import_from(exported))
     assert said == "A Signoff is at work on this database: stop it first."
