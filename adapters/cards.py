@@ -8,17 +8,15 @@ from decimal import Decimal
 from adapters.argument_changes import ArgumentChange, argument_changes, edited_by
 from adapters.buttons import Button
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
-from adapters.turn_state import StateParts, Tone, state_parts, state_text, tone_of
+from adapters.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
 from adapters.ui_text import next_try_text, offered_times
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
-from agent_core.model.result import Interrupted
-from agent_core.model.turn import Turn, text_of
+from agent_core.model.turn import Turn
 
-LIVE_LINES = 12
 READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
 FROM_UNTRUSTED = "untrusted content"
 
@@ -124,7 +122,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         footer=_footer(agent, turn),
         lease=lease_text(agent) if _is_under_lease(agent, turn) else "",
         remark=readable(turn.remark),
-        outcome=readable(_outcome(turn)),
+        outcome=readable(outcome_text(turn)),
         buttons=_buttons(agent, turn, continuous_limit),
         edits=_edits(turn, changes),
         changes=tuple(
@@ -246,15 +244,6 @@ def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
         return (cost, FROM_UNTRUSTED) if turn.result and getattr(turn.result, "outside", False) else (cost,)
     costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
     return (*costs, READ_UNTRUSTED) if turn.exposed else costs
-
-
-def _outcome(turn: Turn) -> str:
-    """The result of the command, or the newest lines of its output while it runs."""
-    if turn.state == "running":
-        return "\n".join(turn.live.splitlines()[-LIVE_LINES:])
-    if turn.state == "interrupted" and isinstance(turn.result, Interrupted):
-        return turn.result.output
-    return text_of(turn.result) if turn.result and turn.state == "done" else ""
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:

@@ -7,9 +7,10 @@ from typing import Literal, TypeAlias
 
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
 from agent_core.model.result import Failed, Interrupted, Succeeded
-from agent_core.model.turn import Turn
+from agent_core.model.turn import Turn, text_of
 
 Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]
+LIVE_LINES = 12
 STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
@@ -67,6 +68,15 @@ def tone_of(turn: Turn) -> Tone:
             return "quiet"
         case "done":
             return "good" if isinstance(turn.result, Succeeded) else "quiet" if _was_stopped(turn) else "bad"
+
+
+def outcome_text(turn: Turn) -> str:
+    """The result of the command, or the newest lines of its output while it runs."""
+    if turn.state == "running":
+        return "\n".join(turn.live.splitlines()[-LIVE_LINES:])
+    if turn.state == "interrupted" and isinstance(turn.result, Interrupted):
+        return turn.result.output
+    return text_of(turn.result) if turn.result and turn.state == "done" else ""
 
 
 def _done(turn: Turn) -> StateParts:
