@@ -62,7 +62,7 @@ class Slack:
     echo_changes: bool = False
     retries: int = 3
     # Slack waits 3 seconds. A busy machine is given more; benchmarks/clicks.py measures the time to an answer.
-    patience: float = 12.0
+    patience: float = PATIENCE_SECONDS
     trigger_lifetime: float = 12.0
     rotates_tokens: bool = True
     teams: dict[str, "Team"] = field(default_factory=dict)
