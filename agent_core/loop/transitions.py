@@ -166,7 +166,7 @@ def _is_under_card(note: Note, turn: Turn) -> bool:
     decided = turn.approvals[-1] if turn.approvals else None
     if decided is None or (isinstance(decided.decision, Approve) and decided.decision.under):
         return False
-    return turn.proposed_at <= note.at < decided.at
+    return turn.proposed_at < note.at < decided.at
 
 
 def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome:

@@ -91,9 +91,9 @@ async def test_errors_are_told_in_the_services_words(
 async def test_a_service_that_was_sent_no_key_wants_one() -> None:
     async with openai_standin() as standin:
         standin.answers(Fails(401, "No key."))
-        model = OpenAIModel(base_url=standin.base_url, api_key="", model="m")
+        model = OpenAIModel(base_url=standin.base_url, api_key="", model="gpt-test")
         try:
-            with pytest.raises(ModelRefused, match=r"wants a key \(401\)\. Set the API key to a key that may use m"):
+            with pytest.raises(ModelRefused, match=r"wants a key \(401\)\. Set the API key to a key that may use gpt-test"):
                 await ask(model)
         finally:
             await model.close()
