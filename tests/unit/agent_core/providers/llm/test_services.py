@@ -93,7 +93,8 @@ async def test_a_service_that_was_sent_no_key_wants_one() -> None:
         standin.answers(Fails(401, "No key."))
         model = OpenAIModel(base_url=standin.base_url, api_key="", model="gpt-test")
         try:
-            with pytest.raises(ModelRefused, match=r"wants a key \(401\)\. Set the API key to a key that may use gpt-test"):
+            said = r"wants a key \(401\)\. Set the API key to a key that may use gpt-test"
+            with pytest.raises(ModelRefused, match=said):
                 await ask(model)
         finally:
             await model.close()
