@@ -175,6 +175,7 @@ async def _save(url: str, *values: object) -> None:
     await database.close()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("transfer:memory")
 async def test_memory_stays_flat_however_many_rows_there_are(pair: tuple[str, str], tmp_path: Path) -> None:
     source, target = pair

@@ -47,6 +47,7 @@ async def source(tmp_path: Path) -> str:
     return url
 
 
+@pytest.mark.slow
 async def test_a_backup_is_restored(source: str, tmp_path: Path) -> None:
     backup, restore = (text.replace("/backup", str(tmp_path)) for text in blocks("Back up"))
     await sh(tmp_path, backup)
@@ -56,6 +57,7 @@ async def test_a_backup_is_restored(source: str, tmp_path: Path) -> None:
     assert files_in(restored) == files_in(tmp_path / ".signoff")
 
 
+@pytest.mark.slow
 async def test_everything_moves_to_postgresql(source: str, tmp_path: Path, postgres: str) -> None:
     await empty(postgres)
     (commands,) = blocks("From SQLite to PostgreSQL")
