@@ -10,7 +10,7 @@ BROWSER := { command -v chromium || command -v chromium-browser || command -v go
 NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are told by their words and not by their meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
-.PHONY: help run setup test test-all check bench format reference doctor
+.PHONY: help run extras setup test test-all check bench format reference doctor
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -23,6 +23,10 @@ doctor: .venv/.run ## say what is on, what is off, and what changes that
 
 setup: .venv/.dev ## set up for work on the code
 	@echo "Ready."
+
+extras: .venv/.run ## install optional packages, for example: make extras EXTRAS=s3,local
+	@echo "Installing $(EXTRAS)…"
+	@$(INSTALL) '.[$(EXTRAS)]'
 
 test: .venv/.dev ## the tests that take less than three minutes
 	@$(TEST)

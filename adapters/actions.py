@@ -39,6 +39,8 @@ HELP = HelpText(
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
+        ("!reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
+        ("!notify me", "sends you what waits here by direct message; !notify off ends that"),
         ("!export", "its ai_settings.yaml"),
         (
             "!audit",

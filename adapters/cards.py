@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from adapters.argument_changes import ArgumentChange, argument_changes, edited_by
 from adapters.buttons import Button
+from adapters.preview_repeats import line_instead
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
 from adapters.ui_text import next_try_text, offered_times
@@ -16,6 +17,7 @@ from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn
+from agent_core.model.usage import Budget
 
 READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
 FROM_UNTRUSTED = "untrusted content"
@@ -23,10 +25,11 @@ FROM_UNTRUSTED = "untrusted content"
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A text with its label."""
+    """A text with its label. `instead`: a line that stands for a text which the card shows in full above it, or ""."""
 
     label: str
     text: str
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,11 @@ class Card:
         return state_text(self.standing_parts)
 
     @property
+    def repeats_preview(self) -> bool:
+        """Whether the preview stands for an argument, which then only Show all has by itself."""
+        return any(argument.instead for argument in self.arguments)
+
+    @property
     def plan_text(self) -> str:
         return f"Plan: {' → '.join(self.plan)}"
 
@@ -115,7 +123,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         model_reasoning=readable(thoughts.model_reasoning),
         review=readable(turn.review),
         is_brief=agent.policy.verbosity == "brief",
-        arguments=shown_arguments(turn.call.arguments),
+        arguments=shown_arguments(turn.call.arguments, turn.shown_preview),
         preview=_visible_preview(turn.shown_preview),
         risks=labels_of(turn.risks),
         cost=money(turn.usage.cost),
@@ -189,15 +197,16 @@ def spend_text(agent: Agent) -> str:
     return f"{spent} of {money(agent.budget.limit)}" if agent.budget.limit is not None else f"{spent} spent"
 
 
+def estimate_text(budget: Budget) -> str:
+    """How much of a budget's spending is an estimate, and why; "" if all of it is known."""
+    if not budget.estimated:
+        return ""
+    return f"about {money(budget.estimated)} of it estimated, because a process ended during a call"
+
+
 def free_text(agent: Agent) -> str:
     """Which risk classes run without asking and who chose that, or "" if every command asks."""
     return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.owner})" if agent.policy.free else ""
-
-
-def how_to_talk(agent: Agent) -> str:
-    """How to talk to an agent: the last line of the first message of its thread."""
-    asks = "Every other command waits for your approval." if agent.policy.free else "Nothing runs before you approve."
-    return f"Reply in this thread to talk to it, or write !help. {asks}"
 
 
 def lease_text(agent: Agent) -> str:
@@ -206,9 +215,12 @@ def lease_text(agent: Agent) -> str:
     return f"{lease.left} of {lease.total} left · granted by {lease.granted_by}" if lease else ""
 
 
-def shown_arguments(arguments: Arguments) -> tuple[Labelled, ...]:
+def shown_arguments(arguments: Arguments, preview: Preview | None) -> tuple[Labelled, ...]:
     """Every argument in full: text with marks for invisible characters, other values as JSON."""
-    return tuple(Labelled(visible(name), visible(as_text(value))) for name, value in arguments.items())
+    return tuple(
+        Labelled(visible(name), visible(as_text(value)), line_instead(value, preview))
+        for name, value in arguments.items()
+    )
 
 
 def as_text(value: object) -> str:

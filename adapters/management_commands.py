@@ -1,4 +1,4 @@
-"""Runs the commands of an agent's thread that decide nothing: goals, model, budget, memory, sites, export, audit."""
+"""Runs the typed commands that decide nothing: goals, model, budget, memory, audit, and a channel's settings."""
 
 import re
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from decimal import Decimal
 from typing import Literal, TypeAlias, assert_never, cast, get_args
 
 from adapters.answers import Answer, Attachment
-from adapters.cards import money
+from adapters.cards import estimate_text, money
 from adapters.decision_log import newest_rows
 from adapters.forms import dollars
+from adapters.notification_commands import NotificationCommands
 from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
 from adapters.ui_text import ago, first_word, model_text
@@ -26,7 +27,9 @@ from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
 from agent_core.service.views import AgentViews
 
-ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "memory", "sites", "export", "audit"]
+ChannelVerb: TypeAlias = Literal["sites", "reminders", "notify"]  # a channel's settings: no agent is named
+ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "memory", "export", "audit", ChannelVerb]
+CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 MEMORY_FILE = "memory.jsonl"
 BRIEF_CHARACTERS, SOURCE_CHARACTERS = 120, 50
 NO_LIMIT = ("none", "no limit", "unlimited")
@@ -51,6 +54,8 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "sites": r"(allow|deny|clear)\b",
     "export": r"(?!)",
     "audit": r"channel\s*$",
+    "reminders": r"(call|after|quiet|weekends|zone)\b",
+    "notify": r"(me|on|off)\s*$",
 }
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel 20 sets it for all agents."
 HOW_AUDIT = "Audit: write audit for this agent's decision log, audit channel for that of all agents here."
@@ -64,6 +69,7 @@ class ManagementCommands:
     views: AgentViews
     agent_settings: AgentSettings
     memories: AgentMemories
+    notifications: NotificationCommands
 
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command. `said`: the text after the verb; if it is empty, the answer shows the present state."""
@@ -76,14 +82,24 @@ class ManagementCommands:
                 return await self._budget(agent, said.strip(), origin)
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
-            case "sites":
-                return _wanted(await set_sites(self.agent_settings, said.strip(), origin))
             case "export":
                 text = settings_text(agent)
                 return _wanted(text, Attachment(FILENAME, text.encode()))
             case "audit":
                 return await self._audit(agent, said.strip(), origin)
+            case "sites" | "reminders" | "notify":
+                return await self.run_on_channel(verb, said, origin)
         assert_never(verb)
+
+    async def run_on_channel(self, verb: ChannelVerb, said: str, origin: Origin) -> Answer:
+        """Run a command about the channel, which may have no agent yet."""
+        match verb:
+            case "sites":
+                return _wanted(await set_sites(self.agent_settings, said.strip(), origin))
+            case "reminders":
+                return _wanted(await self.notifications.reminders(said.strip(), origin))
+            case "notify":
+                return _wanted(await self.notifications.notify(said.strip(), origin))
 
     async def audit(self, name: str, origin: Origin) -> Answer:
         """The decision log of the agent that has or had this name; for an empty name, that of the channel."""
@@ -240,8 +256,9 @@ def _limit(said: str) -> Decimal | None:
 
 
 def _spent(budget: Budget) -> str:
-    spent = money(budget.spent)
-    return f"{spent} of {money(budget.limit)} spent" if budget.limit is not None else f"{spent} spent, no limit"
+    spent, estimate = money(budget.spent), estimate_text(budget)
+    said = f"{spent} of {money(budget.limit)} spent" if budget.limit is not None else f"{spent} spent, no limit"
+    return f"{said} ({estimate})" if estimate else said
 
 
 def _of_channel(budget: Budget) -> str:

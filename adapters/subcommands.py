@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.answers import Answer
-from adapters.management_commands import ManagementCommands, ThreadVerb, begins_thread_command
+from adapters.management_commands import ChannelVerb, ManagementCommands, ThreadVerb, begins_thread_command
 from adapters.settings_file import is_settings, pasted_draft
 from adapters.ui_text import HelpText, first_word
 from agent_core.errors import InvalidInput
@@ -33,6 +33,8 @@ HELP = HelpText(
         ("/agent budget NAME", "what it has spent; add an amount or none to set its limit, channel 20 for all agents"),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
+        ("/agent reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
+        ("/agent notify me", "sends you what waits here by direct message; notify off ends that"),
         ("/agent export NAME", "its ai_settings.yaml"),
         ("/agent audit", "the decision log of this channel; add NAME for one agent, even a deleted one"),
         ("/agent stop NAME", "ends what it is doing, until you resume it"),
@@ -55,6 +57,11 @@ class NewFrom:
     """`new Name | role | goal; goal`: create the agent without a form."""
 
     draft: AgentDraft
+
+
+@dataclass(frozen=True, slots=True)
+class NewTour:
+    """`new tour`: create the agent that gives the tour of demo mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,7 @@ class Helping:
     said: str = ""
 
 
-Subcommand: TypeAlias = NewForm | NewFrom | NewSentence | OnAgent | ThreadSubcommand | Listing | Helping
+Subcommand: TypeAlias = NewForm | NewFrom | NewTour | NewSentence | OnAgent | ThreadSubcommand | Listing | Helping
 
 
 def subcommand_of(text: str) -> Subcommand:
@@ -133,10 +140,12 @@ async def grant_to_agent(
 ) -> tuple[Answer, Agent | None]:
     """Run a thread command typed after `/agent`; return its answer and the agent that the text names.
 
-    The agent is None for `audit`, which may be about a channel or a deleted agent.
+    The agent is None for `audit`, which may be about a channel or a deleted agent, and for the channel's settings.
     """
     if wanted.verb == "audit":
         return await commands.audit(wanted.text, origin), None
+    if wanted.verb in get_args(ChannelVerb):
+        return await commands.run_on_channel(cast("ChannelVerb", wanted.verb), wanted.text, origin), None
     agent, said = await agent_of_thread_command(commands.views, origin.channel, wanted)
     return await commands.run(wanted.verb, agent, said, origin), agent
 
@@ -146,12 +155,10 @@ async def agent_of_thread_command(
 ) -> tuple[Agent, str]:
     """The agent whose name begins the text (the longest such name), and the text after the name.
 
-    In a channel with one agent the name may be left out if the text is a valid command. `sites` needs no name.
+    In a channel with one agent the name may be left out if the text is a valid command.
     If no agent is found, raise InvalidInput with a hint, such as the names of the channel's agents.
     """
     agents = await views.agents(channel)
-    if agents and wanted.verb == "sites":  # sites belong to the channel, whichever agent is named
-        return agents[0], wanted.text
     named = [(found.end(), agent) for agent in agents if (found := _named(agent).match(wanted.text))]
     if named:
         end, agent = max(named, key=lambda each: each[0])
@@ -171,6 +178,8 @@ def _new(rest: str) -> Subcommand:
         return NewForm()
     if is_settings(rest):
         return NewForm(pasted_draft(rest))
+    if rest.casefold() == "tour":
+        return NewTour()
     if "|" not in rest:
         return NewSentence(rest)
     name, role, *goals = (part.strip() for part in rest.split("|", 2))

@@ -37,6 +37,16 @@ def beginning(text: str, most: int) -> str:
     return part[: start + last.start()] or part
 
 
+def ending(text: str, most: int) -> str:
+    """The longest ending of at most `most` units that splits no grapheme cluster."""
+    start = len(text) - len(
+        text[-most:].encode("utf-16-le", "surrogatepass")[-2 * most :].decode("utf-16-le", "ignore")
+    )
+    near = max(start - MAX_CLUSTER_CODE_POINTS, 0)
+    starts = (near + cluster.start() for cluster in GRAPHEME.finditer(text[near:]))
+    return text[next((each for each in starts if each >= start), len(text)) :]
+
+
 def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
     """A beginning of the text whose `size` is at most `most`; `size` must never be smaller than `units`."""
     part = beginning(text, most)

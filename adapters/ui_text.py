@@ -1,18 +1,22 @@
 """Texts that several surfaces show around their cards: sentences, counts, ages, sizes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from adapters.text_fit import beginning, ending, fits
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
+from agent_core.model.deletion import Retention
 from agent_core.model.lease import covered_classes
 from agent_core.model.lines import counted
+from agent_core.service.deleting import Deleted
 
 APPROVE_TIMES = (3, 5, 10)
-FIRST_LINES, FIRST_CHARACTERS = 12, 1200
+HEAD_LINES, TAIL_LINES, EXCERPT_CHARACTERS = 8, 4, 1200
 JUST_NOW = "just now"
 MAX_SHOWN_SECONDS = 120
 STOP_MEANS = "This ends what it is doing. It continues only after Resume."
@@ -32,6 +36,10 @@ MEDIA_TYPES = {
     "m4a": "audio/mp4",
 }  # no SVG: an SVG file can contain scripts
 REPLY_DOES = "Reply: rejects this step · end with ? to ask"
+LEFT = {
+    "files": "Some of its files could not be removed yet; they are removed later.",
+    "index": "Its entries in the vector index are removed as soon as the index can be reached.",
+}
 RESUME_TO_READ = "Press Resume so that it reads this."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
@@ -70,10 +78,24 @@ def offered_times(continuous_limit: int | None) -> tuple[int, ...]:
     return tuple(times for times in APPROVE_TIMES if times <= most) or ((most,) if most >= MIN_LEASE_COMMANDS else ())
 
 
-def first_lines(text: str) -> tuple[str, bool]:
-    """At most FIRST_LINES lines and FIRST_CHARACTERS characters of a result, and whether any text was left out."""
-    part = "\n".join(text.splitlines()[:FIRST_LINES])[:FIRST_CHARACTERS]
-    return part, len(part) < len(text.rstrip("\n"))
+def head_and_tail(text: str, most: int = EXCERPT_CHARACTERS) -> tuple[str, bool]:
+    """A short text whole; of a long one the first and last lines, around a line that counts what is left out.
+
+    `most`: the maximum size of the shown lines, in UTF-16 code units. The second value: whether text was left out.
+    """
+    text = text.rstrip("\n")
+    lines = text.splitlines()
+    is_long = len(lines) > HEAD_LINES + TAIL_LINES
+    if not is_long and fits(text, most):
+        return text, False
+    first = "\n".join(lines[:HEAD_LINES]) if is_long else text
+    last = "\n".join(lines[-TAIL_LINES:]) if is_long else text
+    head, tail = beginning(first, most * 2 // 3), ending(last, most // 3)
+    if (head, tail) == (first, last):
+        left = counted(len(lines) - HEAD_LINES - TAIL_LINES, "line")
+    else:
+        left = counted(len(text) - len(head) - len(tail), "character")
+    return f"{head}\n… {left} left out …\n{tail}", True
 
 
 def more_text(count: int) -> str:
@@ -94,6 +116,29 @@ def age(since: datetime, now: datetime) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return JUST_NOW
+
+
+def deletion_note(agent: Agent, agents: Iterable[Agent], retention: Retention) -> str:
+    """When an agent at rest is deleted, to follow its state in a list: ` · deleted on 14 Mar 2026`, or "".
+
+    `agents`: its helpers, and others.
+    """
+    date = retention.deletion_date(agent, (each for each in agents if each.head == agent.id))
+    return f" · deleted on {date.day} {date:%b %Y}" if date else ""
+
+
+def deleted_text(deleted: Deleted, by: Actor) -> str:
+    """What was deleted with an agent and its helpers, and what is left."""
+    counts = (
+        counted(deleted.turns, "turn"),
+        counted(deleted.notes, "note"),
+        f"{deleted.memories:,} {'memory' if deleted.memories == 1 else 'memories'}",
+        f"{counted(deleted.files, 'file')} ({size_text(deleted.file_bytes)})",
+    )
+    entries = f"{deleted.log_entries:,} {'entry' if deleted.log_entries == 1 else 'entries'}"
+    said = f"{deleted.agent.name} was deleted by {by}, with its history, memory and files: {', '.join(counts)}."
+    later = "".join(f" {LEFT[place]}" for place in deleted.left)
+    return f"{said}{later} The decision log keeps {entries}, which quote goals, edits and reasons."
 
 
 def next_try_text(agent: Agent) -> str:

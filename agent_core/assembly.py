@@ -5,10 +5,10 @@ Parts that a host leaves out have defaults that work on one machine without acco
 token counts, and hashed words as embeddings. Without a sandbox, no program runs.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
@@ -17,20 +17,24 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
+from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.command_runner import CommandRunner, Hook
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
+from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.ports.broadcast import ALONE, Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
+from agent_core.ports.priority import Priority
+from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.write_priority import WritePriority
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.packing import COMMANDS_SETTING
 from agent_core.prompt.profiles import ProfileName
@@ -41,9 +45,13 @@ from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
 from agent_core.service.drafting import AgentDrafting
+from agent_core.service.erasing import Eraser
 from agent_core.service.helpers import AgentHelpers
 from agent_core.service.memories import AgentMemories
+from agent_core.service.notifications import ChannelNotifications
+from agent_core.service.retention import RetentionJob
 from agent_core.service.self_review import SelfReview
+from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
 from agent_core.spending.budget_ledger import BudgetLedger
@@ -52,7 +60,11 @@ from agent_core.spending.spending_tracker import PRICE_SETTING
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorePorts:
-    """What a host plugs in. Agents are shown on `surfaces`; without a `sandbox` no programs run."""
+    """What a host plugs in. Agents are shown on `surfaces`; without a `sandbox` no programs run.
+
+    `peers`: the other processes on this database.
+    `rehearsal`: the script if `model` is one; goals and models that it does not know are then refused.
+    """
 
     database: Database
     model: LanguageModel
@@ -63,6 +75,8 @@ class CorePorts:
     clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounters = field(default_factory=Estimates)
     embedder: Embedder = field(default_factory=HashingEmbedder)
+    peers: Peers = ALONE
+    rehearsal: Rehearsal | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +115,7 @@ class CoreOptions:
     `history_tokens`: older turns are summarised when the history takes more.
     `shows_reasoning`: whether cards offer what a reasoning model wrote before its reply.
     `price_setting`, `commands_setting`: names of settings, for error messages.
+    `retention`: how long agents at rest and entries of the decision log are kept.
     `hooks`: functions around the run of every command; the first is the outermost.
     """
 
@@ -116,6 +131,7 @@ class CoreOptions:
     price_setting: str = PRICE_SETTING
     commands_setting: str = COMMANDS_SETTING
     secrets: Secrets = NO_SECRETS
+    retention: Retention = KEEP_ALL
     hooks: tuple[Hook, ...] = ()
 
 
@@ -136,13 +152,17 @@ class Core:
     engine: LocalEngine
     loop: AgentLoop
     reindexer: Reindexer
+    eraser: Eraser
+    retention: RetentionJob
     service: AgentService
     views: AgentViews
     agent_settings: AgentSettings
+    notifications: ChannelNotifications
     memories: AgentMemories
     review: SelfReview
     drafting: AgentDrafting
     uploads: FileUploads
+    tour: TourStarter
 
     @classmethod
     def assemble(
@@ -151,7 +171,8 @@ class Core:
         """Put the parts together. Nothing is opened or started."""
         foundation = _Foundation(ports, commands, options)
         database, clock, engine, ledger = ports.database, ports.clock, foundation.engine, foundation.ledger
-        memory, metered_model = foundation.memory, foundation.metered_model
+        memory, metered_model, service = foundation.memory, foundation.metered_model, foundation.service()
+        priority = foundation.priority
         return cls(
             database=database,
             clock=clock,
@@ -163,16 +184,31 @@ class Core:
             engine=engine,
             loop=foundation.loop(),
             reindexer=Reindexer(database=database, memory=memory, ledger=ledger, clock=clock),
-            service=foundation.service(),
-            views=AgentViews(database=database, clock=clock, commands=foundation.commands, workspaces=ports.workspaces),
-            agent_settings=AgentSettings(
-                database=database, waker=engine, clock=clock, write_priority=foundation.write_priority
+            eraser=foundation.eraser,
+            retention=RetentionJob(database=database, lifecycle=service, clock=clock, retention=options.retention),
+            service=service,
+            views=AgentViews(
+                database=database,
+                clock=clock,
+                commands=foundation.commands,
+                workspaces=ports.workspaces,
+                retention=options.retention,
             ),
+            agent_settings=AgentSettings(
+                database=database, waker=engine, clock=clock, priority=priority, rehearsal=ports.rehearsal
+            ),
+            notifications=ChannelNotifications(database=database, waker=engine, clock=clock, priority=priority),
             memories=AgentMemories(database=database, waker=engine, clock=clock, memory=memory, ledger=ledger),
             review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
-            drafting=AgentDrafting(metered_model, ledger, options.limits),
+            drafting=AgentDrafting(metered_model, ledger, options.limits, ports.rehearsal),
             uploads=FileUploads(database=database, workspaces=ports.workspaces, waker=engine, clock=clock),
+            tour=TourStarter(service=service, workspaces=ports.workspaces, rehearsal=ports.rehearsal),
         )
+
+    @property
+    def background_jobs(self) -> tuple[Coroutine[Any, Any, None], ...]:
+        """What a process that advances agents does beside that: each runs until it is cancelled."""
+        return self.reindexer.run(), self.eraser.run(), self.retention.run()
 
     async def drain(self, seconds: float) -> int:
         """Bring the work of this process to an end, so that the next one can go on with it.
@@ -192,10 +228,14 @@ class _Foundation:
 
     def __init__(self, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> None:
         database, clock, surfaces = ports.database, ports.clock, tuple(each.name for each in ports.surfaces)
-        self.ports, self.options, self.write_priority = ports, options, WritePriority()
-        self.engine = LocalEngine(database=database, clock=clock, surfaces=surfaces)
+        self.ports, self.options, self.priority = ports, options, Priority()
+        self.registry = WorkerRegistry(database=database, clock=clock, peers=ports.peers, surfaces=surfaces)
+        self.engine = LocalEngine(
+            database=database, clock=clock, surfaces=surfaces, registry=self.registry, priority=self.priority
+        )
         self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index)
-        self.ledger = BudgetLedger(database, options.price_setting)
+        self.ledger = BudgetLedger(database, clock, options.price_setting, self.registry.key)
+        self.registry.check_left = self.ledger.check_left
         self.metered_model = MeteredModel(
             model=ports.model,
             tokens=ports.tokens,
@@ -204,7 +244,8 @@ class _Foundation:
             fast_effort=options.fast_effort,
             secrets=options.secrets,
         )
-        self.helpers = AgentHelpers(database=database, clock=clock, waker=self.engine, memory=self.memory)
+        self.eraser = Eraser(database=database, workspaces=ports.workspaces, memory=self.memory, clock=clock)
+        self.helpers = AgentHelpers(database=database, clock=clock, waker=self.engine, eraser=self.eraser)
         self.commands = commands(
             CommandParts(
                 database=database,
@@ -231,6 +272,7 @@ class _Foundation:
         runner = CommandRunner(
             commands=self.commands, workspaces=ports.workspaces, sandbox=ports.sandbox, hooks=options.hooks
         )
+        self.engine.end_programs = runner.stop_background
         return AgentLoop(
             database=ports.database,
             proposer=proposer,
@@ -238,8 +280,9 @@ class _Foundation:
             surfaces={surface.name: surface for surface in ports.surfaces},
             clock=ports.clock,
             ledger=self.ledger,
+            claims=self.registry,
             waker=self.engine,
-            write_priority=self.write_priority,
+            priority=self.priority,
         )
 
     def service(self) -> AgentService:
@@ -247,11 +290,11 @@ class _Foundation:
             database=self.ports.database,
             waker=self.engine,
             clock=self.ports.clock,
-            write_priority=self.write_priority,
+            priority=self.priority,
             commands=self.commands,
-            workspaces=self.ports.workspaces,
-            memory=self.memory,
+            eraser=self.eraser,
             default_budget=self.options.default_budget,
             limits=self.options.limits,
             continuous_limit=self.options.continuous_limit,
+            rehearsal=self.ports.rehearsal,
         )

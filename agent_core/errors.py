@@ -7,6 +7,7 @@ SignoffError
 │   ├── NotAllowed             they lack the right
 │   ├── AlreadyDecided         another decision was first
 │   ├── ChangedSinceShown      the card shows something else than what would run
+│   ├── UnreadableRecord       a newer release saved the record in a form that this one does not know
 │   └── NotPossible            the state of the agent or turn does not allow it
 ├── ModelError                 the loop waits, pauses or tells the model
 │   ├── ModelUnavailable       retry, after `retry_after` seconds if given
@@ -28,6 +29,7 @@ SignoffError
 ├── EngineTaken                another process advances the agents of this database, so this one ends
 ├── Superseded                 another worker took the agent, so this worker stops
 └── SettingsError              the operator reads one line and the process exits
+    └── DatabaseUnreachable    a process that runs on waits for it at its start, if it is a server
 """
 
 import math
@@ -81,6 +83,15 @@ class ChangedSinceShown(PersonError):
         self.number, self.remark = number, remark
         what = remark or "It would not run what was shown to you."
         super().__init__(f"Nothing was decided: turn {number} changed after this was shown to you. {what} Look again.")
+
+
+class UnreadableRecord(PersonError):
+    """A record cannot be read: a newer release saved it in a form that this one does not know, or it is damaged."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            f"This {kind} was saved by a newer release of Signoff, or it is damaged. This release leaves it as it is."
+        )
 
 
 class NotPossible(PersonError):
@@ -166,6 +177,10 @@ class TransferRefused(SignoffError):
     """An export or import is not possible; the message is one line."""
 
 
+class FilesTaken(TransferRefused):
+    """The files at the place of an import belong to another database."""
+
+
 class DatabaseAway(SignoffError):
     """The database cannot be reached."""
 
@@ -183,8 +198,12 @@ class Superseded(SignoffError):
 
 
 class SettingsError(SignoffError):
-    """A setting is missing or wrong: the message names the variable, the fault and an example."""
+    """A setting is missing or wrong: the message names the variable, the fault and, if a value can help, an example."""
 
-    def __init__(self, variable: str, fault: str, example: str) -> None:
+    def __init__(self, variable: str, fault: str, example: str = "") -> None:
         self.variable, self.fault, self.example = variable, fault, example
-        super().__init__(f"{variable}: {fault} Example: {variable}={example}")
+        super().__init__(f"{variable}: {fault}" + (f" Example: {variable}={example}" if example else ""))
+
+
+class DatabaseUnreachable(SettingsError):
+    """The database does not answer at the start."""

@@ -38,6 +38,7 @@ class HeadlessSurface:
     """A `ChatSurface` that shows nothing: `Decide` gets the proposals, and the database has the results."""
 
     name: SurfaceName = "web"
+    notifications: None = None
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Name a thread for the agent's records."""
@@ -52,6 +53,9 @@ class HeadlessSurface:
 
     async def status(self, agent: Agent) -> None:
         """Show nothing: `core.views.agent` has the status."""
+
+    def forget_shown(self, agent: Agent) -> None:
+        """Do nothing: this surface remembers nothing that it has shown."""
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Do nothing: threads of this surface cannot be lost."""
@@ -200,6 +204,8 @@ async def _run_engine(core: Core) -> AsyncIterator[Callable[[_Outage], Awaitable
         if engine.done():
             await engine
 
+    if not core.engine.registry.is_shared:
+        await core.ledger.charge_left_by_others()
     engine = asyncio.create_task(core.engine.run(advance))
     try:
         yield wait

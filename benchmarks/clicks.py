@@ -117,7 +117,7 @@ async def _send(session: ClientSession, url: str, click: Click, body: bytes, *, 
 def payload(click: Click, person: str, ts: str) -> bytes:
     """What Slack sends for a press of Approve."""
     channel = click.card.partition("/")[0]
-    action = {"type": "button", "action_id": "signoff.approve", "value": f"approve:{click.turn}:1"}
+    action = {"type": "button", "action_id": "signoff.approve", "value": click.button}
     payload = {
         "type": "block_actions",
         "user": {"id": person, "team_id": "T1"},

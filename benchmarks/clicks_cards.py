@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from adapters.buttons import Button
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.model.actors import Actor, Origin
@@ -25,10 +26,14 @@ CHANNELS = 60
 
 @dataclass(slots=True, kw_only=True)
 class Click:
-    """One Approve: `ack` and `edit` are seconds after it was due, None while they did not come."""
+    """One Approve: `ack` and `edit` are seconds after it was due, None while they did not come.
+
+    `button`: what Slack sends back of the pressed button.
+    """
 
     card: str
     turn: str
+    button: str
     due: float = 0.0
     ack: float | None = None
     edit: float | None = None
@@ -49,7 +54,8 @@ async def fill(home: Path, agents: int) -> list[Click]:
                 work.agents.add(agent)
                 work.turns.add(turn)
                 work.turns.mark_shown(turn, f"1.0/{card}", now)
-                clicks.append(Click(card=f"{agent.channel.channel}/{card}", turn=turn.id))
+                button = str(Button("approve", turn.id, shown=turn.control_hash))
+                clicks.append(Click(card=f"{agent.channel.channel}/{card}", turn=turn.id, button=button))
             await work.commit()
     await database.close()
     return clicks

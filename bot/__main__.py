@@ -19,10 +19,12 @@ COMMANDS = {
     "solo": "one agent in this terminal",
     "migrate": "bring the database up to date",
     "export": "write everything to one file: a backup, or to move to another database",
+    "backup": "the same as export, by the name of its most frequent use",
     "import": "restore an export into an empty database",
     "doctor": "say what is on, what is off, and what changes that",
 }
-WITH_OPTIONS = ("solo", "export", "import")  # these parse the rest of the command line
+RUN_ON = ("run", "web", "worker")  # until they are told to end
+WITH_OPTIONS = ("solo", "export", "backup", "import")  # these parse the rest of the command line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,8 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:
     # Each command imports only what it needs, so that `doctor` and `migrate` start fast.
     from bot import commands
+    from bot.worker import end_when_told
 
-    return await commands.BY_NAME[name](settings, rest)
+    command = commands.BY_NAME[name](settings, rest)
+    return await (end_when_told(command) if name in RUN_ON else command)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,32 +1,38 @@
-"""The composition root: assembles one process, with the parts that `model_wiring.py` and `tool_wiring.py` choose.
+"""The composition root: assembles one process, with the parts that the modules `bot/*_wiring.py` choose.
 
 Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 """
 
-import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from filelock import FileLock
 
 from adapters.actions import ActionDispatcher
 from adapters.management_commands import ManagementCommands
+from adapters.notification_commands import NotificationCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
-from agent_core.errors import NewerTables, SettingsError, UnfinishedImport
+from agent_core.engines.worker_registry import BEAT_SECONDS
+from agent_core.errors import DatabaseAway, DatabaseUnreachable, NewerTables, SettingsError, UnfinishedImport
 from agent_core.model.channels import SurfaceName
+from agent_core.model.deletion import Retention
+from agent_core.model.ids import WorkerId
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.engine_lock import engine_lock
-from agent_core.persistence.schema import is_importing, upgrade, version
+from agent_core.persistence.engine_lock import engine_lock, leader_lock
+from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
+from agent_core.persistence.server_broadcast import ServerBroadcast
+from agent_core.ports.broadcast import NO_BROADCAST, Broadcast, Peers
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.ports.engine import EngineLock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.server_discovery import find_local_servers
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.providers.own_process import is_gone, own_process
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
@@ -36,6 +42,13 @@ from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.tool_wiring import Tools, tool_probes
+from bot.workspace_wiring import check_storage, find_workspaces_fault, open_workspaces
+
+EXAMPLE_DATABASE = "postgresql://signoff@localhost/signoff"
+LOOK_SECONDS = 1.5 * BEAT_SECONDS
+WHAT_TO_CHECK = "Check that PostgreSQL runs there, host and port in DATABASE_URL, and that this machine may reach it."
+WHAT_IS_REFUSED = "Check user, password, database and options in DATABASE_URL."
+ENGINE = "engine "  # begins the process of a worker that holds the engine lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +58,7 @@ class Signoff:
     settings: Settings
     models: Models
     core: Core
-    engine_lock: EngineLock
+    broadcast: Broadcast
     platforms: Sequence[WiredPlatform] = ()
 
     @property
@@ -56,7 +69,10 @@ class Signoff:
             service=core.service,
             views=core.views,
             management_commands=ManagementCommands(
-                views=core.views, agent_settings=core.agent_settings, memories=core.memories
+                views=core.views,
+                agent_settings=core.agent_settings,
+                memories=core.memories,
+                notifications=NotificationCommands.of(core.notifications, core.loop.surfaces.values()),
             ),
             review=core.review,
         )
@@ -65,28 +81,39 @@ class Signoff:
     def model(self) -> LanguageModel:
         return self.models.model
 
+    def engine_lock(self) -> EngineLock:
+        """The lock of a process that works on the database."""
+        return engine_lock(self.settings.database_url, self.core.clock)
+
+    def leader_lock(self, led: str) -> EngineLock:
+        """The lock of the one process that does what `led` names."""
+        return leader_lock(self.settings.database_url, self.core.clock, led)
+
     def connections(self) -> Mapping[SurfaceName, ChatConnection]:
         return {each.surface.name: each.connect(self.actions, self.core) for each in self.platforms}
 
 
 @asynccontextmanager
-async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False) -> AsyncIterator[Signoff]:
+async def assemble(
+    settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False, is_engine: bool = False
+) -> AsyncIterator[Signoff]:
     """Migrate the database, assemble a process for these surfaces, and close everything at the end.
 
-    `with_platforms`: include the enabled chat platforms.
+    `with_platforms`: include the enabled chat platforms. `is_engine`: the process holds the engine lock while it works.
     """
     make_home(settings)
     await migrate_database(settings)
     close_to_others(settings)
     database, clock = SqlDatabase(settings.database_url), SystemClock()
-    workspaces = FolderWorkspaces(settings.home / "workspaces")
+    peers = _peers(settings, database, clock, is_engine=is_engine)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.close)
+        workspaces = await stack.enter_async_context(open_workspaces(settings))
+        await check_storage(settings, workspaces, database)
         models = Models.of(settings, database)
         stack.push_async_callback(models.close)
-        tools = await Tools.of(settings, workspaces, clock)
-        stack.push_async_callback(tools.close)
-        parts = PlatformParts(database=database, clock=clock, model=models.model.label)
+        stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
+        parts = PlatformParts(database=database, clock=clock, model=models.model.label, broadcast=peers.broadcast)
         platforms: list[WiredPlatform] = []
         for platform in platforms_on(settings) if with_platforms else ():
             platforms.append(platform.wire(settings, parts))
@@ -101,25 +128,71 @@ async def assemble(settings: Settings, *surfaces: ChatSurface, with_platforms: b
             clock=clock,
             tokens=models.tokens,
             embedder=models.embedder,
+            peers=peers,
+            rehearsal=models.rehearsal,
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings))
-        lock = engine_lock(settings.database_url, clock, engine_owner(settings.home))
-        yield Signoff(settings=settings, models=models, core=core, engine_lock=lock, platforms=platforms)
+        yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 
 
-async def migrate_database(settings: Settings) -> None:
-    """Migrate the database.
+def _peers(settings: Settings, database: SqlDatabase, clock: Clock, *, is_engine: bool) -> Peers:
+    """The other processes on the database. On SQLite, all other engines have ended: this one holds their lock."""
+    is_alone = bool(settings.sqlite_file)
 
-    Raise SettingsError if it cannot be reached, its schema is newer than this version, or an import was interrupted.
+    def has_ended(process: str) -> bool:
+        return (is_engine and is_alone and process.startswith(ENGINE)) or is_gone(process.removeprefix(ENGINE))
+
+    return Peers(
+        broadcast=NO_BROADCAST if is_alone else ServerBroadcast(settings.database_url, clock, database.outages),
+        process=f"{ENGINE if is_engine else ''}{own_process()}",
+        is_gone=has_ended,
+    )
+
+
+async def migrate_database(settings: Settings) -> bool:
+    """Migrate the database. Return whether a newer release has extended its tables, which are left as they are.
+
+    Raise DatabaseUnreachable if it does not answer, SettingsError if it refuses, its schema is newer than this version,
+    or an import was interrupted.
     """
     try:
-        await upgrade(settings.database_url)
+        return await upgrade(settings.database_url)
     except (NewerTables, UnfinishedImport) as fault:
-        raise SettingsError("DATABASE_URL", str(fault), "sqlite:////var/lib/signoff/other.db") from fault
+        raise SettingsError("DATABASE_URL", str(fault)) from fault
+    except DatabaseAway as away:
+        raise database_unreachable(settings) from away
     except OSError as fault:
-        said = f"{settings.shown_database} cannot be reached. Is it running, and may this process use it?"
-        raise SettingsError("DATABASE_URL", said, "postgresql://signoff@localhost/signoff") from fault
+        said = f"{settings.shown_database} cannot be used: {fault}."
+        raise SettingsError("DATABASE_URL", said, EXAMPLE_DATABASE) from fault
+
+
+def database_unreachable(settings: Settings) -> DatabaseUnreachable:
+    said = f"{settings.shown_database} cannot be reached. Is it running, and may this process use it?"
+    return DatabaseUnreachable("DATABASE_URL", said, EXAMPLE_DATABASE)
+
+
+async def server_fault(settings: Settings) -> str:
+    """Why a database server cannot be used, and what to check; "" if it can, and for SQLite."""
+    if settings.sqlite_file:
+        return ""
+    try:
+        await version(settings.database_url)
+    except (DatabaseAway, OSError) as fault:
+        return f"{settings.shown_database} {_database_fault(settings, fault)}"
+    return ""
+
+
+def _database_fault(settings: Settings, fault: DatabaseAway | OSError) -> str:
+    """What is wrong with the database, to complete its address, and what to check."""
+    if isinstance(fault, DatabaseAway):
+        why = getattr(fault.__cause__, "strerror", None) or type(fault.__cause__).__name__
+        return f"cannot be reached ({why})." + ("" if settings.sqlite_file else f" {WHAT_TO_CHECK}")
+    return f"cannot be used: {fault}." + ("" if settings.sqlite_file else f" {WHAT_IS_REFUSED}")
+
+
+def system_clock() -> Clock:
+    return SystemClock()
 
 
 def home_lock(settings: Settings) -> FileLock:
@@ -134,15 +207,6 @@ def make_home(settings: Settings) -> None:
     except OSError as fault:
         said = f"{settings.home} cannot be made ({fault.strerror})."
         raise SettingsError("SIGNOFF_HOME", said, "/var/lib/signoff") from fault
-
-
-def engine_owner(home: Path) -> str:
-    """The name by which an engine with this data folder knows its own sessions at a database again."""
-    file = home / "engine.id"
-    file.touch(mode=0o600)
-    if not file.read_text(encoding="ascii"):
-        file.write_text(secrets.token_hex(8), encoding="ascii")
-    return file.read_text(encoding="ascii")[:40]
 
 
 def probes(settings: Settings) -> Probes:
@@ -160,6 +224,7 @@ def probes(settings: Settings) -> Probes:
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
         tools=tool_probes(settings),
+        files=partial(find_workspaces_fault, settings),
         window=partial(default_window, settings),
         unread_names=unread_names,
     )
@@ -168,13 +233,30 @@ def probes(settings: Settings) -> Probes:
 async def _tables(settings: Settings) -> Tables:
     try:
         found = await version(settings.database_url)
-        return (
-            Tables(fault="has only a part of an import: go on with `import FILE --resume`")
-            if is_importing(found)
-            else Tables(version=found)
-        )
-    except OSError as fault:
-        return Tables(fault=f"cannot be reached ({type(fault).__name__})")
+        if is_importing(found):
+            return Tables(fault="has only a part of an import: go on with `import FILE --resume`")
+        is_newer = found > HEAD
+        if is_newer and not await can_work(settings.database_url):
+            return Tables(fault=f"has tables of a newer Signoff ({found}; this one has {HEAD}): use that one")
+        workers = None if settings.sqlite_file or found < HEAD else await _count_workers(settings)
+        return Tables(version=found, is_newer=is_newer, workers=workers)
+    except (DatabaseAway, OSError) as fault:
+        return Tables(fault=_database_fault(settings, fault).rstrip("."))
+
+
+async def _count_workers(settings: Settings) -> int:
+    """The number of workers that take agents and whose heartbeat is seen: the rows of dead ones may be there."""
+    database = SqlDatabase(settings.database_url)
+
+    async def act(work: UnitOfWork) -> dict[WorkerId, int]:
+        return {each.id: each.beats for each in await work.workers.list_all() if each.accepts}
+
+    try:
+        before = await in_one_unit(database, act)
+        await SystemClock().sleep(LOOK_SECONDS if before else 0)
+        return sum(before.get(worker) != beats for worker, beats in (await in_one_unit(database, act)).items())
+    finally:
+        await database.close()
 
 
 def _options(settings: Settings) -> CoreOptions:
@@ -194,6 +276,7 @@ def _options(settings: Settings) -> CoreOptions:
         commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
+        retention=Retention(history_days=settings.history_days, audit_days=settings.audit_days),
     )
 
 

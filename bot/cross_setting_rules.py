@@ -12,10 +12,12 @@ TOKEN_LENGTH = 16
 TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
 UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
+NO_BUCKET = "needs WORKSPACE_URL beside it, the bucket: s3://bucket/prefix."
 NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
 TWO_MODELS = "is one model and the endpoint of {} another: set one of the two."
 MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # any of them connects a model
-NO_ANTHROPIC = "needs the package anthropic: run pip install 'signoff[claude]', then start again."
+MODEL_LINES = "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"
+NO_ANTHROPIC = "needs the package anthropic: run make extras EXTRAS=claude, then start again."
 NO_EMBEDDINGS = "names a model, so OPENAI_API_KEY, OPENAI_BASE_URL or EMBEDDING_BASE_URL must say where it is."
 
 MODEL_ADDRESSES = ("openai_base_url", "azure_openai_endpoint", "anthropic_base_url")
@@ -33,6 +35,11 @@ def _web_token(value: Any, given: Given) -> str | None:
 def _public_url(value: Any, given: Given) -> str | None:
     is_open = urlsplit(value).hostname not in (None, *LOOPBACK)
     return UNGUARDED if is_open and not given.get("web_token") else None
+
+
+def _workspace_endpoint(value: Any, given: Given) -> str | None:
+    has_bucket = str(given.get("workspace_url", "")).startswith("s3://")
+    return NO_BUCKET if value and not has_bucket else None
 
 
 def _azure_openai_endpoint(value: Any, given: Given) -> str | None:
@@ -76,6 +83,7 @@ def _x_access_token_secret(value: Any, given: Given) -> str | None:
 CORE_RULES: Mapping[str, Rule] = {
     "web_token": _web_token,
     "public_url": _public_url,
+    "workspace_endpoint": _workspace_endpoint,
     "azure_openai_endpoint": _azure_openai_endpoint,
     "local_model": _local_model,
     "fallback_api_key": partial(_beside, field="fallback_base_url"),

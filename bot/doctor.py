@@ -3,14 +3,15 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
 from bot.cross_setting_rules import MODEL_VARIABLES
-from bot.findings import Finding, ToolProbes, tool_findings
+from bot.findings import Finding, ToolProbes, tool_findings, workers_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
@@ -25,14 +26,25 @@ PATIENCE = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """The result of a database check: the `version` of the schema ("" before the first migration), or a `fault`."""
+    """The result of a database check: the `version` of the schema ("" before the first migration), or a `fault`.
+
+    `is_newer`: a newer release made the tables, and this one can work on them.
+    `workers`: the number of workers that take agents, None if that was not asked.
+    """
 
     version: str = ""
     fault: str = ""
+    is_newer: bool = False
+    workers: int | None = None
 
 
 async def no_window() -> None:
     """The prompt of the demo is no choice."""
+
+
+async def no_fault() -> str:
+    """Folders are not tested."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +60,7 @@ class Probes:
     `local_model`: why LOCAL_MODEL cannot be served, or "".
     `tools`: the checks of external services and programs.
     `window`: the context window of the default model and the prompt for it; None without an endpoint.
+    `files`: what keeps the bucket of the agents' files from being used, to complete "The storage …", or "".
     `unread_names`: names that are set and not read, each with the variable that is probably meant.
     """
 
@@ -60,17 +73,18 @@ class Probes:
     tools: ToolProbes
     local_model: Callable[[], str] = str
     window: Callable[[], Awaitable[PromptWindow | None]] = no_window
+    files: Callable[[], Awaitable[str]] = no_fault
     unread_names: Callable[[], Mapping[str, str]] = dict
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """The findings for the surfaces, then for models, database, files, memory, search and tools."""
-    platforms, models, window, tokens, database, tools = await asyncio.gather(
+    platforms, models, window, tokens, (database, files), tools = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
         _answer_or(None, probes.window, PATIENCE + 1),
         _tokens(settings, probes),
-        _database(settings, probes),
+        asyncio.gather(_database(settings, probes), _files(settings, probes)),
         tool_findings(settings, probes.tools),
     )
     return (
@@ -82,8 +96,10 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *([prompt_finding(window)] if window else []),
         *_unused_key(settings),
         tokens,
-        database,
+        *database,
+        _retention(settings),
         _data_folder(settings.home),
+        *files,
         *_open_files(settings),
         _memory(settings),
         _embeddings(settings, probes),
@@ -205,15 +221,26 @@ def _offer(server: LocalServer) -> Finding:
     return Finding(name="local model", state="off", why=why, variable="OPENAI_BASE_URL")
 
 
-async def _database(settings: Settings, probes: Probes) -> Finding:
-    where = settings.shown_database
+async def _database(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    """The finding on the database and, on PostgreSQL, one on the workers."""
+    found = Finding(name="database", state="on", why=settings.shown_database, variable="DATABASE_URL")
     if settings.sqlite_file and not settings.sqlite_file.exists():
-        return Finding(name="database", state="on", why=f"{where}, made at the first start", variable="DATABASE_URL")
+        return (replace(found, why=f"{found.why}, made at the first start"),)
     tables = await _answer_or(Tables(fault=_silent()), probes.database)
     if tables.fault:
-        return Finding(name="database", state="fault", why=f"{where} {tables.fault}", variable="DATABASE_URL")
+        return (replace(found, state="fault", why=f"{found.why} {tables.fault}"),)
     version = f"tables of version {tables.version}" if tables.version else "its tables are made at the first start"
-    return Finding(name="database", state="on", why=f"{where}, {version}", variable="DATABASE_URL")
+    found = replace(found, why=f"{found.why}, {version}")
+    if tables.is_newer:
+        found = replace(found, state="warn", why=f"{found.why}, extended by a newer release: use that one soon")
+    return (found,) if tables.workers is None else (found, workers_finding(tables.workers))
+
+
+def _retention(settings: Settings) -> Finding:
+    agents = f"agents at rest for {counted(settings.history_days, 'day')} are deleted" if settings.history_days else ""
+    log = f"the decision log keeps {counted(settings.audit_days, 'day')}" if settings.audit_days else ""
+    why = ", ".join(filter(None, (agents, log))) or "everything is kept until people delete it"
+    return Finding(name="retention", state="on", why=why, variable="HISTORY_DAYS, AUDIT_DAYS")
 
 
 def _web(settings: Settings) -> Finding:
@@ -230,6 +257,18 @@ def _data_folder(folder: Path) -> Finding:
     return Finding(name="data folder", state="on", why=f"{folder}{made}", variable="SIGNOFF_HOME")
 
 
+async def _files(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    """A finding on WORKSPACE_URL; none if it is not set."""
+    if not settings.workspace_url:
+        return ()
+    where = settings.shown_workspaces
+    if folder := settings.workspace_folder:
+        return (replace(_data_folder(folder), name="files", variable="WORKSPACE_URL"),)
+    if fault := await _answer_or(_silent(), probes.files, PATIENCE + 1):
+        return (Finding(name="files", state="fault", why=f"{where} {fault}", variable="WORKSPACE_URL"),)
+    return (Finding(name="files", state="on", why=f"{where}, tested by writing there", variable="WORKSPACE_URL"),)
+
+
 def _open_files(settings: Settings) -> tuple[Finding, ...]:
     """A finding on Signoff's files that other accounts of the machine can open; none if there are no such files."""
     every = paths_open_to_others(settings)
@@ -237,14 +276,11 @@ def _open_files(settings: Settings) -> tuple[Finding, ...]:
         return ()
     others = [path for path in every if path.stat().st_uid != os.geteuid()]
     if not others or os.geteuid() == 0:
-        why = f"other accounts of this machine can open {_named(every)}; the next start closes them"
+        why = f"other accounts of this machine can open {', '.join(map(str, every))}; the next start closes them"
         return (Finding(name="privacy", state="off", why=why),)
-    why = f"other accounts of this machine can open {_named(others)}, owned by somebody else; chmod go-rwx closes them"
+    named = ", ".join(map(str, others))
+    why = f"other accounts of this machine can open {named}, owned by somebody else; chmod go-rwx closes them"
     return (Finding(name="privacy", state="fault", why=why),)
-
-
-def _named(paths: Sequence[Path]) -> str:
-    return ", ".join(map(str, paths))
 
 
 def _silent() -> str:

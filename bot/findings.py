@@ -24,6 +24,13 @@ class Finding:
     variable: str = ""
 
 
+def workers_finding(number: int) -> Finding:
+    """The finding on the number of workers that take agents."""
+    if not number:
+        return Finding(name="workers", state="warn", why="0: agents wait until `run` or `worker` runs")
+    return Finding(name="workers", state="on", why=f"{number} that take agents")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProbes:
     """Checks that only the composition root can supply. Most return what is wrong, or "".

@@ -5,10 +5,12 @@ handled in `bot.web`; `adapters.http_body` reads request bodies, with a timeout.
 """
 
 import asyncio
+import os
 import resource
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Protocol
@@ -16,8 +18,10 @@ from typing import Any, Protocol
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from adapters.http_body import BODY_TIMEOUT_SECONDS
+from adapters.http_body import BODY_TIMEOUT, BODY_TIMEOUT_SECONDS
+from agent_core.errors import SettingsError
 
+GRACE_SECONDS = 2.0
 MAX_CONNECTIONS = 1_000
 MIN_CONNECTIONS = 16
 LISTEN_BACKLOG = 1_024
@@ -204,6 +208,24 @@ class LimitedSite(web.BaseSite):
         server.request_handler = _announced(server.request_handler)
         times = {"keepalive_timeout": limits.keepalive_seconds, "lingering_time": limits.linger_seconds}
         return lambda: HttpConnection(server, table, access_log=None, **times)
+
+
+@asynccontextmanager
+async def serve_app(app: web.Application, host: str, port: int) -> AsyncIterator[None]:
+    """Serve the application inside the `with` block; raise SettingsError if the port is in use."""
+    limits = ServerLimits.for_process()
+    app[BODY_TIMEOUT] = limits.body_seconds
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=GRACE_SECONDS)
+    await runner.setup()
+    try:
+        try:
+            await LimitedSite(runner, host, port, limits).start()
+        except OSError as fault:
+            said = f"{host}:{port} cannot be listened on ({os.strerror(fault.errno or 0)})."
+            raise SettingsError("PORT", said, "8701") from fault
+        yield
+    finally:
+        await runner.cleanup()
 
 
 def source_of(address: str) -> str:

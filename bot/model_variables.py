@@ -24,7 +24,7 @@ MINDS = (
     ),
     model(
         name="ANTHROPIC_API_KEY",
-        meaning="The key for Claude by Anthropic's own API. Wants the extra: pip install 'signoff[claude]'.",
+        meaning="The key for Claude by Anthropic's own API. Wants the extra: make extras EXTRAS=claude.",
         rule=KEY,
         default="none",
         example="sk-ant-your-key",
@@ -66,7 +66,7 @@ MINDS = (
     ),
     model(
         name="LOCAL_MODEL",
-        meaning="A model's file, which Signoff then serves itself. Wants the extra: pip install 'signoff[local]'.",
+        meaning="A model's file, which Signoff then serves itself. Wants the extra: make extras EXTRAS=local.",
         rule="the path of a .gguf file that is there",
         default="the model is at an endpoint",
         example="/var/lib/models/qwen2.5-1.5b-instruct-q4_k_m.gguf",

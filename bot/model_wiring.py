@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
 from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, MemoryIndex, TokenCounters
+from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName, profile_for
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
-from bot.cross_setting_rules import MODEL_VARIABLES, NO_ANTHROPIC
+from bot.cross_setting_rules import MODEL_LINES, NO_ANTHROPIC
 from bot.model_findings import PromptWindow
 from bot.settings import Settings
 from bot.value_types import OPENAI_URL, Endpoint
@@ -34,23 +35,26 @@ OWN_MODEL = "It is this agent's own model: write !model and the name of another 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The language model and the parts for memory and search."""
+    """The language model and the parts for memory and search. `rehearsal` is set in demo mode only."""
 
     model: LanguageModel
     tokens: TokenCounters
     embedder: Embedder
     index: MemoryIndex
     search: Search
+    rehearsal: Rehearsal | None = None
 
     @classmethod
     def of(cls, settings: Settings, database: Database) -> "Models":
         """Build the parts that the settings choose. A detected model server is not used: `doctor` only offers it."""
+        model = make_model(settings)
         return cls(
-            model=make_model(settings),
+            model=model,
             tokens=make_counters(settings),
             embedder=make_embedder(settings),
             index=make_index(settings, database),
             search=make_search(settings),
+            rehearsal=model if isinstance(model, RehearsalModel) else None,
         )
 
     async def prepare(self) -> None:
@@ -106,7 +110,7 @@ def _make_first_model(settings: Settings) -> LanguageModel:
         context, temperature = settings.context_window, settings.temperature
         return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
     if settings.endpoint is None:
-        return RehearsalModel(MODEL_VARIABLES)
+        return RehearsalModel(MODEL_LINES)
     return _make_endpoint_model(settings, settings.endpoint, settings.smart_model, "SMART_MODEL")
 
 

@@ -13,7 +13,7 @@ UMASK = 0o077
 OF_OTHERS, READ_BY_ALL = 0o077, 0o004
 ENV_FILE = Path(".env")
 DATABASE_PARTS = ("", "-wal", "-shm", "-journal")
-OWN_NAMES = ("workspaces", "vectors", "tiktoken", "engine.lock", "engine.id", "*.log")
+OWN_NAMES = ("workspaces", "program-files", "vectors", "tiktoken", "engine.lock", "*.log")
 # Folders that the whole machine uses. If one is the data folder, only Signoff's own files in it are closed.
 SHARED_FOLDERS = frozenset(
     map(Path, ("/", "/etc", "/home", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"))  # noqa: S108

@@ -24,6 +24,7 @@ from bot.value_types import (
     HostAddress,
     Secret,
     WebAddress,
+    WorkspaceAddress,
     database_address,
     passwords,
     sqlite_file,
@@ -60,6 +61,12 @@ class CoreSettings(ModelSettings):
     web_token: Secret = NO_SECRET
     public_url: WebAddress = ""
     database_url: str = Field(default="", repr=False)
+    workspace_url: WorkspaceAddress = ""
+    workspace_endpoint: WebAddress = ""
+    aws_access_key_id: str = ""
+    aws_secret_access_key: Secret = NO_SECRET
+    aws_session_token: Secret = NO_SECRET
+    aws_region: str = ""
     shutdown_seconds: int = Field(default=20, ge=0, le=600)
     tiktoken_cache_dir: Folder | None = None
     pinecone_api_key: Secret = NO_SECRET
@@ -73,6 +80,8 @@ class CoreSettings(ModelSettings):
     guests_may_create: bool = False
     max_agents_per_channel: int = Field(default=200, ge=1, le=10_000)
     continuous_limit: int | None = Field(default=None, ge=1)
+    history_days: int | None = Field(default=None, ge=1, le=36_500)
+    audit_days: int | None = Field(default=None, ge=1, le=36_500)
     max_agents_per_person: int = Field(default=50, ge=1, le=10_000)
     execute_local_commands: bool = False
     sandbox: Literal["bubblewrap", "docker"] = "bubblewrap"
@@ -123,6 +132,19 @@ class CoreSettings(ModelSettings):
     def sqlite_file(self) -> Path | None:
         """The database file, or None if the database is not SQLite."""
         return sqlite_file(self.database_url)
+
+    @property
+    def workspace_folder(self) -> Path | None:
+        """The folder of the agents' files, or None if they are in a bucket."""
+        if self.workspace_url.startswith("file://"):
+            return Path(self.workspace_url.removeprefix("file://"))
+        return None if self.workspace_url else self.home / "workspaces"
+
+    @property
+    def shown_workspaces(self) -> str:
+        """Where the agents' files are, for display."""
+        at = f" at {self.workspace_endpoint}" if self.workspace_endpoint else ""
+        return str(self.workspace_folder or f"{self.workspace_url}{at}")
 
     @property
     def shown_database(self) -> str:

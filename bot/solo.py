@@ -2,37 +2,48 @@
 
 import argparse
 import asyncio
+import math
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from adapters.actions import ActionDispatcher
 from adapters.cards import status_text
+from adapters.fault_text import fault_text
 from adapters.settings_file import read_settings, write_settings
 from adapters.terminal.console import DONE, Console
-from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, is_complete
+from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, create_from, is_complete
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from adapters.ui_text import effort_text, model_text
 from agent_core.assembly import Core
-from agent_core.errors import InvalidInput, PersonError
+from agent_core.errors import DatabaseAway, EngineTaken, InvalidInput, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.draft import EFFORTS, AgentDraft
 from agent_core.model.ids import AgentId
+from agent_core.ports.clock import Clock
+from agent_core.ports.engine import EngineLock
 from agent_core.service.views import AgentViews
 from bot.bootstrap import assemble
 from bot.settings import Settings
-from bot.worker import Advancing, work
+from bot.startup import RETRY_SECONDS, engine_locked
+from bot.worker import Advancing, until_one_ends, work
 
 BAD_USAGE = 2
 MOST_DIGITS = 18
+OUTAGE_SECONDS = 10.0  # after so many seconds without a failure, the next one is of another outage
+LOCK_LOST = (
+    "The connection to the database was lost, and an import into it has begun since. "
+    "Start again when the import is done: the agent goes on where it is."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +52,7 @@ class SoloOptions:
 
     `is_unlimited`: the budget option is 0, so the default limit does not apply either.
     `continuous`: the number of commands that run without approval, 0 for none.
+    `tour`: take the tour of demo mode instead of creating an agent from the draft.
     `export`: the file to which an agent's settings are written instead of starting a conversation.
     """
 
@@ -48,6 +60,7 @@ class SoloOptions:
     is_unlimited: bool = False
     continuous: int = 0
     json: bool = False
+    tour: bool = False
     export: Path | None = None
 
 
@@ -77,6 +90,7 @@ def parse(argv: Sequence[str]) -> SoloOptions:
         is_unlimited=budget == 0,
         continuous=given.continuous,
         json=given.json,
+        tour=given.tour,
         export=given.export,
     )
 
@@ -91,17 +105,31 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
                 return await export(signoff.core.views, options.draft.name, options.export)
             await signoff.models.prepare()
             terminal = Terminal(core=signoff.core, actions=signoff.actions, surface=surface)
-            return await solo(terminal, options, standard(json=options.json))
-    except PersonError as error:
+            streams = standard(json=options.json)
+            if settings.sqlite_file:  # `solo` may run beside the one engine, which holds the lock
+                return await solo(terminal, options, streams)
+            async with engine_locked(signoff) as lock:
+                return await run_while_locked(solo(terminal, options, streams), lock)
+    except (PersonError, DatabaseAway) as error:
         sys.stderr.write(f"signoff solo: {error!s}\n")
         return BAD_USAGE
+
+
+async def run_while_locked(conversation: Coroutine[Any, Any, int], lock: EngineLock) -> int:
+    """Run the conversation and keep the lock; raise NotPossible if another process has taken it."""
+    talking = asyncio.create_task(conversation)
+    try:
+        await until_one_ends(talking, lock.watch())
+    except EngineTaken as taken:
+        raise NotPossible(LOCK_LOST) from taken
+    return talking.result()
 
 
 async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
     """Create the agent or resume an existing one, and talk until it is at rest. Raise PersonError if neither works."""
     origin = Origin(by=person(), channel=CHANNEL)
     terminal.core.service.require_may_grant(options.continuous)
-    agent = await _start(terminal, options.draft, streams, origin)
+    agent = await _start(terminal, options, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
         agent = await terminal.core.agent_settings.set_budget(agent.id, options.draft.budget, origin)
     if options.continuous:
@@ -147,20 +175,41 @@ class _Telling:
 async def _conversation(terminal: Terminal, console: Console) -> int:
     helpers = await terminal.core.views.family(CHANNEL, console.agent.id)
     terminal.core.engine.only = {console.agent.id, *(helper.id for helper in helpers)}
+    if not terminal.core.engine.registry.is_shared:
+        await terminal.core.ledger.charge_left_by_others(console.agent.home)
     with _interrupts(console.halt):
         async with asyncio.TaskGroup() as group:
             engine = group.create_task(work(terminal.core.engine, _Telling(terminal.core.loop, console)), name="engine")
-            code = await console.run()
+            code = await _talk(console, terminal.core.clock)
             engine.cancel()
     return code
 
 
-async def _start(terminal: Terminal, draft: AgentDraft, streams: Streams, origin: Origin) -> Agent:
-    named = await ask_name(draft, streams)
-    if known := await terminal.core.views.find_by_name(origin.channel, " ".join(named.name.split())):
+async def _talk(console: Console, clock: Clock) -> int:
+    """Hold the dialogue, and go on with it after an outage of the database, which is told once."""
+    failed_at = -math.inf
+    while True:
+        try:
+            return await console.run()
+        except DatabaseAway as away:
+            if clock.elapsed() - failed_at > OUTAGE_SECONDS:
+                console.streams.write(said_text(fault_text(away), console.streams.look))
+            failed_at = clock.elapsed()
+            await clock.sleep(RETRY_SECONDS)
+
+
+async def _start(terminal: Terminal, options: SoloOptions, streams: Streams, origin: Origin) -> Agent:
+    core = terminal.core
+    if options.tour:
+        return _introduce(terminal, await core.tour.start(origin), streams)
+    named = await ask_name(options.draft, streams)
+    if known := await core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
-    whole = draft if is_complete(draft) else await ask_role_and_goals(named, streams)
-    agent = await terminal.core.service.create(whole, origin)
+    whole = named if is_complete(options.draft) else await ask_role_and_goals(named, streams)
+    return _introduce(terminal, await create_from(whole, partial(core.service.create, origin=origin), streams), streams)
+
+
+def _introduce(terminal: Terminal, agent: Agent, streams: Streams) -> Agent:
     goals = (f"{number}. {goal}" for number, goal in enumerate(agent.goals, 1))
     told = "\n".join((f"{agent.name}, {agent.role}", *goals, _model(terminal, agent)))
     streams.write(said_text(told, streams.look))
@@ -229,6 +278,7 @@ def _parser() -> _Parser:
         "--continuous", type=_count, default=0, metavar="N", help="run N commands of every class without asking"
     )
     parser.add_argument("--export", type=Path, metavar="FILE", help="write the agent's ai_settings.yaml, and end")
+    parser.add_argument("--tour", action="store_true", help="take the tour of demo mode: seven steps on sample files")
     parser.add_argument("--json", action="store_true", help="one JSON object per finished turn on standard output")
     return parser
 

@@ -21,6 +21,7 @@ from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.documents.picture_reader import PictureReader
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.sandbox.disabled import DisabledSandbox
+from agent_core.providers.sandbox.lent_folder import FolderLender
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.findings import ToolProbes
 from bot.model_wiring import default_model_sees, with_variables
@@ -52,7 +53,7 @@ class Tools:
     publisher: PostPublisher | None
 
     @classmethod
-    async def of(cls, settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "Tools":
+    async def of(cls, settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock) -> "Tools":
         """Build the tools that the settings choose. If programs are allowed, test the sandbox first (1 to 2 s)."""
         sandbox, why = await make_sandbox(settings, workspaces, clock)
         return cls.around(settings, sandbox, why)
@@ -88,7 +89,9 @@ X_VARIABLES = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET
 NOT_ALLOWED = "the operator allows no programs here (EXECUTE_LOCAL_COMMANDS)."
 
 
-async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> tuple[Sandbox, str]:
+async def make_sandbox(
+    settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock
+) -> tuple[Sandbox, str]:
     """The sandbox, or a disabled one with the reason: programs run sandboxed or not at all."""
     if not settings.execute_local_commands:
         return DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED
@@ -100,12 +103,14 @@ async def make_sandbox(settings: Settings, workspaces: FolderWorkspaces, clock: 
     return sandbox, ""
 
 
-def confined(settings: Settings, workspaces: FolderWorkspaces, clock: Clock) -> "ProcessSandbox":
+def confined(settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock) -> "ProcessSandbox":
     """The sandbox that SANDBOX names (Docker or Bubblewrap). The caller must test it before use."""
     from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
 
     if settings.sandbox == "docker":
-        return docker_sandbox(workspaces, clock, settings.home, image=settings.sandbox_image)
+        return docker_sandbox(
+            workspaces, clock, settings.home, image=settings.sandbox_image, is_shared=not settings.sqlite_file
+        )
     return bubblewrap_sandbox(workspaces, clock, settings.home)
 
 
@@ -221,7 +226,9 @@ def tool_probes(settings: Settings) -> ToolProbes:
         return missing_tools(TOOLS) if settings.sandbox == "bubblewrap" else ""
 
     async def sandbox() -> str:
-        tried = confined(settings, FolderWorkspaces(settings.home / "workspaces"), SystemClock())
+        tried = confined(
+            settings, FolderWorkspaces(settings.workspace_folder or settings.home / "workspaces"), SystemClock()
+        )
         return await tried.self_test()
 
     def media() -> tuple[str, str, str]:

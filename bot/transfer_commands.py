@@ -9,31 +9,41 @@ from pathlib import Path
 
 from filelock import Timeout
 
-from agent_core.errors import DatabaseAway, TransferRefused
+from agent_core.errors import DatabaseAway, FilesTaken, TransferRefused
 from agent_core.model.lines import counted
 from agent_core.transfer.transfer import Transfer, TransferSummary
-from bot.bootstrap import home_lock, make_home
+from bot.bootstrap import home_lock, make_home, server_fault
 from bot.settings import Settings
+from bot.workspace_wiring import stored_files
 
 REFUSED = 1
 MOST_NAMED = 5
+NOT_OWN = (
+    "Leave WORKSPACE_URL empty and name a new SIGNOFF_HOME, or name an empty place. "
+    "To move them from the other database for good, add --take-files."
+)
 PRIVATE = "It contains conversations, files and tokens: keep it private."
 
 
-async def export_data(settings: Settings, arguments: Sequence[str]) -> int:
-    """Write everything to a new file; return 1 if that is refused. A running Signoff may stay at work."""
+async def export_data(settings: Settings, arguments: Sequence[str], *, name: str = "export") -> int:
+    """Write everything to a new file; return 1 if that is refused. A running Signoff may stay at work.
+
+    `name`: the command that was typed, `export` or `backup`.
+    """
     parser = argparse.ArgumentParser(
-        prog="signoff export", description="Write everything to a new file: a backup, or to move to another database."
+        prog=f"signoff {name}", description="Write everything to a new file: a backup, or to move to another database."
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the file to write, for example signoff.zip")
     file = parser.parse_args(arguments).file
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)  # Ctrl-C closes the connection before its cursor
     if settings.sqlite_file and not settings.sqlite_file.exists():
         return _tell_fault(f"Nothing was exported. There is no database {settings.sqlite_file}.")
+    if fault := await server_fault(settings):
+        return _tell_fault(f"Nothing was exported. {fault}")
     try:
         done = await _transfer(settings).export_to(file)
-    except (TransferRefused, DatabaseAway) as fault:
-        return _tell_fault(f"Nothing was exported. {fault}")
+    except (TransferRefused, DatabaseAway) as error:
+        return _tell_fault(f"Nothing was exported. {error}")
     _tell(f"Exported {_shown(done)} to {file}. {PRIVATE}")
     if done.left_out:
         _tell(f"Left out: {_named(done.left_out)}. Agents cannot use links, devices and unusual names either.")
@@ -45,24 +55,31 @@ async def import_data(settings: Settings, arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="signoff import", description="Restore an export into an empty database.")
     parser.add_argument("file", type=Path, metavar="FILE", help="a file that `signoff export` wrote")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted import of the same file")
+    taking = "the files that are there belong to this database from now on, and no longer to the one that they were of"
+    parser.add_argument("--take-files", action="store_true", help=taking)
     given = parser.parse_args(arguments)
+    if fault := await server_fault(settings):
+        return _tell_fault(f"Nothing was imported. {fault}")
     make_home(settings)
     try:
         with home_lock(settings):
-            done = await _transfer(settings).import_from(given.file, resume=given.resume)
+            done = await _transfer(settings).import_from(given.file, resume=given.resume, take_files=given.take_files)
             shutil.rmtree(settings.home / "vectors", ignore_errors=True)  # a cache of the vectors of other memories
     except Timeout:
         return _tell_fault(f"Nothing was imported. A Signoff is at work in {settings.home}: stop it first.")
+    except FilesTaken as fault:
+        return _tell_fault(f"The import was not done. {fault} {NOT_OWN}")
     except TransferRefused as fault:
         return _tell_fault(f"The import was not done. {fault}")
     except DatabaseAway as fault:
         return _tell_fault(f"The import was interrupted. {fault} Then go on with --resume.")
-    _tell(f"Imported {_shown(done)} into {settings.shown_database} and {settings.home}.")
+    files = settings.shown_workspaces if settings.workspace_url else settings.home
+    _tell(f"Imported {_shown(done)} into {settings.shown_database} and {files}.")
     return 0
 
 
 def _transfer(settings: Settings) -> Transfer:
-    return Transfer(url=settings.database_url, workspaces=settings.home / "workspaces", tell=_tell_progress)
+    return Transfer(url=settings.database_url, workspaces=stored_files(settings), tell=_tell_progress)
 
 
 def _shown(done: TransferSummary) -> str:

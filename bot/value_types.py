@@ -3,6 +3,7 @@
 A ValueError means that the value breaks the variable's rule.
 """
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, SecretStr
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 DATABASES = ("sqlite", "postgresql", "postgres")
 
 
@@ -101,6 +103,18 @@ def sqlite_file(url: str) -> Path | None:
     return Path(rest.partition("?")[0]) if scheme == "sqlite" else None
 
 
+def workspace_address(url: str) -> str:
+    """The address of a folder, `file:///path`, or of a bucket, `s3://bucket/prefix`."""
+    scheme, _, rest = url.partition("://")
+    place = rest.rstrip("/")
+    parts = place.split("/")
+    if scheme == "file" and rest.startswith("/") and place and "?" not in place:
+        return f"file://{place}"
+    if scheme == "s3" and BUCKET.fullmatch(parts[0]) and not {"", ".", ".."} & {*parts} and place.isprintable():
+        return f"s3://{place}"
+    return _none(url)
+
+
 def without_secrets(url: str) -> str:
     """A database's address for display: without user, password and options."""
     scheme, _, rest = url.partition("://")
@@ -114,6 +128,7 @@ def passwords(url: str) -> tuple[str, ...]:
     return password, unquote(password)
 
 
+WorkspaceAddress = Annotated[str, AfterValidator(workspace_address)]
 Secret = Annotated[SecretStr, AfterValidator(sendable)]
 NO_SECRET = SecretStr("")
 WebAddress = Annotated[str, AfterValidator(web_address)]

@@ -54,6 +54,64 @@ TABLE = (
         example="postgresql://signoff:password@localhost/signoff",
     ),
     runtime(
+        name="HISTORY_DAYS",
+        meaning="Agents that are stopped, paused or finished for so long are deleted, with their helpers, history, "
+        "memory and files. The channel's list and the agent's page say when.",
+        rule="a number of days from 1 to 36500",
+        default="they are kept for ever",
+        example="365",
+    ),
+    runtime(
+        name="AUDIT_DAYS",
+        meaning="Entries of the decision log are deleted when they are so old, also those of agents that exist.",
+        rule="a number of days from 1 to 36500",
+        default="they are kept for ever",
+        example="730",
+    ),
+    runtime(
+        name="WORKSPACE_URL",
+        meaning="Where the agents' files are: a folder that several machines share, or a bucket of S3 or of a server "
+        "with its API. A bucket wants the extra: make extras EXTRAS=s3.",
+        rule="the address of a folder (file:///path) or of a bucket (s3://bucket/prefix)",
+        default="the folder workspaces in the data folder",
+        example="s3://my-bucket/signoff",
+    ),
+    runtime(
+        name="WORKSPACE_ENDPOINT",
+        meaning="The server that has the bucket, if it is not Amazon's.",
+        rule=WEB_ADDRESS,
+        default="AWS_ENDPOINT_URL_S3 of the environment, else Amazon's own",
+        example="https://minio.example.com",
+    ),
+    runtime(
+        name="AWS_ACCESS_KEY_ID",
+        meaning="The id of the key for the bucket.",
+        rule="a text",
+        default="the role of the machine, the container or the Kubernetes service account",
+        example="your-key-id",
+    ),
+    runtime(
+        name="AWS_SECRET_ACCESS_KEY",
+        meaning="The key for the bucket.",
+        rule=KEY,
+        default="as for AWS_ACCESS_KEY_ID",
+        example="your-secret-key",
+    ),
+    runtime(
+        name="AWS_SESSION_TOKEN",
+        meaning="The token that a temporary key needs.",
+        rule=KEY,
+        default="none",
+        example="your-session-token",
+    ),
+    runtime(
+        name="AWS_REGION",
+        meaning="The region of the bucket.",
+        rule="a text",
+        default="AWS_DEFAULT_REGION of the environment, else us-east-1",
+        example="eu-central-1",
+    ),
+    runtime(
         name="SHUTDOWN_SECONDS",
         meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
         "starts Signoff wait 10 s longer than this.",

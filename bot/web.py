@@ -1,16 +1,23 @@
 """The aiohttp application: health, metrics and the routes of the surfaces."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from types import MappingProxyType
 from typing import TypeAlias
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
+from adapters.web.fault_page import RETRY_SECONDS, fault_page
 from adapters.web.get_routes import GetRoutes
-from adapters.web.guard import Guard
-from adapters.web.page_context import WebContext
+from adapters.web.guard import OPEN_PATHS, Guard
+from adapters.web.page_context import STATIC, WebContext
 from adapters.web.post_routes import PostRoutes
+from adapters.web.requests import form_of
+from agent_core.errors import DatabaseAway, InvalidInput
+from agent_core.ports.priority import Priority
 from agent_core.service.views import AgentViews
 from bot.platforms.chat_platforms import PLATFORMS
 
@@ -30,7 +37,11 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
     """
     app = web.Application(
         client_max_size=MOST_BODY,
-        middlewares=[workspace.guard.middleware(_is_page, SIGNED_PATHS.__contains__), workspace.error_pages(_is_page)],
+        middlewares=[
+            workspace.guard.middleware(_is_page, SIGNED_PATHS.__contains__),
+            workspace.error_pages(_is_page),
+            _people_first(workspace.service.priority),
+        ],
     )
     operations = Operations(workspace.views, workspace.guard, heard)
     app.add_routes([*GetRoutes(workspace).routes(), *PostRoutes(workspace).routes(), *operations.routes(), *routes])
@@ -39,6 +50,42 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
         workspace.hub.close()
 
     app.on_shutdown.append(end_streams)
+    return app
+
+
+def _people_first(priority: Priority) -> Middleware:
+    """Let agents wait while a click or a form is answered that has arrived whole.
+
+    They do not wait for what is still arriving, because a slow sender would hold them up, and not for pages, because a
+    stream of changes has no end.
+    """
+
+    @web.middleware
+    async def answer_first(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.method != "POST" or not request.content.is_eof():
+            return await handler(request)
+        with priority.foreground():
+            return await handler(request)
+
+    return answer_first
+
+
+def waiting_application(guard: Guard) -> web.Application:
+    """Answers 503 to everything, at a start that waits for the database; pages give back what was written."""
+    app = web.Application(
+        client_max_size=MOST_BODY, middlewares=[guard.middleware(_is_page, SIGNED_PATHS.__contains__)]
+    )
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if not _is_page(request.path):
+            return database_away()
+        if request.method == "POST" and not request.path.startswith(OPEN_PATHS):  # a stranger's text is not sent back
+            with suppress(InvalidInput):
+                await form_of(request)
+        return fault_page(request, DatabaseAway())
+
+    app.router.add_static("/static", STATIC)
+    app.router.add_route("*", "/{path:.*}", answer)
     return app
 
 
@@ -52,13 +99,19 @@ class Operations:
         return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
 
     async def health(self, _request: web.Request) -> web.Response:
-        """Answer ok if the database answers. Give the time of each platform's last event, to show dead connections."""
-        await self.views.census()
+        """Answer ok if the database answers, else 503, so that a load balancer waits.
+
+        Give the time of each platform's last event, to show dead connections.
+        """
+        try:
+            await self.views.count_workers()  # a small table: every open page asks each second or two
+        except DatabaseAway:
+            return database_away()
         heard = {name: at.isoformat() if (at := last()) else None for name, last in self.heard.items()}
         return web.json_response({"status": "ok", **({"heard": heard} if heard else {})})
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Agents by status, the time of each platform's last event, and process statistics, as Prometheus text.
+        """Agents by status, workers, times of the platforms' last events, and process statistics, as Prometheus text.
 
         If WEB_TOKEN is set, it is required as `Authorization: Bearer …`.
         """
@@ -69,7 +122,12 @@ class Operations:
 
         own = CollectorRegistry()
         gauge = Gauge("signoff_agents", "Agents by what they are doing.", ["status"], registry=own)
-        for count in await self.views.census():
+        try:
+            census, workers = await asyncio.gather(self.views.census(), self.views.count_workers())
+        except DatabaseAway:
+            return database_away()
+        Gauge("signoff_workers", "Workers that take agents.", registry=own).set(workers)
+        for count in census:
             gauge.labels(status=count.status).inc(count.number)
         if self.heard:
             said = "When a gateway last sent anything, 0 for never."
@@ -78,6 +136,12 @@ class Operations:
                 times.labels(surface=name).set(at.timestamp() if (at := last()) else 0)
         text = generate_latest(own) + generate_latest(REGISTRY)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+def database_away() -> web.Response:
+    """The answer of /healthz while the database is away."""
+    retry = {"Retry-After": str(RETRY_SECONDS)}
+    return web.json_response({"status": "database away"}, status=503, headers=retry)
 
 
 def _is_page(path: str) -> bool:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
-from agent_core.errors import DatabaseAway
+from agent_core.errors import DatabaseAway, UnreadableRecord
 from agent_core.model.ids import AgentId
 from agent_core.ports.engine import Engine, Waker
 
@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 ENDED_AT_ONCE = 1
 SELDOM = (10_000, 20, 50)  # defaults: 700, 10, 10
+UNREADABLE_SECONDS = 60.0
 
 
 class Advancing(Protocol):
@@ -41,6 +42,24 @@ async def drain_nothing() -> None:
     """End at once: nothing has to be brought to an end."""
 
 
+async def end_when_told(command: Awaitable[int]) -> int:
+    """Run a command. Until it calls `until_told`, SIGINT or SIGTERM cancels it, and its exit code is 0."""
+    task, told = asyncio.ensure_future(command), asyncio.Event()
+
+    def end() -> None:
+        told.set()
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not told.is_set():
+            raise
+        return 0
+
+
 async def until_told(*jobs: Awaitable[None], drain: Callable[[], Awaitable[None]] = drain_nothing) -> None:
     """Run the jobs until one ends (raise its error) or the process receives SIGINT or SIGTERM; cancel the rest.
 
@@ -56,7 +75,12 @@ async def until_told(*jobs: Awaitable[None], drain: Callable[[], Awaitable[None]
         await told.wait()
         await drain()
 
-    tasks = [asyncio.ensure_future(job) for job in (*jobs, drain_when_told())]
+    await until_one_ends(*jobs, drain_when_told())
+
+
+async def until_one_ends(*jobs: Awaitable[object]) -> None:
+    """Run the jobs until one of them ends; raise its error. The others are cancelled, and awaited to their end."""
+    tasks = [asyncio.ensure_future(job) for job in jobs]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -82,14 +106,26 @@ def _spare_what_is_loaded() -> None:
 
 
 def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Coroutine[Any, Any, None]]:
+    left_alone: dict[AgentId, float] = {}  # agents with a record of a newer release, each with the time of its next try
+
+    failed = set[AgentId]()  # agents whose last step failed
+
     async def advance(agent_id: AgentId) -> None:
+        now = asyncio.get_running_loop().time()
+        if left_alone.get(agent_id, now) > now:
+            return
         fault = await _fault_of(loop.advance(agent_id), agent_id)
-        if fault is None or isinstance(fault, DatabaseAway):
+        if isinstance(fault, UnreadableRecord):
+            left_alone[agent_id] = now + UNREADABLE_SECONDS
+        if fault is None or isinstance(fault, DatabaseAway | UnreadableRecord):
+            failed.discard(agent_id)
             return
         what = f"Something went wrong inside Signoff ({type(fault).__name__})"
         said = f"{what}; the log says what. Resume tries again."
-        if await _fault_of(loop.pause(agent_id, said), agent_id) is None:
-            engine.wake(agent_id)
+        is_first = agent_id not in failed
+        failed.add(agent_id)
+        if await _fault_of(loop.pause(agent_id, said), agent_id) is None and is_first:
+            engine.wake(agent_id)  # to show that it is paused; if that fails too, the next sweep tries again
 
     return advance
 
@@ -97,6 +133,11 @@ def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Cor
 async def _fault_of(step: Awaitable[object], agent_id: AgentId) -> Exception | None:
     try:
         await step
+    except UnreadableRecord as fault:
+        logger.warning("agent is left alone", extra={"agent": agent_id, "why": str(fault)})
+        return fault
+    except DatabaseAway as fault:  # the outage is logged once, by the database
+        return fault
     except Exception as fault:
         logger.exception("agent failed", extra={"agent": agent_id})
         return fault

@@ -2,6 +2,7 @@
 
 from adapters.actions import ActionDispatcher
 from adapters.management_commands import ManagementCommands
+from adapters.notification_commands import NotificationCommands
 from agent_core.testing.stage import Stage
 
 
@@ -11,7 +12,10 @@ def actions_of(stage: Stage) -> ActionDispatcher:
         service=stage.service,
         views=stage.views,
         management_commands=ManagementCommands(
-            views=stage.views, agent_settings=stage.agent_settings, memories=stage.memories
+            views=stage.views,
+            agent_settings=stage.agent_settings,
+            memories=stage.memories,
+            notifications=NotificationCommands.of(stage.notifications, stage.loop.surfaces.values()),
         ),
         review=stage.review,
     )

@@ -13,6 +13,7 @@ from agent_core.errors import (
     AlreadyDecided,
     ChangedSinceShown,
     CommandError,
+    DatabaseAway,
     NotFound,
     NotPossible,
     PersonError,
@@ -52,6 +53,8 @@ async def attempt(work: Awaitable[T]) -> T | RefusedAction:
     except SurfaceError as error:
         logger.warning("platform fault", extra={"fault": type(error).__name__, "why": str(error)[:300]})
         return RefusedAction(str(error), error)
+    except DatabaseAway as error:  # the outage is logged once, by the database
+        return RefusedAction(fault_text(error), error)
     except Exception as error:
         logger.exception("listener failed")
         return RefusedAction(fault_text(error), error)
@@ -76,4 +79,10 @@ async def _redraw(button: Button, origin: Origin, context: ChatServices, draw_ag
         if newest is None:
             return
         turn_id = newest.id
-    await draw_again(*await context.views.turn(origin.channel, turn_id))
+    agent, turn = await context.views.turn(origin.channel, turn_id)
+    while True:
+        await draw_again(agent, turn)
+        drawn = turn
+        agent, turn = await context.views.turn(origin.channel, turn_id)
+        if turn.with_live_output("").stage == drawn.with_live_output("").stage:
+            return  # otherwise the loop may have shown the new state before this older one arrived

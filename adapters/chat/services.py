@@ -8,6 +8,7 @@ from agent_core.ports.clock import Clock
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.inbound_log import InboundLog
+from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
 
@@ -21,6 +22,7 @@ class ChatServices:
     views: AgentViews
     drafting: AgentDrafting
     uploads: FileUploads
+    tour: TourStarter
     inbound_log: InboundLog
     soon: BackgroundTasks
     clock: Clock

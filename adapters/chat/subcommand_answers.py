@@ -6,22 +6,24 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 from adapters.actions import HELP as IN_THREAD
 from adapters.chat.services import ChatServices
 from adapters.chat.texts import creation_text
-from adapters.subcommands import HELP, Helping, Listing, NewFrom, OnAgent, agent_called
+from adapters.subcommands import HELP, Helping, Listing, NewFrom, NewTour, OnAgent, agent_called
 from adapters.ui_text import HelpText
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.files import FileEntry
 
 M = TypeVar("M")
 MessageT = TypeVar("MessageT", covariant=True)
+DEMO_HELP = "This is demo mode (scripted, no AI). /agent new tour shows Signoff in seven steps."
 Link: TypeAlias = Callable[[Agent], str]
 
 
 class AgentRender(Protocol[MessageT]):
     """Builds a platform's messages that answer subcommands."""
 
-    def agents_message(self, agents: Sequence[Agent], link: Link) -> MessageT:
-        """The channel's agents, one per line."""
+    def agents_message(self, agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> MessageT:
+        """The channel's agents, one per line, those at rest with the day on which they are deleted."""
 
     def agent_message(self, agent: Agent, link: Link) -> MessageT:
         """One agent: name, role, goals, status and settings."""
@@ -37,7 +39,7 @@ class AgentRender(Protocol[MessageT]):
 
 
 async def run_subcommand(
-    wanted: NewFrom | Listing | OnAgent | Helping,
+    wanted: NewFrom | NewTour | Listing | OnAgent | Helping,
     origin: Origin,
     *,
     context: ChatServices,
@@ -49,10 +51,12 @@ async def run_subcommand(
         case NewFrom(draft):
             filled = draft.like(await context.service.load_agent_defaults(origin))
             return creation_text(await context.service.create(filled, origin))
+        case NewTour():
+            return creation_text(await context.tour.start(origin))
         case Listing():
-            return render.agents_message(await context.views.agents(origin.channel), link)
+            return render.agents_message(await context.views.agents(origin.channel), link, context.views.retention)
         case Helping(said):
-            return render.help_message(HELP, IN_THREAD, said=said)
+            return render.help_message(HELP, IN_THREAD, said=said or (DEMO_HELP if context.tour.is_offered else ""))
         case OnAgent(verb, name):
             agent = await agent_called(context.views, origin.channel, name)
             if verb == "show":

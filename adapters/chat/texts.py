@@ -1,10 +1,11 @@
 """Sentences about agents that the chat platforms show in the same words."""
 
 from adapters.cards import free_text, lease_text
-from adapters.ui_text import effort_text, model_text
+from adapters.ui_text import deleted_text, effort_text, model_text
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
+from agent_core.service.deleting import Deleted
 
 AT_REST = ("stopped", "paused", "finished")  # the kinds of notices that offer Resume
 
@@ -13,13 +14,20 @@ def creation_text(agent: Agent) -> str:
     return f"{agent.name} was created and is thinking. Its thread opens in this channel."
 
 
-def deletion_text(agent: Agent, by: Actor) -> str:
-    return f"{agent.name} was deleted by {by}, with its history, memory and files."
+def deletion_text(deleted: Deleted, by: Actor) -> str:
+    """What was deleted, and what stays, for people in the channel."""
+    return f"{deleted_text(deleted, by)} Messages that were posted here stay."
 
 
 def notice_text(name: str, notice: Notice) -> str:
     """The text of a notice, with the agent's name before it unless it begins with `NAME is`."""
     return notice.text if notice.text.startswith(f"{name} is ") else f"{name}: {notice.text}"
+
+
+def how_to_talk(agent: Agent) -> str:
+    """How to talk to an agent: the last line of the first message of its thread."""
+    asks = "Every other command waits for your approval." if agent.policy.free else "Nothing runs before you approve."
+    return f"Reply in this thread to talk to it, or write !help. {asks}"
 
 
 def settings_lines(agent: Agent) -> tuple[str, ...]:

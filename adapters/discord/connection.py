@@ -18,10 +18,12 @@ from adapters.discord.api.base_urls import BaseUrls, RedirectedAnswers
 from adapters.discord.api.client import LOGIN_REMEDY, DiscordApi
 from adapters.discord.inbound.clicks import DiscordClickListener, clicked_value, dynamic_items, message_has_button
 from adapters.discord.inbound.context import DiscordContext
+from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.downloads import read_file
 from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.modals import DiscordModalListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
+from adapters.discord.outbound.notification_messages import OUR_DIRECT
 from agent_core.errors import DatabaseAway, SurfaceError
 from agent_core.model.channels import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
@@ -97,7 +99,9 @@ class SignoffClient(discord.Client):
         if interaction.type is discord.InteractionType.modal_submit:
             await self.connection.forms.submit(interaction)
         elif interaction.type is discord.InteractionType.component and not message_has_button(interaction):
-            await self.connection.clicks.press(interaction, clicked_value(interaction))
+            value = clicked_value(interaction)
+            clicks = self.connection.direct if OUR_DIRECT.fullmatch(value) else self.connection.clicks
+            await clicks.press(interaction, value)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,6 +121,7 @@ class DiscordConnection:
     looked_at: datetime | None = None
     silence: timedelta = MAX_SILENCE
     clicks: DiscordClickListener = field(init=False)
+    direct: DiscordDirectListener = field(init=False)
     messages: DiscordMessageListener = field(init=False)
     forms: DiscordModalListener = field(init=False)
     catch_up: CatchUp = field(init=False)
@@ -126,8 +131,14 @@ class DiscordConnection:
         self.messages, self.forms = DiscordMessageListener(self.context), DiscordModalListener(self.context)
         self.catch_up = CatchUp(surface="discord", context=self.context, read_thread=self.messages.read_thread)
         self.client.tree.add_command(commands_of(slash))
-        self.client.add_dynamic_items(*dynamic_items(self.clicks))
+        self.direct = DiscordDirectListener(self.context)
+        self.client.add_dynamic_items(*dynamic_items(self.clicks, self.direct))
         self.client.connection = self
+
+    @property
+    def has_one_listener(self) -> bool:
+        """True: each connection to the gateway is sent every event."""
+        return True
 
     @property
     def routes(self) -> tuple[web.RouteDef, ...]:
@@ -155,6 +166,8 @@ class DiscordConnection:
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
+            if not self.client.is_closed() and self.client.ws is not None:  # another process listens now
+                await self.client.ws.close()
 
     async def tell_commands(self) -> None:
         """Register the slash commands at Discord if they changed; a failure is retried at the next session."""

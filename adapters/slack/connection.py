@@ -69,6 +69,11 @@ class SlackConnection:
         self.events.listen(self.bolt)
 
     @property
+    def has_one_listener(self) -> bool:
+        """False: Slack sends each event to one of the connections."""
+        return False
+
+    @property
     def routes(self) -> list[web.RouteDef]:
         """The HTTP routes for Slack's requests and for the installation of the app."""
         by_http = [] if self.app_token else [web.post(EVENTS_PATH, self._receive)]
@@ -145,7 +150,7 @@ class SlackConnection:
                     for workspace in await self._workspaces():
                         await self.catch_up.keep_time(workspace)
             except DatabaseAway:  # the next beat tries again
-                logger.warning("database away, trying again")
+                continue
 
     async def _receive(self, request: web.Request) -> web.Response:
         """Receive one request. Its signature is checked on the raw bytes before anything is parsed."""

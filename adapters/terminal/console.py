@@ -151,6 +151,7 @@ class Console:
                 await self._approve_or_stop(turn)
                 return
             await self._repeat_card(turn)
+            self.streams.call()
             self.streams.forget()
             self._write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
             line = await self._line()

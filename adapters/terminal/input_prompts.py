@@ -1,15 +1,16 @@
 """Prompts at the terminal: for a new agent's name, role and goals, and for edited arguments."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from adapters.cards import as_text
-from adapters.terminal.render import value_text
+from adapters.terminal.render import said_text, value_text
 from adapters.terminal.streams import Read, Streams
 from adapters.visible_text import one_line
 from agent_core.errors import InvalidInput
+from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, MAX_GOALS, AgentDraft
 
@@ -53,6 +54,18 @@ async def ask_role_and_goals(draft: AgentDraft, streams: Streams) -> AgentDraft:
     if not streams.can_ask:
         raise InvalidInput({"goals": MISSING["goals"]})
     return replace(draft, goals=await _goals(streams))
+
+
+async def create_from(draft: AgentDraft, create: Callable[[AgentDraft], Awaitable[Agent]], streams: Streams) -> Agent:
+    """Create the agent. If its goals are refused, ask for others and keep the rest; raise InvalidInput otherwise."""
+    while True:
+        try:
+            return await create(draft)
+        except InvalidInput as wrong:
+            if not streams.can_ask or wrong.problems.keys() != {"goals"}:
+                raise
+            streams.write(said_text(str(wrong), streams.look))
+        draft = replace(draft, goals=await _goals(streams))
 
 
 async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], streams: Streams) -> Arguments | None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
 from adapters.risk_labels import Level
-from adapters.ui_text import first_lines
+from adapters.ui_text import head_and_tail
 from adapters.visible_text import one_line, readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
@@ -21,7 +21,7 @@ from agent_core.model.turn import Turn
 
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
 MIN_WIDTH_CELLS, TAB_CELLS = 20, 8
-MAX_RESULT_ROWS = 40
+RESULT_HEAD_ROWS, RESULT_TAIL_ROWS = 28, 12
 LEASE_KEY = " · y -N approve the next N"
 PROPOSED = f"y approve{LEASE_KEY} · e edit · s self-review · n stop · ? help · words reject · words? ask"
 INTERRUPTED = "r run again · i it ran · s skip · n stop · ? help"
@@ -147,8 +147,7 @@ def _thoughts(card: Card, look: Look) -> list[str]:
         shown += [Labelled("Plan", "\n".join(f"- {step}" for step in card.plan))] if card.plan else []
         shown += card.details
     if card.model_reasoning:
-        text, is_cut = first_lines(card.model_reasoning)
-        shown.append(Labelled("The model's own reasoning", f"{text}{' …' * is_cut}"))
+        shown.append(Labelled("The model's own reasoning", head_and_tail(card.model_reasoning)[0]))
     return _labelled([*shown, *_review(card)], look)
 
 
@@ -157,8 +156,17 @@ def _review(card: Card) -> list[Labelled]:
 
 
 def _command(card: Card, look: Look) -> list[str]:
-    rows = [look.paint(f"Command {one_line(card.command)}", "bold"), *_labelled(card.arguments, look)]
-    return [*rows, *_preview(card.preview, look)] if card.preview else rows
+    rows = [look.paint(f"Command {one_line(card.command)}", "bold")]
+    return [*rows, *(_preview(card.preview, look) if card.preview else ()), *_arguments(card, look)]
+
+
+def _arguments(card: Card, look: Look) -> list[str]:
+    """The arguments; a line without a bar, which no argument can write, for what the preview above shows in full."""
+    rows = []
+    for part in card.arguments:
+        label = look.paint(f"{one_line(part.label)}:{f' ({part.instead})' if part.instead else ''}", "dim")
+        rows += [label, *(() if part.instead else _barred(part.text, look))]
+    return rows
 
 
 def _preview(preview: Preview, look: Look) -> list[str]:
@@ -171,8 +179,11 @@ def _preview(preview: Preview, look: Look) -> list[str]:
 
 def _outcome(card: Card, look: Look) -> list[str]:
     rows = [*_barred(card.outcome, look)] if card.outcome else []
-    left = len(rows) - MAX_RESULT_ROWS
-    return [*rows[:MAX_RESULT_ROWS], f"… {counted(left, 'more line')}; --json gives them all."] if left > 0 else rows
+    left = len(rows) - RESULT_HEAD_ROWS - RESULT_TAIL_ROWS
+    if left <= 0:
+        return rows
+    mark = f"… {counted(left, 'line')} left out; --json gives them all."
+    return [*rows[:RESULT_HEAD_ROWS], mark, *rows[-RESULT_TAIL_ROWS:]]
 
 
 def _footer(card: Card, lease: str, look: Look) -> str:
@@ -189,7 +200,7 @@ def _edited(card: Card, turn: Turn, look: Look) -> list[str]:
     if turn.call == turn.proposal.call:
         return []
     if turn.state != "done":
-        return _labelled(card.arguments, look)
+        return _arguments(card, look)
     return [*_labelled(card.changes, look), *(_preview(card.preview, look) if card.preview else ())]
 
 

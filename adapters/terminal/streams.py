@@ -1,10 +1,12 @@
 """Standard input and output as async streams: reading never blocks the event loop."""
 
 import asyncio
+import math
 import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,10 +19,11 @@ Read: TypeAlias = Callable[[], Awaitable[str | None]]
 Write: TypeAlias = Callable[[str], None]
 CHUNK_BYTES = 65_536
 MAX_WIDTH_CELLS = 110
+BELL_SECONDS = 10.0  # who typed more recently is at the terminal
 
 
 def _nothing() -> None:
-    """Do nothing: a pipe has no typed-ahead input to drop."""
+    """Do nothing: a pipe has no typed-ahead input to drop, and nobody to call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,7 @@ class Streams:
     `read`: returns the next line, or None at the end of input.
     `write`: writes text for people. `emit`: writes JSON for programs.
     `can_ask`: the input is interactive. `is_live`: the output is a terminal.
+    `call`: rings the terminal's bell, unless the person typed a line a moment ago.
     `forget`: drops lines typed so far. It is called before each prompt, because older lines must not answer the prompt.
     """
 
@@ -39,6 +43,7 @@ class Streams:
     look: Look = PLAIN
     can_ask: bool = False
     is_live: bool = False
+    call: Callable[[], None] = _nothing
     forget: Callable[[], None] = _nothing
 
 
@@ -51,6 +56,7 @@ class Keyboard:
     """
 
     descriptor: int
+    typed_at: float = -math.inf  # seconds of the monotonic clock
     _rest: bytes = b""
     _ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -86,6 +92,7 @@ class Keyboard:
             if self._ended and not self._rest:
                 return None
             line, _, self._rest = self._rest.partition(b"\n")
+        self.typed_at = time.monotonic()
         return line.decode(errors="replace").removesuffix("\r")
 
     def _read(self) -> bytes:
@@ -95,17 +102,29 @@ class Keyboard:
             return b""
 
 
+def bell(keyboard: Keyboard, write: Write) -> Callable[[], None]:
+    """A function that rings the terminal's bell if nobody typed a line in the last BELL_SECONDS."""
+
+    def ring() -> None:
+        if time.monotonic() - keyboard.typed_at >= BELL_SECONDS:
+            write("\a")
+
+    return ring
+
+
 def standard(*, json: bool) -> Streams:
     """Standard input and output; with `json`, text for people goes to standard error and JSON to standard output."""
     keyboard = Keyboard(0)
     people = sys.stderr if json else sys.stdout
+    write = _writer(people)
     return Streams(
         read=keyboard.line,
-        write=_writer(people),
+        write=write,
         emit=_writer(sys.stdout) if json else None,
         look=look_of(people),
         can_ask=os.isatty(0),
         is_live=people.isatty(),
+        call=bell(keyboard, write) if people.isatty() else _nothing,
         forget=keyboard.forget,
     )
 

@@ -51,6 +51,7 @@ class TerminalSurface:
 
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     name: SurfaceName = "terminal"
+    notifications: None = None
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the terminal's only thread."""
@@ -68,6 +69,9 @@ class TerminalSurface:
 
     async def status(self, agent: Agent) -> None:
         self.events.put_nowait(StatusEvent(agent))
+
+    def forget_shown(self, agent: Agent) -> None:
+        """Do nothing: this surface remembers nothing that it has shown."""
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Do nothing: a terminal cannot lose its thread."""

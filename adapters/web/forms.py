@@ -11,6 +11,7 @@ from agent_core.model.turn import Turn
 
 ARGUMENT_PREFIX = "argument."
 TEXT_FIELDS = ("text", "goals", "words", "settings")
+WRITTEN_FIELDS = ("name", "role", *TEXT_FIELDS, "budget", "model")
 
 
 def pressed_button(form: Form) -> Button:
@@ -51,6 +52,14 @@ def typed_text(form: Form) -> str:
     if written := _arguments(form):
         return "\n\n".join(f"{name}:\n{text}" for name, text in written.items())
     return next((form[name] for name in TEXT_FIELDS if form.get(name)), "")
+
+
+def sendable_again(form: Form) -> Form:
+    """The form, if it may be sent again as it is: a text or a budget.
+
+    Empty for buttons of a card, which people press on the card only, and for the name that confirms a deletion.
+    """
+    return form if "button" not in form and (typed_text(form) or form.get("budget")) else {}
 
 
 def _arguments(form: Form) -> Form:

@@ -8,12 +8,14 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
+from adapters.web.agent_templates import find_template
 from adapters.web.decision_log import LogPages
 from adapters.web.memory import MemoryPages
-from adapters.web.page_context import GENERAL, STATIC, WebContext
+from adapters.web.page_context import STATIC, WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
+from adapters.web.waiting import APPROVE, queue_page, redirect_home
 from agent_core.model.ids import TurnId
 
 
@@ -26,12 +28,13 @@ class GetRoutes:
     def routes(self) -> list[web.RouteDef | web.StaticDef]:
         return [
             web.get("/", self.list_waiting),
+            web.get(APPROVE, redirect_home),
             web.get("/enter", self.enter),
             web.get("/events", self.events),
             web.static("/static", STATIC, append_version=True),
             web.get(CHANNEL, partial(channel_page, self.workspace)),
             web.get(f"{CHANNEL}/new", self.new),
-            web.get(f"{CHANNEL}/{{form:import|budget}}", redirect_from_form),
+            web.get(f"{CHANNEL}/{{form:import|budget|tour}}", redirect_from_form),
             web.get(AGENT, partial(thread_page, self.workspace)),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
             web.get(f"{AGENT}/{{form:goals|budget|say|press|add-file}}", redirect_from_form),
@@ -42,18 +45,18 @@ class GetRoutes:
         ]
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:
-        """All agents that wait for a decision, in all channels."""
-        waiting = await self.workspace.views.list_waiting()
-        return await self.workspace.answer(request, "waiting.html", waiting=waiting, general=GENERAL)
+        """What waits for this person in all channels: proposals first, then paused agents."""
+        return await queue_page(self.workspace, request)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         return await self.workspace.enter(to=local_path(request.query.get("to", "/")))
 
     async def new(self, request: web.Request) -> web.StreamResponse:
-        """The form for a new agent; `?last` fills in the channel's last settings."""
+        """The form for a new agent; `?last` fills in the last settings here, `?template=KEY` a ready-made agent."""
         last = await self.workspace.service.load_agent_defaults(self.workspace.origin(request))
-        given = fields_of(last) if last and "last" in request.query else {}
-        return await new_agent_page(self.workspace, request, FormState(given), last=last)
+        chosen = find_template(request.query.get("template", ""))
+        draft = chosen.draft if chosen else last if "last" in request.query else None
+        return await new_agent_page(self.workspace, request, FormState(fields_of(draft) if draft else {}), last=last)
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         channel, views = channel_of(request), self.workspace.views

@@ -10,16 +10,16 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from adapters.actions import ActionDispatcher
-from adapters.fault_text import fault_text
 from adapters.web import identity
+from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
 from adapters.web.guard import Guard, Handler
-from adapters.web.render import channel_path, page
+from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
-from agent_core.errors import CommandError, InvalidInput, NotAllowed, NotFound, PersonError
-from agent_core.model.actors import Origin
-from agent_core.model.agent import Headcount
+from agent_core.errors import CommandError, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
+from agent_core.model.actors import Actor, Origin
+from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
@@ -27,6 +27,7 @@ from agent_core.ports.clock import Clock
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.memories import AgentMemories
+from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
 
@@ -49,9 +50,17 @@ class ModelLabel:
     memory: tuple[str, ...] = ()
 
 
+def works_here() -> bool:
+    """Whether a worker runs: this process is one."""
+    return True
+
+
 @dataclass(slots=True, kw_only=True)
 class WebContext:
-    """The services and settings that every page of the local workspace needs, and the frame of a page."""
+    """The services and settings that every page of the local workspace needs, and the frame of a page.
+
+    `has_workers`: tells whether a process runs that advances agents.
+    """
 
     actions: ActionDispatcher
     service: AgentService
@@ -59,10 +68,12 @@ class WebContext:
     agent_settings: AgentSettings
     memories: AgentMemories
     uploads: FileUploads
+    tour: TourStarter
     hub: Hub
     guard: Guard
     clock: Clock
     model_label: ModelLabel
+    has_workers: Callable[[], bool] = works_here
 
     def origin(self, request: web.Request) -> Origin:
         """The person of a request and the channel in its URL."""
@@ -86,19 +97,27 @@ class WebContext:
             agents=agents,
             has_agents=bool(census),
             channels=_channels(census, shown),
-            asking=sum(count.number for count in census if count.status == "awaiting"),
+            asking=len(await self.list_waiting_for(person, census)),
             person=person,
             model_label=self.model_label,
+            has_workers=self.has_workers(),
             now=self.clock.now(),
             continuous_limit=self.service.continuous_limit,
             risk_classes=RISK_CLASSES,
+            retention=self.views.retention,
             efforts=EFFORTS,
+            offers_tour=self.tour.is_offered,
             **{"said": "", "channel": None, "agent": None, **values},
         )
         response = web.Response(text=html, content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
         identity.remember(response, person, secure=self.guard.is_secure)
         return response
+
+    async def list_waiting_for(self, person: Actor, census: Sequence[Headcount]) -> tuple[Agent, ...]:
+        """The local workspace's agents that wait for this person, longest waiting first."""
+        waiting = (count.channel for count in census if count.status in ("awaiting", "paused"))
+        return await self.views.queue.list_agents(person, [channel for channel in waiting if is_own(channel)])
 
     async def enter(self, *, to: str, said: str = "", status: int = 200) -> web.Response:
         """The page that asks for the token; it shows no agents."""
@@ -107,7 +126,7 @@ class WebContext:
     async def turn_away(self, request: web.Request, said: str, status: int, kept: str = "") -> web.Response:
         """A page that says why a request was refused and returns what the person wrote."""
         heading = "Not done" if request.method == "POST" else "Not found" if status == 404 else "Not shown"
-        back = _back(request)
+        back = parent_page(request)
         return await self.answer(
             request, "refused.html", status=status, heading=heading, said=said, kept=kept, back=back
         )
@@ -120,18 +139,24 @@ class WebContext:
             if not paths(request.path):
                 return await handler(request)
             try:
-                return await handler(request)
-            except (PersonError, CommandError) as error:
-                return await self.turn_away(request, str(error), _status(error), typed_text(read_form(request)))
-            except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
-                return await self.turn_away(request, f"There is no page at {request.path[:MAX_SHOWN_PATH]}.", 404)
+                return await self._answer_refusals(request, handler)
             except web.HTTPException:
                 raise
+            except DatabaseAway as away:  # the outage is logged once, by the database
+                return fault_page(request, away)
             except Exception as error:
                 logger.exception("request failed", extra={"path": request.path})
-                return await self.turn_away(request, fault_text(error), 500, typed_text(read_form(request)))
+                return fault_page(request, error)
 
         return handle
+
+    async def _answer_refusals(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except (PersonError, CommandError) as error:
+            return await self.turn_away(request, str(error), _status(error), typed_text(read_form(request)))
+        except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
+            return await self.turn_away(request, f"There is no page at {request.path[:MAX_SHOWN_PATH]}.", 404)
 
 
 def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[tuple[ChannelScope, int]]:
@@ -139,16 +164,6 @@ def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[t
     for count in census:
         asking[count.channel] += count.number if count.status == "awaiting" else 0
     return list(asking.items())
-
-
-def _back(request: web.Request) -> str:
-    """The nearest page above the request's own: of the agent, of the channel, or the home page."""
-    try:
-        channel = channel_path(channel_of(request))
-    except (KeyError, web.HTTPNotFound):
-        return "/"
-    pages = [f"{channel}/a/{agent}"] if (agent := request.match_info.get("agent")) else []
-    return next((page for page in [*pages, channel] if page != request.path), "/")
 
 
 def _status(error: Exception) -> int:

@@ -8,6 +8,7 @@ from aiohttp import web
 from adapters.actions import FormInput
 from adapters.forms import dollars, draft_of
 from adapters.settings_file import FILENAME
+from adapters.ui_text import deleted_text
 from adapters.web import identity
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import COOKIE
@@ -25,8 +26,9 @@ from adapters.web.requests import (
     redirect_to_parent,
     upload_of,
 )
-from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page, with_errors_shown
+from adapters.web.screens import FormState, after_saving, channel_page, new_agent_page, thread_page, with_errors_shown
 from adapters.web.urls import local_path
+from adapters.web.waiting import APPROVE, approve_selected
 from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
@@ -46,8 +48,10 @@ class PostRoutes:
             web.post("/me", self.rename),
             web.post("/enter", self.enter),
             web.post("/channels", self.go_to_channel),
+            web.post(APPROVE, partial(approve_selected, self.workspace)),
             web.post(f"{CHANNEL}/new", with_errors_shown(self.create, partial(new_agent_page, self.workspace))),
             web.post(f"{CHANNEL}/import", self.fill_in),
+            web.post(f"{CHANNEL}/tour", self.start_tour),
             web.post(
                 f"{CHANNEL}/budget",
                 with_errors_shown(self.set_channel_budget, partial(channel_page, self.workspace)),
@@ -90,6 +94,10 @@ class PostRoutes:
         form, origin = await form_of(request), self.workspace.own(request)
         return redirect_to(agent_path(await self.workspace.service.create(draft_of(form), origin)))
 
+    async def start_tour(self, request: web.Request) -> web.StreamResponse:
+        """Create the agent that gives the tour of demo mode, and show its thread."""
+        return redirect_to(agent_path(await self.workspace.tour.start(self.workspace.own(request))))
+
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
         """Show the form for a new agent, filled in from an ai_settings.yaml; no agent is created yet."""
         self.workspace.own(request)
@@ -117,16 +125,17 @@ class PostRoutes:
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
             filled = FormInput(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
         await self.workspace.actions.press(button, filled, origin)
-        return redirect_to_parent(request)
+        return redirect_to(local_path(form["to"])) if form.get("to") else redirect_to_parent(request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:
         """Send a line from the reply box; the answer to a `!command` is shown on the page."""
         form, origin = await form_of(request), self.workspace.own(request)
         seen = SeenProposal(hashes=form.get("seen", "").split())
         answer = await self.workspace.actions.say(agent_id_of(request), form.get("text", "").strip(), origin, seen)
-        return (
-            await thread_page(self.workspace, request, told=answer) if answer.is_wanted else redirect_to_parent(request)
-        )
+        if not answer.is_wanted:
+            return redirect_to_parent(request)
+        with after_saving():
+            return await thread_page(self.workspace, request, told=answer)
 
     async def set_goals(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
@@ -149,10 +158,11 @@ class PostRoutes:
         return redirect_to_parent(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
-        """Delete the agent, if its name was typed to confirm."""
+        """Delete the agent, if its name was typed to confirm; answer with the channel's page and what was deleted."""
         form, origin = await form_of(request), self.workspace.own(request)
         agent = await self.workspace.views.agent(origin.channel, agent_id_of(request))
         if form.get("name", "").strip().casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
-        await self.workspace.service.delete(agent.id, origin)
-        return redirect_to(channel_path(origin.channel))
+        deleted = await self.workspace.service.delete(agent.id, origin)
+        with after_saving():
+            return await channel_page(self.workspace, request, told=deleted_text(deleted, origin.by))

@@ -1,6 +1,7 @@
 """Renders the pages with forms; an invalid form is shown again with the typed values and error messages."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,10 +9,11 @@ from aiohttp import web
 
 from adapters.answers import Answer
 from adapters.forms import Form
+from adapters.web.agent_templates import list_templates
 from adapters.web.guard import Handler
 from adapters.web.page_context import WebContext
 from adapters.web.requests import agent_id_of, channel_of, is_own, read_form
-from agent_core.errors import InvalidInput
+from agent_core.errors import CommitUnknown, DatabaseAway, InvalidInput
 from agent_core.model.agent import Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 
@@ -68,14 +70,17 @@ async def thread_page(
     )
 
 
-async def channel_page(workspace: WebContext, request: web.Request, asked: FormState = NOTHING) -> web.Response:
-    """The agents of a channel and their common budget."""
+async def channel_page(
+    workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: str = ""
+) -> web.Response:
+    """The agents of a channel and their common budget. `told`: what became of the person's request."""
     channel = channel_of(request)
     budget = await workspace.agent_settings.channel_budget(channel)
     return await workspace.answer(
         request,
         "channel.html",
         **asked.values,
+        told=told,
         channel=channel,
         budget=budget,
         can_decide=is_own(channel),
@@ -100,5 +105,15 @@ async def new_agent_page(
         problems=asked.problems,
         defaults={"name": DEFAULT_NAME, "role": DEFAULT_ROLE},
         last=last,
+        templates=list_templates(),
         is_filled_in=is_filled_in,
     )
+
+
+@contextmanager
+def after_saving() -> Iterator[None]:
+    """Raise CommitUnknown if the database goes away, so that nobody reads that nothing was done."""
+    try:
+        yield
+    except DatabaseAway as away:
+        raise CommitUnknown from away

@@ -10,21 +10,32 @@ from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
+from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 
 HEARTBEAT_SECONDS = 10.0
 
 
 @dataclass(slots=True)
 class Hub:
-    """Publishes changes of agents to all open pages."""
+    """Publishes changes of agents to all open pages, also those that other processes serve."""
 
     listeners: set[asyncio.Queue[AgentId | None]] = field(default_factory=set)
+    broadcast: Broadcast = NO_BROADCAST
+
+    def join(self, broadcast: Broadcast) -> None:
+        """Exchange changes with the other processes."""
+        self.broadcast = broadcast
+        broadcast.subscribe("changed", lambda key: self._publish_here(AgentId(key)))
 
     def publish(self, agent: Agent) -> None:
         """Publish a change of the agent; for a helper also of its root agent, whose page shows the helper."""
         for changed in dict.fromkeys((agent.id, agent.home)):
-            for listener in self.listeners:
-                listener.put_nowait(changed)
+            self._publish_here(changed)
+            self.broadcast.publish("changed", changed)
+
+    def _publish_here(self, changed: AgentId) -> None:
+        for listener in self.listeners:
+            listener.put_nowait(changed)
 
     def close(self) -> None:
         """End the streams of all pages."""
@@ -56,6 +67,7 @@ class WebSurface:
 
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
+    notifications: None = None
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the thread, whose key is the agent's id; no page needs to be created."""
@@ -71,6 +83,9 @@ class WebSurface:
 
     async def status(self, agent: Agent) -> None:
         self.hub.publish(agent)
+
+    def forget_shown(self, agent: Agent) -> None:
+        """Do nothing: this surface remembers nothing that it has shown."""
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         self.hub.publish(agent)

@@ -61,7 +61,7 @@ class MediaCommands:
     async def generate_image(self, given: Picture, context: CommandContext) -> CommandOutput:
         """Have a picture made, which is shown in the thread and kept under images/."""
         images = _require(self.images, self.no_images)
-        with context.tracker.reserve(images.price(given.prompt, given.shape), images.label):
+        async with context.tracker.reserve(images.price(given.prompt, given.shape), images.label, "image"):
             made = await images.draw(given.prompt, given.shape)
         context.tracker.record("image", made.usage)
         ending = _image_suffix(made.data)
@@ -75,7 +75,7 @@ class MediaCommands:
         transcriber = _require(self.transcriber, self.no_transcriber)
         await context.check_file(given.filename)
         data = await _read_audio(given.filename, context.files)
-        with context.tracker.reserve(transcriber.price(len(data)), transcriber.label):
+        async with context.tracker.reserve(transcriber.price(len(data)), transcriber.label, "audio"):
             heard = await transcriber.transcribe(given.filename, data)
         context.tracker.record("audio", heard.usage)
         return heard.text.strip() or f"No words were heard in {given.filename}."
@@ -85,7 +85,7 @@ class MediaCommands:
         voice = _require(self.voice, self.no_voice)
         if not given.text.strip():
             raise CommandError("There is nothing to say.")
-        with context.tracker.reserve(voice.price(given.text), voice.label):
+        async with context.tracker.reserve(voice.price(given.text), voice.label, "audio"):
             made = await voice.speak(given.text)
         context.tracker.record("audio", made.usage)
         if not _is_mp3(made.data) or len(made.data) > MAX_MEDIA_BYTES:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -157,6 +157,7 @@ def _validate(given: type[Given], arguments: Arguments) -> Given:
         raise CommandError(f"The arguments cannot be used: {faults}.") from None
 
 
+@cache
 def _schema(given: type[BaseModel]) -> dict[str, object]:
     """The JSON Schema of the arguments, without the titles and the class's docstring: requests repeat every token."""
     schema = given.model_json_schema()
@@ -239,15 +240,21 @@ class Commands:
     def _find(self, name: str) -> Command | None:
         if command := self.by_name.get(name):
             return command
-        return next((command for command in self.by_name.values() if normalise_name(name) in _names(command)), None)
+        plain = normalise_name(name)
+        return next((command for command in self.by_name.values() if plain in _names(command)), None)
 
     def _near(self, name: str) -> str:
         names = {other: command.spec.name for command in self.by_name.values() for other in _names(command)}
         return next((names[other] for other in get_close_matches(normalise_name(name[:80]), names, n=1)), "")
 
 
-def _names(command: Command) -> list[str]:
-    return [normalise_name(name) for name in (command.spec.name, *command.spec.synonyms)]
+def _names(command: Command) -> tuple[str, ...]:
+    return _normalise_names((command.spec.name, *command.spec.synonyms))
+
+
+@cache
+def _normalise_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(normalise_name, names))
 
 
 def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:

@@ -21,6 +21,7 @@ from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
 from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
+from agent_core.loop.stop_watch import end_when_stopped
 from agent_core.loop.transitions import bill, conclude, move, read_before_finishing, wait_for
 from agent_core.model.agent import Acting, Agent, Awaiting
 from agent_core.model.audit import AuditEntry
@@ -136,9 +137,11 @@ class ActStep:
         live_output = LiveOutput(claim=self.claim, clock=self.clock, turn_id=turn.id)
 
         async def run(tracker: SpendingTracker) -> Result:
+            await self.claim.confirm()
             command = self.runner.run(agent, turn.call, tracker, report=live_output.report, approved=approved)
             try:
-                return await live_output.run(command)
+                async with end_when_stopped(self.claim, turn.id, self.clock):
+                    return await live_output.run(command)
             except asyncio.CancelledError:
                 await self._save_cut_short(agent, turn, live_output.newest)
                 raise

@@ -9,6 +9,7 @@ The process may end after any step: the saved state determines the next step.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from agent_core.errors import NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.act_step import ActStep
@@ -16,6 +17,7 @@ from agent_core.loop.answering import QuestionAnswerer
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
+from agent_core.loop.notifying import WaitNotifier
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.think_step import ThinkStep
 from agent_core.loop.thread_presenter import ThreadPresenter
@@ -27,9 +29,9 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.engine import Waker
+from agent_core.ports.engine import Claims, Waker
+from agent_core.ports.priority import Priority
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.write_priority import WritePriority
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import report
 
@@ -44,15 +46,17 @@ class AgentLoop:
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
     ledger: BudgetLedger
+    claims: Claims
     waker: Waker
     draining: Draining = field(default_factory=Draining)
-    write_priority: WritePriority = field(default_factory=WritePriority)
+    priority: Priority = field(default_factory=Priority)
 
     async def advance(self, agent_id: AgentId) -> None:
         """Advance the agent. Does nothing if it has no work, was deleted, or was taken by another worker."""
         try:
             await self._run_steps(await self._claim(agent_id))
         except NotFound:
+            self.claims.forget(agent_id)
             await self.runner.stop_background(agent_id)
         except (Superseded, SurfaceBusy):
             return
@@ -81,16 +85,22 @@ class AgentLoop:
         return await in_one_unit(self.database, act)
 
     async def _claim(self, agent_id: AgentId) -> AgentClaim:
-        """Claim the agent, even if another worker has it; raise NotFound if it was deleted."""
-        async with self.database.begin() as work:
-            agent = await work.agents.locate(agent_id)
+        """Claim the agent; raise Superseded if another worker has it, NotFound if it was deleted."""
+        async with self.priority.background():
+            agent = await self.claims.take(agent_id)
+        if self.claims.was_elsewhere(agent):
+            self._surface_of(agent).forget_shown(agent)
         presenter = ThreadPresenter(
-            surface=self._surface_of(agent), workspaces=self.runner.workspaces, clock=self.clock
+            surface=self._surface_of(agent),
+            workspaces=self.runner.workspaces,
+            clock=self.clock,
+            confirm=partial(self.claims.confirm, agent_id),
         )
         return AgentClaim(
             database=self.database,
+            claims=self.claims,
             waker=self.waker,
-            write_priority=self.write_priority,
+            priority=self.priority,
             presenter=presenter,
             agent=agent,
             draining=self.draining,
@@ -100,13 +110,22 @@ class AgentLoop:
         return self.surfaces[agent.channel.surface]
 
     async def _run_steps(self, claim: AgentClaim) -> None:
-        """Take steps until the agent waits. However that ends, what was shown meanwhile is recorded."""
+        """Take steps until the agent waits. However that ends, what was shown is recorded and the claim ends.
+
+        An agent with background programs stays with the worker that runs them.
+        """
         try:
             agent = await claim.show_pending()
+            self.priority.end_urgency()
             for question in claim.questions:
                 agent = await self._answer(claim, agent, question)
-            while not self.draining.is_requested:
+            may_exist = True
+            while True:
                 await claim.surface.status(agent)
+                if self.draining.is_requested:
+                    return
+                agent = await self._notify(claim, agent, may_exist=may_exist)
+                may_exist = False
                 match agent.status:
                     case Acting():
                         agent = await self._act(claim, agent)
@@ -117,7 +136,13 @@ class AgentLoop:
                             await self.runner.stop_background(agent.id)
                         return
         finally:
-            await claim.release()
+            await claim.release(keeps_agent=await self.runner.has_background(claim.agent))
+
+    async def _notify(self, claim: AgentClaim, agent: Agent, *, may_exist: bool) -> Agent:
+        if claim.surface.notifications is None:
+            return agent
+        notifier = WaitNotifier(claim=claim, clock=self.clock, notifications=claim.surface.notifications)
+        return await notifier.update(agent, may_exist=may_exist)
 
     async def _answer(self, claim: AgentClaim, agent: Agent, question: Notice) -> Agent:
         answerer = QuestionAnswerer(
@@ -130,8 +155,8 @@ class AgentLoop:
         return await step.act(agent)
 
     async def _think(self, claim: AgentClaim, agent: Agent) -> Agent:
-        await claim.raise_fence()
-        async with self.write_priority.background(), self.database.begin() as work:
+        await claim.confirm()
+        async with self.priority.background(), self.database.begin() as work:
             turn_context = await load_turn_context(work, agent)
         async with claim.track(self.ledger, agent, turn_context.own, turn_context.budget) as tracker:
             return await ThinkStep(

@@ -48,9 +48,9 @@ class QuestionAnswerer:
             )
             with self.draining.give_up_on_request():
                 answer = await self._ask(prompt, agent, tracker)
-            spent = dict(tracker.spent)
 
             async def announce(work: UnitOfWork, present: Agent) -> Outcome:
+                spent = dict(tracker.spent)
                 work.notes.mark_posted(question)
                 notice = Notice.to(present, "answer", _answer_text(question, answer), self.clock.now())
                 return Outcome(agent=present.pay(spent), notices=(notice,), spent=spent)

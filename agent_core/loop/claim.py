@@ -1,35 +1,35 @@
 """One worker's claim on one agent: fenced saves, each followed by showing cards and notices.
 
-The fence is a counter on the agent. Every save compares it, so a worker that was suspended while another worker took
-over cannot save. Which cards and notices were shown is recorded by the next save, which needs fewer transactions.
+The fence is a counter on the agent, which is raised when a worker takes the agent. Every save compares it, so a worker
+that was suspended while another worker took over cannot save. Before each message and command the claim is confirmed.
+Which cards and notices were shown is recorded by the next save, which needs fewer transactions.
 """
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
 from agent_core.loop.draining import Draining
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.thread_presenter import ThreadPresenter
-from agent_core.model.agent import Agent, Thinking
+from agent_core.model.agent import Agent
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.note import Notice
+from agent_core.model.reservation import Account
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, CallKind, Usage
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.engine import Waker
+from agent_core.model.usage import Budget
+from agent_core.ports.database import Database, UnitOfWork, finish_uncancelled, in_one_unit
+from agent_core.ports.engine import Claims, Waker
+from agent_core.ports.priority import Priority
 from agent_core.ports.surface import ChatSurface
-from agent_core.ports.write_priority import WritePriority
-from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.spending.budget_ledger import BudgetLedger, charge_account
 from agent_core.spending.helper_tree import charge_root, report, taint_shared_folder
 from agent_core.spending.spending_tracker import SpendingTracker
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
@@ -38,20 +38,20 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class AgentClaim:
-    """A worker's claim. The fence is raised by the first save, or earlier by `raise_fence`.
+    """A worker's claim.
 
-    `agent`: the agent as read when it was claimed.
+    `agent`: the agent as it was claimed, with the fence of this claim.
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
     `save_id`, `charge_id`: identify the last save that was tried, and the last one that charges what was spent.
     `questions`: questions of people that wait for the model's answer.
     """
 
     database: Database
+    claims: Claims
     waker: Waker
-    write_priority: WritePriority
+    priority: Priority
     presenter: ThreadPresenter
     agent: Agent
-    is_fenced: bool = False
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
     draining: Draining = field(default_factory=Draining)
@@ -62,10 +62,12 @@ class AgentClaim:
     def surface(self) -> ChatSurface:
         return self.presenter.surface
 
-    @property
-    def fence(self) -> int:
-        """The fence of this claim: one above that of `agent`."""
-        return self.agent.fence + 1
+    async def confirm(self) -> None:
+        """Make sure, before an effect, that this worker still has the agent; raise Superseded.
+
+        While the database is away, wait for it.
+        """
+        await self._when_reachable(partial(self.claims.confirm, self.agent.id))
 
     async def show_pending(self) -> Agent:
         """Open the thread if there is none, and show what was saved but not shown; return the agent as it is now.
@@ -88,11 +90,6 @@ class AgentClaim:
         await self._present(agent, turns, notices, new=None, may_exist=True)
         return agent
 
-    async def raise_fence(self) -> None:
-        """Save the raised fence before an expensive call, so that two workers cannot both make it."""
-        if not self.is_fenced:
-            await self.save_and_present(_without_activity)
-
     async def save_and_present(self, step: Step) -> Outcome:
         """Apply `step` to the agent in the database, save the outcome in one unit of work, then show the outcome.
 
@@ -105,35 +102,33 @@ class AgentClaim:
             present = await work.agents.locate(self.agent.id)
             if present.save_id in tried:  # an earlier try took effect, but its answer was lost
                 return tried[present.save_id]
-            self._require_own(present)
+            if present.fence != self.agent.fence:
+                raise Superseded(self.agent.id)
+            if tried and self.tracker:
+                await self.tracker.drop_if_charged(work)
             save_id = self.save_id = new_id(self.presenter.clock.now())
-            outcome = await step(work, replace(present, fence=self.fence, save_id=save_id))
+            outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
             tried[save_id] = outcome, await self._queue(work, present, outcome)
             return tried[save_id]
 
-        async with self.write_priority.background():
+        async with self.priority.background():
             outcome, parent = await self._save_when_reachable(save_fenced)
             if outcome.spent and self.tracker:
                 self.tracker.settle()
             self.charge_id = ""
         if parent:
             self.waker.wake(parent)
-        self.is_fenced = True
         self.presenter.forget_recorded()
         await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
 
-    def _require_own(self, present: Agent) -> None:
-        """Raise Superseded unless this claim may save the agent: for the first time, or again."""
-        is_fenced = self.is_fenced or (self.save_id and present.save_id == self.save_id)
-        if present.fence != (self.fence if is_fenced else self.fence - 1):
-            raise Superseded(self.agent.id)
-
     async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> AgentId | None:
         """Queue the writes of an outcome; return the parent to wake, if a helper came to rest."""
         outcome.save(work)
+        if outcome.spent and self.tracker:
+            self.tracker.remove_reservation(work)
         self.presenter.record(work)
         await charge_root(work, outcome.agent, outcome.spent)
         if outcome.agent.folder_tainted and not present.folder_tainted:
@@ -142,13 +137,15 @@ class AgentClaim:
         return await report(work, outcome.agent, outcome.agent.since) if rests else None
 
     async def _save_when_reachable(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
+        return await self._when_reachable(partial(in_one_unit, self.database, save))
+
+    async def _when_reachable(self, request: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
-                return await in_one_unit(self.database, save)
-            except (DatabaseAway, Conflict) as away:
+                return await request()
+            except (DatabaseAway, Conflict):
                 if self.draining.is_over:
                     raise
-                logger.warning("not saved yet, trying again", extra={"agent": self.agent.id, "why": str(away)})
                 await self.presenter.clock.sleep(RETRY_SECONDS)
 
     async def save_stopped_output(self, turn_id: TurnId, output: str, *, outside: bool) -> None:
@@ -161,7 +158,7 @@ class AgentClaim:
             present = await work.agents.locate(self.agent.id)
             turn = await work.turns.get(present.channel, turn_id)
             updated = turn.keep_output(output, outside=outside)
-            if present.fence == self.fence and updated != turn:
+            if present.fence == self.agent.fence and updated != turn:
                 work.turns.save(updated)
                 if outside and not present.exposed:
                     work.agents.save(present.expose())
@@ -169,40 +166,47 @@ class AgentClaim:
         with suppress(NotFound):
             await self._save_when_reachable(act)
 
-    async def _charge(self, spent: Mapping[CallKind, Usage]) -> bool:
-        """Charge the agent for cancelled model calls; return False if it was deleted or another worker has taken it."""
+    async def _charge(self, account: Account, tracker: SpendingTracker) -> None:
+        """Charge the calls of a step that saved none of them, and delete its reservation.
+
+        If another worker has taken the agent, it is charged all the same.
+        """
         save_id = new_id(self.presenter.clock.now())
 
-        async def act(work: UnitOfWork) -> bool:
-            present = await work.agents.locate(self.agent.id)
-            if present.fence != self.fence:
-                return False
-            if present.save_id and present.save_id in (save_id, self.charge_id):  # an earlier save took effect
-                return True
-            Outcome(agent=replace(present.pay(spent), save_id=save_id), spent=spent).save(work)
-            await charge_root(work, present, spent)
-            return True
+        async def act(work: UnitOfWork) -> None:
+            await tracker.drop_if_charged(work)
+            present = await _find_agent(work, self.agent.id)
+            if present and present.save_id and present.save_id in (save_id, self.charge_id):
+                return  # an earlier save took effect
+            tracker.remove_reservation(work)
+            await charge_account(work, account, tracker.spent)
+            if tracker.spent and present and present.fence == self.agent.fence:
+                charged = await work.agents.locate(self.agent.id)
+                work.agents.save(replace(charged, save_id=save_id))
 
-        with suppress(NotFound):
-            return await self._save_when_reachable(act)
-        return False
+        await self._save_when_reachable(act)
+        tracker.settle()
 
     @asynccontextmanager
     async def track(
         self, ledger: BudgetLedger, agent: Agent, own: Budget, channel: Budget
     ) -> AsyncIterator[SpendingTracker]:
         """Track the spending of one step. If the step is cancelled or fails, charge what it had spent."""
-        with ledger.track(agent, own, channel) as tracker:
-            self.tracker = tracker
+        account = Account.of(agent)
+        tracker = self.tracker = ledger.tracker(account, own, channel, self._save_in_background)
+        tracker.confirm = self.confirm
+        try:
+            yield tracker
+        finally:
             try:
-                yield tracker
-            except BaseException:
-                spent = tracker.settle()
-                if spent and not await self._charge(spent):
-                    await ledger.save_spending(agent.channel, None, spent)
-                raise
+                if tracker.is_unsettled:
+                    await finish_uncancelled(self._charge(account, tracker))
             finally:
                 self.tracker = None
+
+    async def _save_in_background(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
+        async with self.priority.background():
+            return await self._save_when_reachable(save)
 
     async def _present(
         self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...], *, new: Turn | None, may_exist: bool
@@ -210,19 +214,23 @@ class AgentClaim:
         """Show cards and notices. A posted file is recorded at once: a surface cannot find it again after a crash."""
         await self.presenter.present(agent, turns, notices, new=new, may_exist=may_exist)
         if any(notice.file for notice in self.presenter.posted):
-            await self.release()
+            await self.release(keeps_agent=True)
 
-    async def release(self) -> None:
-        """Record what was shown since the last save."""
+    async def release(self, *, keeps_agent: bool) -> None:
+        """Record what was shown since the last save, and end the claim unless this worker keeps the agent."""
 
         async def act(work: UnitOfWork) -> None:
             self.presenter.record(work)
+            if not keeps_agent:
+                self.claims.give_up(work, self.agent.id)
 
-        if self.presenter.shown or self.presenter.posted:
-            await self._save_when_reachable(act)
-            self.presenter.forget_recorded()
+        if not keeps_agent:  # first: cancelled in the middle of the commit, this process must not rely on the claim
+            self.claims.forget(self.agent.id)
+        await self._save_when_reachable(act)
+        self.presenter.forget_recorded()
 
     async def _open_thread(self, agent: Agent) -> Agent:
+        await self.confirm()
         thread = await self._root_thread(agent) if agent.head else await self.surface.open_thread(agent)
 
         async def with_thread(_work: UnitOfWork, present: Agent) -> Outcome:
@@ -238,9 +246,7 @@ class AgentClaim:
         return head.thread
 
 
-async def _without_activity(_work: UnitOfWork, agent: Agent) -> Outcome:
-    """The agent without the `activity` text that a crashed process left in its status."""
-    status = agent.status
-    if isinstance(status, Thinking) and status.activity:
-        return Outcome(agent=replace(agent, status=replace(status, activity="")))
-    return Outcome(agent=agent)
+async def _find_agent(work: UnitOfWork, agent_id: AgentId) -> Agent | None:
+    with suppress(NotFound):
+        return await work.agents.locate(agent_id)
+    return None

@@ -77,6 +77,12 @@ class CommandRunner:
             chain = partial(_call_hook, hook, chain)
         return await chain(call, replace(self._context(agent, tracker), report=report, approved=approved))
 
+    async def has_background(self, agent: Agent) -> bool:
+        """Whether programs of the agent run in the background of this process."""
+        if self.sandbox is None:
+            return False
+        return any(program.exit_code is None for program in await self.sandbox.list_background(agent))
+
     async def stop_background(self, agent_id: AgentId) -> None:
         """End every background program of an agent that is at rest or deleted."""
         if self.sandbox:

@@ -59,7 +59,9 @@ class LiveOutput:
             while not self.is_over:
                 try:
                     await self._show()
-                except (DatabaseAway, SurfaceError) as error:
+                except DatabaseAway:
+                    pass
+                except SurfaceError as error:
                     logger.warning("live output not shown", extra={"turn": self.turn_id, "fault": type(error).__name__})
                 if self.is_over:  # the run ended during the save
                     return

@@ -13,7 +13,7 @@ from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.lines import one_line
 from agent_core.ports.clock import Clock
-from agent_core.ports.database import UnitOfWork
+from agent_core.ports.database import UnitOfWork, finish_uncancelled
 from agent_core.ports.models import ModelProgress
 
 logger = logging.getLogger(__name__)
@@ -53,18 +53,16 @@ class LiveThinking:
         while True:
             await self.clock.sleep(INTERVAL_SECONDS)
             line = activity((self.clock.now() - begun).total_seconds(), self.progress, self.redact)
-            saving = asyncio.create_task(self._save(line))
             try:
-                await asyncio.shield(saving)
+                await finish_uncancelled(self._save(line))
             except (Superseded, NotFound):
                 return
-            except (DatabaseAway, SurfaceError) as fault:
+            except DatabaseAway:
+                continue
+            except SurfaceError as fault:
                 logger.warning(
                     "progress not shown", extra={"agent": self.claim.agent.id, "fault": type(fault).__name__}
                 )
-            except asyncio.CancelledError:
-                await asyncio.wait([saving])
-                raise
 
     async def _save(self, line: str) -> None:
         async def act(_work: UnitOfWork, agent: Agent) -> Outcome:

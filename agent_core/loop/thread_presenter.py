@@ -1,5 +1,6 @@
 """Shows turns as cards, posts notices in the thread, and remembers what the database must record as shown."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -14,18 +15,24 @@ from agent_core.ports.files import Workspaces
 from agent_core.ports.surface import ChatSurface
 
 
+async def _nothing_to_confirm() -> None:
+    """Do nothing: nobody else may show this agent."""
+
+
 @dataclass(slots=True, kw_only=True)
 class ThreadPresenter:
     """Presents one agent on its surface.
 
     `addresses`: the surface's address of the card of each turn.
     `stages`: the stage of the turn that each card shows.
+    `confirm`: makes sure, before each message, that this worker still has the agent.
     `shown`, `posted`: turns and notices that were presented, but are not yet recorded so in the database.
     """
 
     surface: ChatSurface
     workspaces: Workspaces
     clock: Clock
+    confirm: Callable[[], Awaitable[None]] = _nothing_to_confirm
     shown: list[tuple[Turn, str, datetime]] = field(default_factory=list)
     posted: list[Notice] = field(default_factory=list)
     addresses: dict[TurnId, str] = field(default_factory=dict)
@@ -66,6 +73,7 @@ class ThreadPresenter:
         self.posted.clear()
 
     async def _show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> None:
+        await self.confirm()
         addressed = replace(turn, shown_as=self.addresses.get(turn.id, turn.shown_as))
         self.addresses[turn.id] = await self.surface.show(agent, addressed, may_exist=may_exist)
         self.stages[turn.id] = turn.stage
@@ -73,6 +81,7 @@ class ThreadPresenter:
 
     async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post the notice or upload its file. If the file cannot be read or uploaded, post a sentence instead."""
+        await self.confirm()
         if not notice.file:
             return await self.surface.notice(agent, notice, may_exist=may_exist)
         try:

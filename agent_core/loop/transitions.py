@@ -31,6 +31,7 @@ from agent_core.oversight.untrusted_content import (
 MAX_UNUSABLE_REPLIES = 3
 MAX_REASON_CHARACTERS = 200
 MAX_WAIT = timedelta(days=1)
+MAX_OUTAGE = timedelta(hours=1)
 
 
 def propose(
@@ -117,8 +118,13 @@ def switch_model(agent: Agent, thought: Thought, first: str, now: datetime) -> t
 
 
 def delay(agent: Agent, thought: Delay, now: datetime) -> Outcome:
-    tries = agent.status.tries + 1 if isinstance(agent.status, Thinking) else 1
-    later = agent.become(Thinking(held_up=thought.why, tries=tries), now)
+    """Let the agent ask the model again later; pause it if the model cannot be reached for an hour."""
+    before = agent.status if isinstance(agent.status, Thinking) else Thinking()
+    held_since = before.held_since or now
+    if now - held_since >= MAX_OUTAGE:
+        return pause(agent, f"The model could not be reached for an hour: {thought.why} Resume tries again.", now)
+    held_up = Thinking(held_up=thought.why, tries=before.tries + 1, held_since=held_since)
+    later = agent.become(held_up, now)
     return Outcome(agent=replace(later, wake_at=now + timedelta(seconds=thought.seconds)))
 
 

@@ -66,9 +66,8 @@ class LongTermMemory:
         """The vectors of the texts; the cost is recorded in the tracker."""
         guess = Usage(prompt=sum(len(text.encode(errors="replace")) // BYTES_PER_TOKEN + 1 for text in texts))
         try:
-            with tracker.reserve(self.embedder.price(guess), self.embedder.name):
-                async with _timeout():
-                    embedding = await self.embedder.embed(texts)
+            async with tracker.reserve(self.embedder.price(guess), self.embedder.name, "embedding"), _timeout():
+                embedding = await self.embedder.embed(texts)
         except ModelError as error:
             raise MemoryAway(str(error)) from error
         cost = self.embedder.price(embedding.usage) or embedding.usage.cost
@@ -95,13 +94,13 @@ class LongTermMemory:
         await queue_in_one_unit(self.database, lambda work: work.memories.remove(agent, ids))
 
     async def clear(self, agent: Agent) -> None:
-        await self.empty_index(agent)
+        await self.empty_index(MemorySpace.of(agent))
         await queue_in_one_unit(self.database, lambda work: work.memories.clear(agent))
 
-    async def empty_index(self, agent: Agent) -> None:
-        """Remove the agent's memories from the index; the rows stay."""
+    async def empty_index(self, space: MemorySpace) -> None:
+        """Remove an agent's memories from the index; the rows stay."""
         async with _timeout():
-            await self.index.drop(MemorySpace.of(agent))
+            await self.index.drop(space)
 
     async def _index_memories(self, agent: Agent, memories: Sequence[Memory], tracker: SpendingTracker) -> None:
         vectors = await self.embed([memory.text for memory in memories], tracker)

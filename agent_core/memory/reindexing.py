@@ -32,7 +32,9 @@ class Reindexer:
         while True:
             try:
                 await self.index_all()
-            except (MemoryAway, DatabaseAway) as away:
+            except DatabaseAway:
+                pass
+            except MemoryAway as away:
                 logger.warning("memories are not indexed yet", extra={"why": str(away)})
             await self.clock.sleep(INTERVAL_SECONDS)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal, Self, TypeAlias
 
 from agent_core.model.actors import Actor
@@ -10,14 +11,15 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
-from agent_core.model.usage import Budget, CallKind, Usage
+from agent_core.model.notification import FIRST_REMINDER, Notification
+from agent_core.model.usage import FREE, Budget, CallKind, Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
     """The model is to be asked: now, or at the agent's `wake_at`.
 
-    `held_up`: why the agent waits after `tries` failed calls.
+    `held_up`: why the agent waits after `tries` failed calls, the first of which was at `held_since`.
     `waits_for`: names of the helpers that the agent waits for.
     `activity`: for how long the model has been thinking and what it writes, if that takes more than a few seconds.
     """
@@ -26,6 +28,7 @@ class Thinking:
     tries: int = 0
     waits_for: tuple[str, ...] = ()
     activity: str = ""
+    held_since: datetime | None = None
     kind: Literal["thinking"] = "thinking"
 
 
@@ -99,7 +102,9 @@ class Agent:
     `unusable`, `complaint`: how many replies in a row were unusable, and what was wrong with the last.
     `usage`, `calls`: usage of all calls, in total and by kind. `budget` sums their cost.
     `unbilled`: the part of the usage that belongs to no turn yet.
-    `wake_at`: the time at which it has work even if no event arrives.
+    `wake_at`: the time at which it has work even if no event arrives; while it waits for people, that of a reminder.
+    `reminded`: how many reminders of the present wait were sent.
+    `notifications`: the messages about waits that were sent and not yet taken back.
     `fence`: a number that is raised whenever a worker takes the agent.
     `save_id`: identifies the loop's last save, to find out whether a commit took effect whose answer was lost.
 
@@ -146,6 +151,8 @@ class Agent:
     fence: int = 0
     save_id: str = ""
     wake_at: datetime | None = None
+    reminded: int = 0
+    notifications: tuple[Notification, ...] = ()
     parent: AgentId | None = None
     head: AgentId | None = None
     under: str = ""
@@ -175,6 +182,11 @@ class Agent:
         return isinstance(self.status, Paused | Stopped | Finished)
 
     @property
+    def needs_people(self) -> bool:
+        """Whether the agent waits until a person decides or resumes it, without a person having stopped it."""
+        return isinstance(self.status, Awaiting | Paused)
+
+    @property
     def is_tainted(self) -> bool:
         """Whether the agent ever read untrusted content. Agents saved before 0.1 have only `exposed`."""
         return self.tainted or self.exposed
@@ -191,13 +203,27 @@ class Agent:
         """
         return replace(self, exposed=False, tainted=self.is_tainted) if known == self.exposures else self
 
+    def claim(self) -> Self:
+        """The agent as a worker takes it: with the next fence, and without `activity` that a crash left behind."""
+        status = self.status
+        idle = replace(status, activity="") if isinstance(status, Thinking) and status.activity else status
+        return replace(self, fence=self.fence + 1, status=idle)
+
     def become(self, status: AgentStatus, at: datetime) -> Self:
-        """The agent in `status` since `at`, without `wake_at`; an agent at rest loses its lease."""
-        changed = replace(self, status=status, since=at, wake_at=None)
+        """The agent in `status` since `at`; an agent at rest loses its lease.
+
+        It has no `wake_at`, except for the first reminder of a wait for people where there are reminders.
+        """
+        changed = replace(self, status=status, since=at, wake_at=None, reminded=0)
+        if changed.needs_people and changed.channel.has_notifications:
+            changed = replace(changed, wake_at=at + FIRST_REMINDER)
         return replace(changed, lease=None) if changed.is_at_rest else changed
 
-    def pay(self, spent: Mapping[CallKind, Usage]) -> Self:
-        """The agent, charged for model calls. `usage` includes the cost of embeddings, but not their tokens."""
+    def pay(self, spent: Mapping[CallKind, Usage], estimated: Decimal = FREE) -> Self:
+        """The agent, charged for model calls. `usage` includes the cost of embeddings, but not their tokens.
+
+        `estimated`: the part of the cost that is an estimate.
+        """
         said = (usage for kind, usage in spent.items() if kind != "embedding")
         usage = sum(said, Usage(cost=spent["embedding"].cost) if "embedding" in spent else Usage())
         calls = {kind: self.calls.get(kind, Usage()) + spent.get(kind, Usage()) for kind in {**self.calls, **spent}}
@@ -206,7 +232,7 @@ class Agent:
             usage=self.usage + usage,
             unbilled=self.unbilled + usage,
             calls=calls,
-            budget=self.budget.spend(usage.cost),
+            budget=self.budget.spend(usage.cost, estimated),
         )
 
 

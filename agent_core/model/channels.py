@@ -6,6 +6,7 @@ from typing import Literal, Self, cast, get_args
 from urllib.parse import quote, unquote
 
 SurfaceName = Literal["slack", "discord", "web", "terminal"]
+CHAT_PLATFORMS: frozenset[SurfaceName] = frozenset({"slack", "discord"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,11 @@ class ChannelScope:
     def key(self) -> str:
         """`slack/T123/C456`, percent-encoded: the channel's name in database keys."""
         return _key(self.surface, self.workspace, self.channel)
+
+    @property
+    def has_notifications(self) -> bool:
+        """Whether people of the channel can be reminded, and get direct messages, while they look elsewhere."""
+        return self.surface in CHAT_PLATFORMS
 
     @classmethod
     def parse(cls, key: str) -> Self:

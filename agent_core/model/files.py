@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+DATABASE_ID = "database id"  # the key of the preference with the id of the database, which marks files as its own
 MAX_LISTED_FILES = 20_000  # programs can create more files than a person or model reads
 
 
@@ -27,11 +28,13 @@ class ProgramRun:
 
     `output`: stdout and stderr in order, with the middle cut out if too long.
     `ended_because`: the exceeded limit, to complete the sentence "It was ended because …".
+    `files_note`: sentences on files that could not be saved where the program wrote them, or "".
     """
 
     exit_code: int
     output: str
     ended_because: str = ""
+    files_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,3 +47,12 @@ class Background:
     output: str = ""
     exit_code: int | None = None
     ended_because: str = ""
+    files_note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageIdentity:
+    """Where workspaces are: a random `id` that is kept with the files, and the `place` in words for people."""
+
+    id: str
+    place: str

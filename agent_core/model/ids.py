@@ -3,6 +3,7 @@
 import itertools
 import secrets
 from datetime import datetime
+from random import Random
 from typing import NewType
 
 AgentId = NewType("AgentId", str)
@@ -10,10 +11,13 @@ TurnId = NewType("TurnId", str)
 NoteId = NewType("NoteId", str)
 NoticeId = NewType("NoticeId", str)
 MemoryId = NewType("MemoryId", str)
+WorkerId = NewType("WorkerId", str)
+ReservationId = NewType("ReservationId", str)
 
 CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 ID_CHARACTERS = 24
 COUNTER = itertools.count()
+RANDOM: Random = secrets.SystemRandom()
 
 
 def new_id(at: datetime) -> str:
@@ -21,5 +25,5 @@ def new_id(at: datetime) -> str:
 
     The counter orders ids that one process creates within a millisecond.
     """
-    number = (int(at.timestamp() * 1000) << 72) | ((next(COUNTER) & 0xFFFFFF) << 48) | secrets.randbits(48)
+    number = (int(at.timestamp() * 1000) << 72) | ((next(COUNTER) & 0xFFFFFF) << 48) | RANDOM.getrandbits(48)
     return "".join(CROCKFORD_BASE32[(number >> shift) & 31] for shift in range(5 * (ID_CHARACTERS - 1), -1, -5))

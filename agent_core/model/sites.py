@@ -1,7 +1,7 @@
 """Allow list and deny list of web sites for the agents of a channel, and their JSON form."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 SITES_KEY = "sites"  # the channel's preference that holds them
 
@@ -26,11 +26,12 @@ class Sites:
 def parse_sites(text: str | None) -> Sites:
     """Parse the stored lists; None gives empty lists."""
     lists = json.loads(text) if text else {}
-    return Sites(**{name: tuple(hosts) for name, hosts in lists.items()})
+    return Sites(**{each.name: tuple(lists.get(each.name, ())) for each in fields(Sites)})
 
 
-def serialise_sites(sites: Sites) -> str:
-    return json.dumps(asdict(sites))
+def serialise_sites(sites: Sites, before: str | None = None) -> str:
+    """The lists to store. What a newer release keeps beside them in `before`, the text stored so far, stays."""
+    return json.dumps({**(json.loads(before) if before else {}), **asdict(sites)})
 
 
 def _is_one_of(name: str, sites: tuple[str, ...]) -> bool:

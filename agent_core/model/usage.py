@@ -39,13 +39,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The limit and the spending in US dollars; a `limit` of None is no limit."""
+    """The limit and the spending in US dollars; a `limit` of None is no limit.
+
+    `estimated`: the part of `spent` that is an estimate, because a process ended during a call.
+    """
 
     limit: Decimal | None = None
     spent: Decimal = FREE
+    estimated: Decimal = FREE
 
-    def spend(self, cost: Decimal) -> Self:
-        return replace(self, spent=self.spent + cost)
+    def spend(self, cost: Decimal, estimated: Decimal = FREE) -> Self:
+        """The budget after a spending; `estimated` is the part of `cost` that is an estimate."""
+        return replace(self, spent=self.spent + cost, estimated=self.estimated + estimated)
 
     def affords(self, estimate: Decimal) -> bool:
         """Whether a call that costs `estimate` stays within the limit."""

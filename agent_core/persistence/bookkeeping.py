@@ -1,14 +1,15 @@
 """Repositories of processed platform events, the decision log and preferences."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Integer, bindparam, delete, insert, or_, select
+from sqlalchemy import Integer, bindparam, delete, func, insert, or_, select
 from sqlalchemy import text as sql
 
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, new_id
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import AnyText, audit, deliveries, preferences
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
@@ -32,13 +33,32 @@ _BEFORE = _NEWEST.where(
     or_(audit.c.at < _CURSOR.c.at, audit.c.id < _CURSOR.c.id),
 )
 _OF_AGENT = audit.c.agent_id == bindparam("of_agent")
+_PAGES = {  # by whether the page has a beginning, and is about one agent
+    (False, False): _NEWEST,
+    (True, False): _BEFORE,
+    (False, True): _NEWEST.where(_OF_AGENT),
+    (True, True): _BEFORE.where(_OF_AGENT),
+}
 _FOLLOWING = _ENTRIES.where(
     audit.c.at >= bindparam("since"), or_(audit.c.at > bindparam("since"), audit.c.id > bindparam("the_id"))
 ).limit(bindparam("first", type_=Integer))
 _APPEND = insert(audit)
+# Ids begin with their time, so the bound on the id spares a scan: there is no index on the time alone.
+_EXPIRED = (
+    select(audit.c.id)
+    .where(audit.c.id < bindparam("before_id"), audit.c.at < bindparam("before"))
+    .order_by(audit.c.id)
+    .limit(bindparam("most", type_=Integer))
+)
+_EXPIRE = delete(audit).where(audit.c.id.in_(bindparam("ids", expanding=True)))
 _PREFERENCE = select(preferences.c.text).where(
     preferences.c.channel == bindparam("in_channel"), preferences.c.key == bindparam("under")
 )
+_PREFIXED = select(preferences.c.key, preferences.c.text).where(
+    preferences.c.channel == bindparam("in_channel"),
+    func.substr(preferences.c.key, 1, bindparam("length", type_=Integer)) == bindparam("prefix", type_=AnyText),
+)
+_ADD = insert(preferences)
 _PUT = sql(
     "INSERT INTO preferences (channel, key, text) VALUES (:channel, :key, :text)"
     " ON CONFLICT (channel, key) DO UPDATE SET text = excluded.text"
@@ -75,16 +95,19 @@ class SqlAudit(SqlRepository):
     async def page(
         self, channel: ChannelScope, *, last: int, before: str = "", agent_id: AgentId | None = None
     ) -> tuple[AuditEntry, ...]:
-        statement, given = _NEWEST, {"in_channel": channel.key, "last": last}
-        if before:
-            statement, given = _BEFORE, given | {"before": before}
-        if agent_id is not None:
-            statement, given = statement.where(_OF_AGENT), given | {"of_agent": agent_id}
-        return await self._buffer.values(AuditEntry, statement, given)
+        values = {"in_channel": channel.key, "last": last, "before": before, "of_agent": agent_id}
+        return await self._buffer.values(AuditEntry, _PAGES[bool(before), agent_id is not None], values)
 
     async def list_after(self, entry: AuditEntry, *, first: int) -> tuple[AuditEntry, ...]:
         columns = {"of_agent": entry.agent_id, "in_channel": entry.channel.key, "since": entry.at, "the_id": entry.id}
         return await self._buffer.values(AuditEntry, _FOLLOWING, {**columns, "first": first})
+
+    async def list_expired(self, before: datetime, *, most: int) -> tuple[str, ...]:
+        values = {"before": before, "before_id": new_id(before), "most": most}
+        return tuple(row.id for row in await self._buffer.rows(_EXPIRED, values))
+
+    def expire(self, ids: Sequence[str]) -> None:
+        self._buffer.queue(_EXPIRE, {"ids": list(ids)})
 
     def append(self, entry: AuditEntry) -> None:
         columns = {"id": entry.id, "channel": entry.channel.key, "agent_id": entry.agent_id}
@@ -97,6 +120,13 @@ class SqlPreferences(SqlRepository):
     async def get(self, channel: ChannelScope, key: str) -> str | None:
         rows = await self._buffer.rows(_PREFERENCE, {"in_channel": channel.key, "under": key})
         return str(rows[0].text) if rows else None
+
+    async def list_by_prefix(self, channel: ChannelScope, prefix: str) -> Mapping[str, str]:
+        values = {"in_channel": channel.key, "prefix": prefix, "length": len(prefix)}
+        return {str(row.key): str(row.text) for row in await self._buffer.rows(_PREFIXED, values)}
+
+    def add(self, channel: ChannelScope, key: str, text: str) -> None:
+        self._buffer.queue(_ADD, {"channel": channel.key, "key": key, "text": text})
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
         self._buffer.queue(_PUT, {"channel": channel.key, "key": key, "text": text}, key=("preference", channel, key))

@@ -5,22 +5,29 @@ from decimal import ROUND_UP, Decimal
 from sqlalchemy import BigInteger, bindparam, select, text
 
 from agent_core.model.channels import ChannelScope
-from agent_core.model.usage import Budget
+from agent_core.model.usage import FREE, Budget
 from agent_core.persistence.tables import AnyText, budgets
 from agent_core.persistence.write_buffer import SqlRepository
 
 DECIMAL_PLACES = 9
 MAX_STORED = 2**63 - 1  # 64-bit column: about 9.2 thousand million dollars
 
-_OF = select(budgets.c.allowed, budgets.c.spent).where(budgets.c.channel == bindparam("in_channel"))
+_OF = select(budgets.c.allowed, budgets.c.spent, budgets.c.estimated).where(
+    budgets.c.channel == bindparam("in_channel")
+)
 _LIMIT = text(
-    "INSERT INTO budgets (channel, allowed, spent) VALUES (:channel, :allowed, 0)"
+    "INSERT INTO budgets (channel, allowed, spent, estimated) VALUES (:channel, :allowed, 0, 0)"
     " ON CONFLICT (channel) DO UPDATE SET allowed = excluded.allowed"
 ).bindparams(bindparam("channel", type_=AnyText), bindparam("allowed", type_=BigInteger))
 _SPEND = text(
-    "INSERT INTO budgets (channel, spent) VALUES (:channel, :cost)"
-    " ON CONFLICT (channel) DO UPDATE SET spent = budgets.spent + excluded.spent"
-).bindparams(bindparam("channel", type_=AnyText), bindparam("cost", type_=BigInteger))
+    "INSERT INTO budgets (channel, spent, estimated) VALUES (:channel, :cost, :estimated)"
+    " ON CONFLICT (channel) DO UPDATE"
+    " SET spent = budgets.spent + excluded.spent, estimated = budgets.estimated + excluded.estimated"
+).bindparams(
+    bindparam("channel", type_=AnyText),
+    bindparam("cost", type_=BigInteger),
+    bindparam("estimated", type_=BigInteger),
+)
 
 
 class SqlChannelBudgets(SqlRepository):
@@ -28,19 +35,21 @@ class SqlChannelBudgets(SqlRepository):
 
     async def of(self, channel: ChannelScope) -> Budget:
         rows = await self._buffer.rows(_OF, {"in_channel": channel.key})
-        if not rows:
-            return Budget()
-        allowed = rows[0].allowed
-        return Budget(
-            limit=None if allowed is None else from_nanodollars(allowed), spent=from_nanodollars(rows[0].spent)
-        )
+        return budget_from(rows[0].allowed, rows[0].spent, rows[0].estimated) if rows else Budget()
 
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
         values = {"channel": channel.key, "allowed": None if limit is None else to_nanodollars(limit)}
         self._buffer.queue(_LIMIT, values, key=("limit", channel))
 
-    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
-        self._buffer.queue(_SPEND, {"channel": channel.key, "cost": to_nanodollars(cost)})
+    def add_spending(self, channel: ChannelScope, cost: Decimal, estimated: Decimal = FREE) -> None:
+        values = {"channel": channel.key, "cost": to_nanodollars(cost), "estimated": to_nanodollars(estimated)}
+        self._buffer.queue(_SPEND, values)
+
+
+def budget_from(allowed: int | None, spent: int, estimated: int) -> Budget:
+    """A budget from its columns."""
+    limit = None if allowed is None else from_nanodollars(allowed)
+    return Budget(limit=limit, spent=from_nanodollars(spent), estimated=from_nanodollars(estimated))
 
 
 def to_nanodollars(amount: Decimal) -> int:

@@ -1,40 +1,26 @@
-"""Connection pools: SQLite in worker threads, PostgreSQL by asyncpg. Both run functions that take a connection.
+"""Engines of SQLAlchemy with the options of this program, and transactions on their connections."""
 
-On SQLite, each function costs one switch to a thread, however many statements it runs. A function that has started
-always runs to its end, even if its caller is cancelled.
-
-Group commit: SQLite allows one writer, and an fsync costs more than the statements. The writer thread therefore runs up
-to 64 waiting writes in one transaction, each in its own savepoint.
-"""
-
-import asyncio
-import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
 from sqlite3 import OperationalError
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent_core.errors import CommitUnknown
-from agent_core.persistence.outages import is_outage
-from agent_core.ports.write_priority import IS_AWAITED
+from agent_core.persistence.outages import OutageLog, is_outage
+from agent_core.persistence.prepared_statements import Values
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[Connection], None]
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
-PRAGMAS = ("busy_timeout = 5000", "synchronous = FULL", "foreign_keys = ON")
+BUSY_TIMEOUT = "PRAGMA busy_timeout = 5000"
+PRAGMAS = ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON")
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 MAX_ATTEMPTS = 20
-READER_THREADS = 2  # more would wait for the GIL
-MAX_GROUPED_WRITES = 64
 BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
 STATEMENT_SECONDS = 20  # without a limit, a host that is lost is waited for without end
 SERVER_OPTIONS: dict[str, Any] = {  # by these keepalives a server notices within a minute that a client is lost
@@ -48,93 +34,30 @@ OPTIONS: dict[str, Any] = {  # no implicit transactions: WriteBuffer begins one 
 }
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedWrite:
-    """A write that waits for the writer thread, and the future that reports its end."""
+class Connections(Protocol):
+    """Connections to one database. What has started runs to its end, even if its caller is cancelled."""
 
-    change: Change
-    saved: "Future[None]"
+    outages: OutageLog
 
-
-class FileConnections:
-    """SQLite: two threads for reads, one thread for reads that a person waits for, and one thread for writes."""
-
-    def __init__(self, url: str) -> None:
-        address = make_url(url).set(drivername="sqlite")
-        self._engine = create_engine(address, connect_args={"check_same_thread": False}, **OPTIONS)
-        event.listen(self._engine, "connect", _prepare)
-        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reads")
-        self._priority_reader = ThreadPoolExecutor(1, thread_name_prefix="reads-first")
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
-        self._waiting: deque[QueuedWrite] = deque()
-        self._connections = ThreadConnections(self._engine)
-
-    async def read(self, ask: Callable[[Connection], T]) -> T:
-        return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
+    async def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
+        """Run a query on committed data."""
 
     async def write(self, change: Change) -> None:
-        waiting = QueuedWrite(change, Future())
-        self._waiting.append(waiting)
-        self._writer.submit(self._write_group)
-        await _finish_uncancelled(asyncio.wrap_future(waiting.saved))
+        """Run a function in a transaction."""
+
+    async def empty_journal(self) -> bool:
+        """See `Deletions.empty_journal`."""
 
     async def close(self) -> None:
-        for threads in (self._readers, self._priority_reader, self._writer):
-            threads.shutdown()
-        self._connections.close()
-        self._engine.dispose()
-
-    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
-        loop = asyncio.get_running_loop()
-        return await _finish_uncancelled(loop.run_in_executor(threads, partial(self._connections.run, work)))
-
-    def _write_group(self) -> None:
-        """Save up to 64 waiting writes in one transaction. An earlier call may have saved all of them already."""
-        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUPED_WRITES))]
-        if not taken:
-            return
-        faults: Sequence[Exception | None]
-        try:
-            faults = self._connections.run(partial(_run_grouped, changes=[each.change for each in taken]))
-        except Exception as error:
-            faults = [error] * len(taken)
-        for each, fault in zip(taken, faults, strict=True):
-            if fault is None:
-                each.saved.set_result(None)
-            else:
-                each.saved.set_exception(fault)
+        """Close all connections. The caller makes sure that none is in use."""
 
 
-class ServerConnections:
-    """PostgreSQL: a connection pool of SQLAlchemy on asyncpg."""
-
-    def __init__(self, url: str) -> None:
-        self._engine = make_engine(url, STATEMENT_SECONDS)
-
-    async def read(self, ask: Callable[[Connection], T]) -> T:
-        return await _finish_uncancelled(asyncio.ensure_future(self._run(ask)))
-
-    async def write(self, change: Change) -> None:
-        await self.read(partial(_run_in_transaction, change=change))
-
-    async def close(self) -> None:
-        await self._engine.dispose()
-
-    async def _run(self, work: Callable[[Connection], T]) -> T:
-        try:
-            async with self._engine.connect() as connection:
-                return await connection.run_sync(work)
-        except TimeoutError:  # the host is lost, and the other connections of the pool lead there too
-            await self._engine.dispose(close=False)
-            raise
-
-
-Connections: TypeAlias = FileConnections | ServerConnections
-"""A pool. `read` runs a read-only function, `write` one in a transaction."""
-
-
-def connections_to(url: str) -> Connections:
-    return FileConnections(url) if make_url(url).get_backend_name() == "sqlite" else ServerConnections(url)
+def make_file_engine(url: str) -> Engine:
+    """An engine for SQLite whose connections may move between threads."""
+    address = make_url(url).set(drivername="sqlite")
+    engine = create_engine(address, connect_args={"check_same_thread": False}, **OPTIONS)
+    event.listen(engine, "connect", _prepare)
+    return engine
 
 
 def make_engine(url: str, statement_seconds: float | None = None) -> AsyncEngine:
@@ -145,7 +68,7 @@ def make_engine(url: str, statement_seconds: float | None = None) -> AsyncEngine
     address = async_url(url)
     is_sqlite = address.get_backend_name() == "sqlite"
     options = {} if is_sqlite else {"connect_args": {**SERVER_OPTIONS, "command_timeout": statement_seconds}}
-    engine = create_async_engine(address, pool_pre_ping=not is_sqlite, **OPTIONS, **options)
+    engine = create_async_engine(address, **OPTIONS, **options)
     if is_sqlite:
         event.listen(engine.sync_engine, "connect", _prepare)
     return engine
@@ -158,35 +81,6 @@ def async_url(url: str) -> URL:
     if sslmode := address.query.get("sslmode"):  # libpq's parameter is named ssl in asyncpg
         address = address.difference_update_query(["sslmode"]).update_query_dict({"ssl": sslmode})
     return address
-
-
-class ThreadConnections:
-    """Keeps one open connection for each thread, because a checkout from a pool costs as much as a small statement."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._own = threading.local()
-        self._open: set[Connection] = set()
-
-    def run(self, work: Callable[[Connection], T]) -> T:
-        """Run the function on this thread's connection; after an error the connection is closed."""
-        connection: Connection | None = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = self._own.connection = self._engine.connect()
-            self._open.add(connection)
-        try:
-            return work(connection)
-        except Exception:
-            self._own.connection = None
-            self._open.discard(connection)
-            connection.close()
-            raise
-
-    def close(self) -> None:
-        """Close all connections. The caller makes sure that no thread still uses one."""
-        for connection in self._open:
-            connection.close()
-        self._open.clear()
 
 
 @contextmanager
@@ -221,47 +115,15 @@ def _commit(connection: Connection) -> None:
         raise CommitUnknown("The database went away during a commit.") from error
 
 
-def _run_in_transaction(connection: Connection, change: Change) -> None:
+def run_in_transaction(connection: Connection, change: Change) -> None:
+    """Run the change in a transaction of its own."""
     with transaction(connection):
         change(connection)
-
-
-def _run_grouped(connection: Connection, changes: Sequence[Change]) -> list[Exception | None]:
-    """Run several changes in one transaction, each in a savepoint. Return the error of each, None if it succeeded."""
-    with transaction(connection):
-        return [_run_in_savepoint(connection, change) for change in changes]
-
-
-def _run_in_savepoint(connection: Connection, change: Change) -> Exception | None:
-    connection.exec_driver_sql("SAVEPOINT one")
-    try:
-        change(connection)
-    except Exception as fault:
-        _undo_savepoint(connection, fault)
-        return fault
-    connection.exec_driver_sql("RELEASE one")
-    return None
-
-
-def _undo_savepoint(connection: Connection, fault: Exception) -> None:
-    """Roll back to the savepoint; raise `fault` if SQLite has rolled back everything, because the disk is full."""
-    try:
-        connection.exec_driver_sql("ROLLBACK TO one")
-        connection.exec_driver_sql("RELEASE one")
-    except DBAPIError:
-        raise fault from None
-
-
-async def _finish_uncancelled(step: "asyncio.Future[T]") -> T:
-    try:
-        return await asyncio.shield(step)
-    except asyncio.CancelledError:
-        await asyncio.wait((step,))
-        raise
 
 
 def _prepare(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
+    cursor.execute(BUSY_TIMEOUT)
     for pragma in PRAGMAS:
         cursor.execute(f"PRAGMA {pragma}")
     _write_ahead(cursor)

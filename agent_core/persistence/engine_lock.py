@@ -1,11 +1,14 @@
-"""A lock on the database, so that one process at a time advances its agents.
+"""Locks on a database: which processes may work on it at the same time.
 
-On SQLite it is a lock on a file beside the database's, on PostgreSQL an advisory lock of a session of its own. The
-system or the server releases it when the process ends, however that happens.
+On SQLite, one engine at a time: a lock on a file beside the database's. On PostgreSQL many engines share a lock, which
+only an import takes for itself, and of the processes that could listen to a platform one is the leader: advisory locks
+of a session of its own. The system or the server releases a lock when the process ends, however that happens.
 """
 
 import asyncio
-import logging
+import math
+import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,20 +21,13 @@ from agent_core.persistence.outages import is_outage, translate_outage
 from agent_core.ports.clock import Clock
 from agent_core.ports.engine import EngineLock
 
-logger = logging.getLogger(__name__)
-
-LOCK_KEY = 0x5349_474E  # the number of this lock among the database's advisory locks: "SIGN" in ASCII
-CHECK_SECONDS, RETRY_SECONDS = 5.0, 0.1
-OWN_NAME = "signoff engine "
-MAX_TRIES = 20
+ENGINE_KEY = 0x5349_474E  # the number of this lock among the database's advisory locks: "SIGN" in ASCII
+LEADER_KEYS = 0x5349_474C << 32  # and a checksum of what is led
+CHECK_SECONDS = 1.0
+LEADER_GRACE = 3.0  # seconds; another process may lead by then
 _TAKE = text("SELECT pg_try_advisory_lock(:key)")
+_SHARE = text("SELECT pg_try_advisory_lock_shared(:key)")
 _CHECK = text("SELECT 1")
-_NAME = text("SELECT set_config('application_name', :name, false)")
-# Sessions of the same owner that hold the lock: what is left of a process that is gone, or of a connection that broke.
-_END_OWN = text(
-    "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
-    "AND objid = :key AND application_name = :name AND pid <> pg_backend_pid()"
-)
 
 
 class FileEngineLock:
@@ -55,19 +51,22 @@ class FileEngineLock:
         self._lock.release()
 
 
-class ServerEngineLock:
-    """The lock of a PostgreSQL database. It is lost with its session, and taken again when the server is back."""
+class ServerLock:
+    """A lock of a PostgreSQL database. It is lost with its session, and taken again when the server is back.
 
-    def __init__(self, url: str, clock: Clock, owner: str) -> None:
-        self._engine, self._clock, self._name = make_engine(url, STATEMENT_SECONDS), clock, f"{OWN_NAME}{owner}"
+    `grace`: after so many seconds without the lock, it counts as taken by another process.
+    """
+
+    def __init__(self, url: str, clock: Clock, key: int, *, is_shared: bool, grace: float = math.inf) -> None:
+        self._engine, self._clock, self._key = make_engine(url, STATEMENT_SECONDS), clock, key
+        self._take, self._grace = _SHARE if is_shared else _TAKE, grace
         self._session: AsyncConnection | None = None
 
     async def acquire(self) -> None:
         with translate_outage():
             session = await self._engine.connect()
             try:
-                await session.execute(_NAME, {"name": self._name})
-                if await self._is_taken(session):
+                if await session.scalar(self._take, {"key": self._key}):
                     self._session = session
             finally:
                 if self._session is not session:
@@ -75,22 +74,16 @@ class ServerEngineLock:
         if self._session is None:
             raise EngineTaken
 
-    async def _is_taken(self, session: AsyncConnection) -> bool:
-        """Take the lock, if need be from a session that this engine has left at the server."""
-        for _ in range(MAX_TRIES):
-            if await session.scalar(_TAKE, {"key": LOCK_KEY}):
-                return True
-            ended = await session.execute(_END_OWN, {"key": LOCK_KEY, "name": self._name})
-            if not ended.all():
-                return False
-            await self._clock.sleep(RETRY_SECONDS)  # the server ends a session after its present statement
-        return False
-
     async def watch(self) -> None:
+        held_at = self._clock.elapsed()
         while True:
             await self._clock.sleep(CHECK_SECONDS)
             if not await self._is_held():
                 await self._take_again()
+            if self._session is not None:
+                held_at = self._clock.elapsed()
+            elif self._clock.elapsed() - held_at > self._grace:
+                raise EngineTaken
 
     async def release(self) -> None:
         session, self._session = self._session, None
@@ -108,21 +101,28 @@ class ServerEngineLock:
 
     async def _take_again(self) -> None:
         session, self._session = self._session, None
-        try:
+        with suppress(DatabaseAway):  # the next look tries again
             if session is not None:
                 await session.close()
             await self.acquire()
-        except DatabaseAway as away:
-            logger.warning("the lock on the database is lost, trying again", extra={"why": str(away)})
 
 
-def engine_lock(url: str, clock: Clock, owner: str) -> EngineLock:
-    """The lock of the database with this address.
+def engine_lock(url: str, clock: Clock) -> EngineLock:
+    """The lock of a process that works on this database: on PostgreSQL, others may have it too."""
+    return _file_lock(url) or ServerLock(url, clock, ENGINE_KEY, is_shared=True)
 
-    `owner`: at most 40 ASCII characters that no other engine has at the same time, and that the same one has after a
-    restart. A session that such an engine left at the server is ended.
-    """
+
+def import_lock(url: str, clock: Clock) -> EngineLock:
+    """The lock of an import: nothing else works on this database."""
+    return _file_lock(url) or ServerLock(url, clock, ENGINE_KEY, is_shared=False)
+
+
+def leader_lock(url: str, clock: Clock, led: str) -> EngineLock:
+    """The lock of the one process that does what `led` names."""
+    key = LEADER_KEYS | zlib.crc32(led.encode())
+    return _file_lock(f"{url}.{led}") or ServerLock(url, clock, key, is_shared=False, grace=LEADER_GRACE)
+
+
+def _file_lock(url: str) -> EngineLock | None:
     address = make_url(url)
-    if address.get_backend_name() != "sqlite":
-        return ServerEngineLock(url, clock, owner)
-    return FileEngineLock(Path(address.database or ""))
+    return FileEngineLock(Path(address.database or "")) if address.get_backend_name() == "sqlite" else None

@@ -1,36 +1,88 @@
-"""Converts values of agent_core.model to JSON text and back, without loss even of lone surrogates and NUL."""
+"""Converts values of agent_core.model to JSON text and back, without loss even of lone surrogates and NUL.
+
+Fields that this release does not know are kept beside the value, so that saving it again does not erase them.
+"""
 
 import json
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache, lru_cache
-from typing import Any, TypeVar, cast
+from functools import cache
+from threading import Lock
+from typing import Any, TypeAlias, TypeVar, cast
 
+from cachetools import LRUCache
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, SchemaSerializer, SchemaValidator
 
 T = TypeVar("T")
+Step: TypeAlias = str | int
+MAX_CACHED = 1_024
 MAX_CACHED_CHARACTERS = 8_000
+IDENTIFYING = ("kind", "id", "at", "granted_at", "name", "target", "basis", "upto")
 
 
-def encode(value: object) -> str:
-    """The value as JSON text in ASCII; raise TypeError for a value that is not of a type in agent_core.model."""
-    return _ENCODER.encode(value)
+@dataclass(frozen=True, slots=True)
+class UnknownFields:
+    """Fields of a JSON object that this release does not know, and those of the objects below it.
+
+    `identity`: the object's identifying fields. An object with others took its place, and gets none of the fields.
+    """
+
+    fields: Mapping[str, Any]
+    below: Mapping[Step, "UnknownFields"]
+    identity: Mapping[str, Any]
+
+
+def encode(value: object, unknown: UnknownFields | None = None) -> str:
+    """The value as JSON text in ASCII, with the unknown fields that it was read with.
+
+    Raise TypeError for a value that is not of a type in agent_core.model.
+    """
+    text = _encode(value)
+    if unknown is not None:
+        return _ENCODER.encode(_with_unknown(json.loads(text), unknown))
+    _remember(type(value), text, value)
+    return text
 
 
 def decode(kind: type[T], text: str) -> T:
-    """Read a value of this kind; raise ValueError for anything else. Unknown fields are ignored.
+    """Read a value of this kind; raise ValueError for anything else. Unknown fields are ignored."""
+    return decode_all(kind, text)[0]
 
-    Results for short texts are cached: each step of an agent reads up to forty turns, and the step before read most of
-    them too. Sharing the results is safe because values are immutable.
+
+def decode_all(kind: type[T], text: str) -> tuple[T, UnknownFields | None]:
+    """Read a value of this kind, and the fields that this release does not know; raise ValueError for anything else.
+
+    The values of short texts are cached: each step of an agent reads up to forty turns, and the step before read or
+    saved most of them too. Sharing them is safe because values are immutable.
     """
-    read = _decode_cached if len(text) <= MAX_CACHED_CHARACTERS else _decode
-    return cast("T", read(cast("Hashable", kind), text))
+    with _CACHE_LOCK:
+        known = _CACHE.get((kind, text))
+    if known is not None:
+        return cast("T", known), None
+    value, unknown = _decode(kind, text)
+    if unknown is None:
+        _remember(kind, text, value)
+    return cast("T", value), unknown
 
 
-def _decode(kind: Any, text: str) -> object:
-    adapter = _ADAPTERS(kind)
+def _remember(kind: type, text: str, value: object) -> None:
+    if len(text) <= MAX_CACHED_CHARACTERS:
+        with _CACHE_LOCK:
+            _CACHE[kind, text] = value
+
+
+def _decode(kind: Any, text: str) -> tuple[object, UnknownFields | None]:
+    try:
+        return _exact_validator(kind).validate_json(text), None
+    except ValidationError:
+        value = _decode_tolerantly(_ADAPTERS(kind), text)
+        return value, _unknown_in(json.loads(text), json.loads(_encode(value)))
+
+
+def _decode_tolerantly(adapter: TypeAdapter[Any], text: str) -> object:
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
@@ -40,7 +92,48 @@ def _decode(kind: Any, text: str) -> object:
     return adapter.validate_python(json.loads(text))
 
 
-_decode_cached = lru_cache(maxsize=512)(_decode)
+def _unknown_in(found: object, known: object) -> UnknownFields | None:
+    """What `found`, the JSON as stored, has beside `known`, the JSON of the value that was read from it."""
+    if found == known:
+        return None
+    extra: dict[str, Any] = {}
+    pairs: Iterable[tuple[Step, Any, Any]]
+    match found, known:
+        case dict(), dict():
+            extra = {name: each for name, each in found.items() if name not in known}
+            pairs = ((name, each, known[name]) for name, each in found.items() if name in known)
+        case list(), list():
+            pairs = ((number, *pair) for number, pair in enumerate(zip(found, known, strict=True)))
+        case _:
+            return None
+    below = {step: inner for step, old, new in pairs if (inner := _unknown_in(old, new))}
+    return UnknownFields(extra, below, _identity(known)) if extra or below else None
+
+
+def _with_unknown(plain: Any, unknown: UnknownFields) -> Any:
+    """The JSON value with the unknown fields of all objects that are still in their place."""
+    steps = plain.items() if isinstance(plain, dict) else enumerate(plain)
+    whole = {step: _with_fields_of(each, unknown.below.get(step)) for step, each in steps}
+    return {**unknown.fields, **whole} if isinstance(plain, dict) else list(whole.values())
+
+
+def _with_fields_of(plain: Any, unknown: UnknownFields | None) -> Any:
+    is_same = unknown and isinstance(plain, dict | list) and _identity(plain) == unknown.identity
+    return _with_unknown(plain, unknown) if unknown and is_same else plain
+
+
+def _identity(plain: Any) -> Mapping[str, Any]:
+    return {name: plain[name] for name in IDENTIFYING if name in plain} if isinstance(plain, dict) else {}
+
+
+def _encode(value: object) -> str:
+    try:
+        return (
+            _serializer(cast("Hashable", type(value))).to_json(value, ensure_ascii=True, warnings=False).decode("ascii")
+        )
+    except (PydanticSerializationError, ValueError):
+        # Pydantic's serializer refuses lone surrogates and deep nesting; the standard library's accepts them.
+        return _ENCODER.encode(value)
 
 
 def _plain(value: object) -> object:
@@ -61,4 +154,29 @@ def _fields(kind: Any) -> tuple[str, ...]:
 
 
 _ADAPTERS: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
+
+
+@cache
+def _serializer(kind: Any) -> SchemaSerializer:
+    return SchemaSerializer(_ADAPTERS(kind).core_schema, {"ser_json_inf_nan": "constants"})
+
+
+@cache
+def _exact_validator(kind: Any) -> SchemaValidator:
+    """Reads values of this kind and refuses unknown fields, which costs no time."""
+    return SchemaValidator(_forbidding(_ADAPTERS(kind).core_schema))
+
+
+def _forbidding(schema: Any) -> Any:
+    """A copy of pydantic's schema in which every dataclass refuses unknown fields."""
+    if isinstance(schema, list):
+        return [_forbidding(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    copied = {name: _forbidding(each) for name, each in schema.items()}
+    return {**copied, "extra_behavior": "forbid"} if schema.get("type") == "dataclass-args" else copied
+
+
+_CACHE: LRUCache[tuple[type, str], object] = LRUCache(MAX_CACHED)
+_CACHE_LOCK = Lock()
 _ENCODER = json.JSONEncoder(default=_plain, separators=(",", ":"))

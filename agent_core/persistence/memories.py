@@ -8,9 +8,10 @@ from sqlalchemy import bindparam, delete, func, insert, select, text, union_all,
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemoryVersion, Vector
-from agent_core.persistence.json_codec import decode, encode
+from agent_core.persistence.json_codec import encode
+from agent_core.persistence.prepared_statements import Values
 from agent_core.persistence.tables import NO_INDEX_KEY, AnyText, memories, memory_changes
-from agent_core.persistence.write_buffer import SqlRepository, Values, agent_values
+from agent_core.persistence.write_buffer import SqlRepository, agent_values, read_value
 
 _COLUMNS = memories.c
 _THEIRS = (_COLUMNS.agent_id == bindparam("of_agent"), _COLUMNS.channel == bindparam("in_channel"))
@@ -77,7 +78,7 @@ class SqlMemories(SqlRepository):
     async def get_many(self, agent: Agent, ids: Sequence[MemoryId]) -> tuple[Memory, ...]:
         rows = await self._buffer.rows(_SOME, {**agent_values(agent), "ids": list(ids)})
         found = {row.id: row.data for row in rows}
-        return tuple(decode(Memory, found[each]) for each in ids if each in found)
+        return tuple(read_value(Memory, found[each])[0] for each in ids if each in found)
 
     async def count(self, agent: Agent) -> int:
         rows = await self._buffer.rows(_COUNT_MEMORIES, agent_values(agent))

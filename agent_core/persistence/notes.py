@@ -12,9 +12,9 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
-from agent_core.persistence.json_codec import decode, encode
+from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
-from agent_core.persistence.write_buffer import SqlRepository, agent_values
+from agent_core.persistence.write_buffer import SqlRepository, agent_values, read_value
 
 _NOTES = (
     select(notes.c.data, notes.c.taken_into)
@@ -88,4 +88,4 @@ def _columns(record: Note | Notice) -> dict[str, object]:
 
 
 def _notes(rows: Sequence[Row[Any]]) -> tuple[Note, ...]:
-    return tuple(replace(decode(Note, row.data), taken_into=row.taken_into) for row in rows)
+    return tuple(replace(read_value(Note, row.data)[0], taken_into=row.taken_into) for row in rows)

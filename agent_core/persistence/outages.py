@@ -1,5 +1,7 @@
 """Translates the drivers' errors: DatabaseAway while the database cannot be used, Conflict for concurrent changes."""
 
+import logging
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -7,6 +9,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from agent_core.errors import Conflict, DatabaseAway
+
+logger = logging.getLogger(__name__)
 
 SQLITE_CONTENTION = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
 SQLITE_UNAVAILABLE = (10, 13, 14)  # SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN: no descriptor, no disk, no folder
@@ -26,7 +30,33 @@ def translate_outage() -> Iterator[None]:
     except Exception as error:
         if not is_outage(error):
             raise
-        raise DatabaseAway(f"The database cannot be used now ({_said(error)}).") from error
+        raise DatabaseAway(f"The database cannot be used now ({first_line(error)}).") from error
+
+
+class OutageLog:
+    """Logs one line when an outage begins, however many calls fail, and one when it is over.
+
+    An outage that a write met is over with a write, because reads succeed while a disk is full.
+    """
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self._needs_write = False
+
+    @contextmanager
+    def watch(self, *, is_write: bool = False) -> Iterator[None]:
+        """Watch a call; raise DatabaseAway as `translate_outage`."""
+        try:
+            with translate_outage():
+                yield
+        except DatabaseAway as away:
+            if not self.is_on:
+                logger.warning("database away, work waits for it", extra={"why": str(away)})
+                self.is_on, self._needs_write = True, is_write
+            raise
+        if self.is_on and (is_write or not self._needs_write):
+            self.is_on = False
+            logger.warning("database back, work goes on")
 
 
 @contextmanager
@@ -34,25 +64,27 @@ def translate_conflict() -> Iterator[None]:
     """Raise Conflict for an error that says that another unit of work changed the same records."""
     try:
         yield
-    except IntegrityError as error:
+    except (IntegrityError, sqlite3.IntegrityError) as error:
         raise Conflict("A unique constraint or foreign key was violated.") from error
-    except DBAPIError as error:
-        if not _is_contention(error.orig):
+    except (DBAPIError, sqlite3.Error) as error:
+        if not _is_contention(_of_driver(error)):
             raise
         raise Conflict("Another unit of work changed the same records.") from error
 
 
 def is_database_error(error: BaseException) -> bool:
     """Whether the database, its driver or SQLAlchemy raised the error."""
-    return isinstance(error, SQLAlchemyError) or bool(_sqlstate(error))
+    return isinstance(error, SQLAlchemyError | sqlite3.Error) or bool(_sqlstate(error))
 
 
 def is_outage(error: BaseException) -> bool:
     """Whether the error may pass without a change. While it connects, asyncpg raises its own classes of errors."""
     if isinstance(error, OSError | PoolTimeout):
         return True
-    inner = error.orig if isinstance(error, DBAPIError) else error
-    if _sqlite_code(inner) in SQLITE_UNAVAILABLE or _sqlstate(inner).startswith(POSTGRES_UNAVAILABLE):
+    inner = _of_driver(error)
+    if _sqlite_code(inner) in (*SQLITE_UNAVAILABLE, *SQLITE_CONTENTION) or _sqlstate(inner).startswith(
+        POSTGRES_UNAVAILABLE
+    ):
         return True
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
@@ -61,8 +93,13 @@ def _is_contention(error: BaseException | None) -> bool:
     return _sqlite_code(error) in SQLITE_CONTENTION or _sqlstate(error) in POSTGRES_CONTENTION
 
 
-def _said(error: BaseException) -> str:
-    inner = error.orig if isinstance(error, DBAPIError) and error.orig else error
+def _of_driver(error: BaseException) -> BaseException:
+    """The driver's own error: SQLAlchemy wraps it, except for prepared statements."""
+    return error.orig if isinstance(error, DBAPIError) and error.orig else error
+
+
+def first_line(error: BaseException) -> str:
+    inner = _of_driver(error)
     return str(inner).partition("\n")[0] or type(inner).__name__
 
 

@@ -16,14 +16,15 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, LargeBinary, TableClause, Text, column, insert, select, table, text, tuple_
+from sqlalchemy import Connection, LargeBinary, TableClause, Text, column, delete, insert, select, table, text, tuple_
 from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import TransferRefused
+from agent_core.model.files import DATABASE_ID
 from agent_core.persistence.connections import make_engine, transaction
 from agent_core.persistence.outages import is_outage, translate_outage
 from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, read_version, upgrade, version
-from agent_core.persistence.tables import AnyText, UtcDateTime, metadata
+from agent_core.persistence.tables import AnyText, UtcDateTime, metadata, preferences
 
 Take: TypeAlias = Callable[[str, Iterator[bytes]], None]
 Give: TypeAlias = Callable[[str], Iterator[bytes]]
@@ -32,7 +33,10 @@ Values: TypeAlias = dict[str, Any]
 BATCH_ROWS = 200
 SNAPSHOT = {"sqlite": "BEGIN", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 BYTE_ORDER = {"sqlite": "BINARY", "postgresql": "C"}  # collations, so that both databases sort alike
-TABLES = tuple(metadata.sorted_tables)  # agents before the records that refer to them
+OF_PROCESSES = ("workers", "claims")  # of the processes that run now
+TABLES = tuple(  # agents before the records that refer to them
+    each for each in metadata.sorted_tables if each.name not in OF_PROCESSES
+)
 NAMES = tuple(each.name for each in TABLES)
 _KEYS = {each.name: tuple(each.primary_key.columns.keys()) for each in TABLES}
 _STORED: dict[str, TableClause] = {
@@ -74,8 +78,8 @@ async def write_rows(url: str, give: Give, *, compares: bool) -> int:
 
 
 async def finish_import(url: str) -> None:
-    """Remove the mark of `start_import`."""
-    await _run(url, partial(_set_version, version=HEAD))
+    """Remove the mark of `start_import`, and the id of the database that was exported: this is another one."""
+    await _run(url, _finish)
 
 
 async def _run(url: str, work: Callable[[Connection], Any]) -> Any:
@@ -147,9 +151,10 @@ def _write(connection: Connection, give: Give, compares: bool) -> int:
     return added
 
 
-def _set_version(connection: Connection, version: str) -> None:
+def _finish(connection: Connection) -> None:
     with transaction(connection):
-        connection.execute(_UPDATE_VERSION, {"version": version})
+        connection.execute(delete(preferences).where(preferences.c.key == DATABASE_ID))
+        connection.execute(_UPDATE_VERSION, {"version": HEAD})
 
 
 def _require_head(found: str) -> None:

@@ -1,29 +1,35 @@
 """Database migrations: creates, upgrades or downgrades the tables with Alembic."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.errors import NewerTables, UnfinishedImport
 from agent_core.persistence.connections import make_engine, transaction
-from agent_core.persistence.outages import is_database_error
+from agent_core.persistence.outages import first_line, is_database_error, translate_outage
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0004"  # the newest revision in migrations/versions; a test compares them
+T = TypeVar("T")
+HEAD = "0009"  # the newest revision in migrations/versions; a test compares them
+WORKS_WITH = "works_with"  # a column that Signoff adds to alembic_version: the revision and its OLDEST_RELEASE
+OLDEST_RELEASE = "0007"  # the oldest revision whose release can work on the tables of HEAD
 IMPORT_PREFIX = "import-"  # begins the revision while an import fills the tables
 
 
-async def upgrade(url: str) -> None:
-    """Create the tables, or migrate the tables of an older release. Only reads the revision if they are up to date.
+async def upgrade(url: str) -> bool:
+    """Create the tables, or migrate the tables of an older release. Return whether they are of a newer one.
 
-    Raise ConnectionError if the database cannot be reached, NewerTables if a newer release created the tables,
-    UnfinishedImport if an import was interrupted.
+    Only reads the revision if they are up to date.
+
+    Tables of a newer release are left as they are if that release says that this one can work on them. Raise
+    NewerTables if it does not, DatabaseAway if the database does not answer, ConnectionError if it refuses, such as for
+    a wrong password, UnfinishedImport if an import was interrupted.
     """
     found = await version(url)
     if is_importing(found):
@@ -31,18 +37,30 @@ async def upgrade(url: str) -> None:
             "an import into it was interrupted: go on with `import FILE --resume`, or use another database."
         )
     if found > HEAD:
+        if await can_work(url):
+            return True
         raise NewerTables("its tables were made by a newer Signoff: use that one, or another database.")
     with _translate_faults():
         await migrate(url, HEAD)
+    return False
+
+
+async def can_work(url: str) -> bool:
+    """Whether this release can work on tables of a newer one; raise DatabaseAway, or ConnectionError if it refuses."""
+    return await _read(url, _can_work)
 
 
 async def version(url: str) -> str:
-    """The revision of the tables, "" if there are none; raise ConnectionError if the database cannot be reached."""
+    """The revision of the tables, "" if there are none; raise DatabaseAway, or ConnectionError if it refuses."""
+    return await _read(url, read_version)
+
+
+async def _read(url: str, ask: Callable[[Connection], T]) -> T:
     engine = _engine(url)
     try:
         with _translate_faults():
             async with engine.connect() as connection:
-                return await connection.run_sync(read_version)
+                return await connection.run_sync(ask)
     finally:
         await engine.dispose()
 
@@ -66,11 +84,12 @@ async def migrate(url: str, revision: str) -> None:
 @contextmanager
 def _translate_faults() -> Iterator[None]:
     try:
-        yield
+        with translate_outage():
+            yield
     except Exception as fault:
         if not is_database_error(fault):
             raise
-        raise ConnectionError(str(fault)) from fault
+        raise ConnectionError(first_line(fault)) from fault
 
 
 def _engine(url: str) -> AsyncEngine:
@@ -97,6 +116,27 @@ def read_version(connection: Connection) -> str:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar() or ""
 
 
+def _can_work(connection: Connection) -> bool:
+    """Whether the newer release that made the tables says that this release can work on them."""
+    if not _has_works_with(connection):
+        return False
+    found = connection.execute(text("SELECT works_with FROM alembic_version")).scalar() or ""
+    revision, _, oldest = found.partition(" ")
+    return revision == read_version(connection) and "" < oldest <= HEAD
+
+
+def _has_works_with(connection: Connection) -> bool:
+    return any(column["name"] == WORKS_WITH for column in inspect(connection).get_columns("alembic_version"))
+
+
+def _save_works_with(connection: Connection, oldest: str) -> None:
+    if not _has_works_with(connection):
+        connection.exec_driver_sql("ALTER TABLE alembic_version ADD COLUMN works_with VARCHAR(32)")
+    connection.execute(
+        text("UPDATE alembic_version SET works_with = version_num || ' ' || :oldest"), {"oldest": oldest}
+    )
+
+
 def _migrate(connection: Connection, revision: str) -> None:
     from alembic import command
 
@@ -110,3 +150,4 @@ def _migrate(connection: Connection, revision: str) -> None:
             command.downgrade(config, revision)
         else:
             command.upgrade(config, revision)
+        _save_works_with(connection, OLDEST_RELEASE if revision == HEAD else revision)

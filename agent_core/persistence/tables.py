@@ -58,6 +58,8 @@ class UtcDateTime(TypeDecorator[datetime]):
 # No bind parameters: SQLite uses a partial index only if the query contains the index condition literally.
 WORKING = text("status IN ('thinking', 'acting')")
 AWAKE = text("status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
+AT_REST = text("status IN ('paused', 'stopped', 'finished')")
+REMINDING = text("status IN ('awaiting', 'paused') AND thread IS NOT NULL AND wake_at IS NOT NULL")
 RESTING = text("status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
 
 metadata = MetaData()
@@ -88,6 +90,7 @@ agents = Table(
     UniqueConstraint("channel", "name_key", name="agents_named"),
     Index("agents_census", "channel", "status"),
     Index("agents_working", "surface", "wake_at", sqlite_where=WORKING, postgresql_where=WORKING),
+    Index("agents_reminding", "surface", "wake_at", sqlite_where=REMINDING, postgresql_where=REMINDING),
     Index("agents_in_thread", "channel", "thread"),
     Index("agents_owned", "owner", "workspace"),
     Index("agents_awake", "surface", sqlite_where=AWAKE, postgresql_where=AWAKE),
@@ -135,6 +138,23 @@ notices = Table(
 )
 UNTOLD = ~notices.c.told
 Index("notices_untold", notices.c.agent_id, notices.c.at, sqlite_where=UNTOLD, postgresql_where=UNTOLD)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("process", AnyText, nullable=False),
+    Column("beats", Integer, nullable=False),
+    Column("accepts", Boolean, nullable=False),
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), primary_key=True),
+    Column("worker_id", AnyText, ForeignKey("workers.id", ondelete="CASCADE"), nullable=False),
+    Index("claims_of", "worker_id"),
+)
 
 deliveries = Table(
     "deliveries",
@@ -197,10 +217,51 @@ memory_changes = Table(
     Column("removed", BigInteger, nullable=False),
 )
 
+deletions = Table(
+    "deletions",
+    metadata,
+    Column("agent_id", AnyText, primary_key=True),  # no foreign key: the agent is deleted
+    Column("channel", AnyText, nullable=False),
+    Column("head", AnyText),
+    Column("index_name", AnyText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+)
+
+form_drafts = Table(
+    "form_drafts",
+    metadata,
+    Column("channel", AnyText, primary_key=True),
+    Column("person", AnyText, primary_key=True),
+    Column("key", AnyText, primary_key=True),
+    Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE")),
+    Column("expires_at", UtcDateTime, nullable=False),
+    Column("data", Text, nullable=False),
+    Index("form_drafts_of", "agent_id"),
+    Index("form_drafts_expire", "expires_at"),
+)
+
 budgets = Table(
     "budgets",
     metadata,
     Column("channel", AnyText, primary_key=True),
     Column("allowed", BigInteger),
     Column("spent", BigInteger, nullable=False),
+    Column("estimated", BigInteger, nullable=False, default=0),
+)
+
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    Column("agent_id", AnyText),  # no foreign keys: the channel pays for a deleted agent
+    Column("root_id", AnyText),
+    Column("worker", AnyText, nullable=False),
+    Column("kind", AnyText, nullable=False),
+    Column("model", AnyText, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+    Index("reservations_in", "channel"),
+    Index("reservations_of", "worker"),
 )

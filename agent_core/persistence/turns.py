@@ -11,10 +11,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.turn import Turn
-from agent_core.persistence.json_codec import decode, encode
+from agent_core.persistence.json_codec import UnknownFields, encode
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
-from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
+from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _IN_CHANNEL = turns.c.channel == bindparam("in_channel")
@@ -62,7 +62,7 @@ class SqlTurns(SqlRepository):
             self._insert(turn)
             return
         where = {"the_id": turn.id, "in_channel": turn.channel.key, "read": read}
-        values = _searchable(turn) | {"revision": read + 1} | where
+        values = _searchable(turn, self._pending.unknown_fields(turn)) | {"revision": read + 1} | where
         self._buffer.queue(_SAVE, values, key=("turn", turn.id), checked=True)
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
@@ -74,15 +74,15 @@ class SqlTurns(SqlRepository):
         self._buffer.queue(_ADD, _searchable(turn) | fixed | {"shown_as": turn.shown_as}, key=("turn", turn.id))
 
     def _read(self, rows: Sequence[Row[Any]]) -> tuple[Turn, ...]:
-        return tuple(self._pending.read(_value(row), row.revision) for row in rows)
+        return tuple(self._pending.read(*_value(row)) for row in rows)
 
 
-def _searchable(turn: Turn) -> dict[str, object]:
-    return {"state": turn.state, "stage": turn.stage, "data": encode(turn)}
+def _searchable(turn: Turn, unknown: UnknownFields | None = None) -> dict[str, object]:
+    return {"state": turn.state, "stage": turn.stage, "data": encode(turn, unknown)}
 
 
-def _value(row: Row[Any]) -> Turn:
-    turn = decode(Turn, row.data)
-    if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) == (row.shown_as, row.shown_at, row.shown_hash):
-        return turn
-    return replace(turn, shown_as=row.shown_as, shown_at=row.shown_at, shown_hash_on_card=row.shown_hash)
+def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
+    turn, unknown = read_value(Turn, row.data)
+    if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) != (row.shown_as, row.shown_at, row.shown_hash):
+        turn = replace(turn, shown_as=row.shown_as, shown_at=row.shown_at, shown_hash_on_card=row.shown_hash)
+    return turn, row.revision, unknown

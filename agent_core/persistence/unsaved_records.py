@@ -7,6 +7,7 @@ from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
+from agent_core.persistence.json_codec import UnknownFields
 
 R = TypeVar("R", Agent, Turn)
 
@@ -19,11 +20,21 @@ class UnsavedRecords(Generic[R]):
         self._check_open = check_open
         self._revisions: dict[str, int] = {}
         self._values: dict[str, R | None] = {}
+        self._unknown: dict[str, UnknownFields] = {}
 
-    def read(self, record: R, revision: int) -> R:
-        """Note the revision at which the record was first read, to detect conflicts; return the record."""
+    def read(self, record: R, revision: int, unknown: UnknownFields | None = None) -> R:
+        """Note the revision at which the record was first read, to detect conflicts; return the record.
+
+        `unknown`: the fields that this release does not know, which its next save writes back.
+        """
         self._revisions.setdefault(record.id, revision)
+        if unknown:
+            self._unknown.setdefault(record.id, unknown)
         return record
+
+    def unknown_fields(self, record: R) -> UnknownFields | None:
+        """The fields that the record was read with and that this release does not know."""
+        return self._unknown.get(record.id)
 
     def find(self, record_id: str, channel: ChannelScope | None = None) -> R | None:
         """The value that this unit of work will save, or None if it will not save the record.
@@ -58,6 +69,8 @@ class UnsavedRecords(Generic[R]):
         self._values[record.id] = record
         return self._revisions.get(record.id)
 
-    def remove(self, record: R) -> None:
+    def remove(self, record: R) -> int | None:
+        """Remember that the record is removed; return the revision that was read, or None for an unread record."""
         self._check_open()
         self._values[record.id] = None
+        return self._revisions.get(record.id)

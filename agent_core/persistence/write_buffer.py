@@ -1,20 +1,20 @@
 """Buffers the writes of one unit of work until its commit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Executable, Row
 
-from agent_core.errors import Conflict
+from agent_core.errors import Conflict, UnreadableRecord
 from agent_core.model.agent import Agent
-from agent_core.persistence.connections import Connections
-from agent_core.persistence.json_codec import decode
-from agent_core.persistence.outages import translate_conflict, translate_outage
+from agent_core.persistence.connections import Change, Connections
+from agent_core.persistence.json_codec import UnknownFields, decode_all
+from agent_core.persistence.outages import translate_conflict
+from agent_core.persistence.prepared_statements import Values, change_rows
 
 T = TypeVar("T")
-Values: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,18 @@ class Write:
     values: Values | Sequence[Values]
     checked: bool
 
+    def __call__(self, connection: Connection) -> None:
+        changed = change_rows(connection, self.statement, self.values)
+        if self.checked and changed == 0:
+            raise Conflict("A record was saved elsewhere since it was read.")
+
 
 class WriteBuffer:
     """Runs reads immediately and writes at `commit`. In between it holds no connection and no lock."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._writes: dict[object, Write] = {}
+        self._writes: dict[object, Change] = {}
         self._is_open = True
 
     def check_open(self) -> None:
@@ -42,12 +47,12 @@ class WriteBuffer:
     async def rows(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
         """Run a query on committed data; raise DatabaseAway."""
         self.check_open()
-        with translate_outage():
-            return await self._connections.read(lambda connection: connection.execute(statement, values).all())
+        with self._connections.outages.watch():
+            return await self._connections.rows(statement, values)
 
     async def values(self, kind: type[T], statement: Executable, values: Values) -> tuple[T, ...]:
-        """Run a query and decode the column `data`."""
-        return tuple(decode(kind, row.data) for row in await self.rows(statement, values))
+        """Run a query and decode the column `data`; raise UnreadableRecord."""
+        return tuple(read_value(kind, row.data)[0] for row in await self.rows(statement, values))
 
     def queue(
         self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
@@ -56,13 +61,24 @@ class WriteBuffer:
         self.check_open()
         self._writes[object() if key is None else key] = Write(statement, values, checked)
 
+    def queue_change(self, change: Change) -> None:
+        """Queue a function that reads and writes within the commit's transaction."""
+        self.check_open()
+        self._writes[object()] = change
+
     async def commit(self) -> None:
         """Run the queued writes in one transaction and end the unit of work; raise Conflict or DatabaseAway."""
         self.check_open()
         self.close()
         if self._writes:
-            with translate_outage(), translate_conflict():
+            with self._connections.outages.watch(is_write=True), translate_conflict():
                 await self._connections.write(partial(_run, writes=tuple(self._writes.values())))
+
+    async def empty_journal(self) -> bool:
+        """See `Deletions.empty_journal`."""
+        self.check_open()
+        with self._connections.outages.watch():
+            return await self._connections.empty_journal()
 
     def close(self) -> None:
         self._is_open = False
@@ -75,13 +91,19 @@ class SqlRepository:
         self._buffer = buffer
 
 
+def read_value(kind: type[T], data: str) -> tuple[T, UnknownFields | None]:
+    """A value from the column `data`, and the fields that this release does not know; raise UnreadableRecord."""
+    try:
+        return decode_all(kind, data)
+    except ValueError as fault:
+        raise UnreadableRecord(kind.__name__.casefold()) from fault
+
+
 def agent_values(agent: Agent) -> dict[str, Any]:
     """The bind parameters `of_agent` and `in_channel`, for statements on the records of one agent."""
     return {"of_agent": agent.id, "in_channel": agent.channel.key}
 
 
-def _run(connection: Connection, writes: Sequence[Write]) -> None:
+def _run(connection: Connection, writes: Sequence[Change]) -> None:
     for write in writes:
-        result = connection.execute(write.statement, write.values)
-        if write.checked and result.rowcount == 0:
-            raise Conflict("A record was saved elsewhere since it was read.")
+        write(connection)

@@ -10,5 +10,8 @@ class Clock(Protocol):
     def now(self) -> datetime:
         """The current time, timezone-aware in UTC."""
 
+    def elapsed(self) -> float:
+        """Seconds on a clock that is never set, and that goes on while the process or the machine is suspended."""
+
     async def sleep(self, seconds: float) -> None:
         """Wait for that many seconds."""

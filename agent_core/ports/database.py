@@ -1,12 +1,22 @@
 """Unit of work: reads return committed data, and `commit` saves all writes in one transaction."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
-from agent_core.ports.bookkeeping import Audit, Deliveries, Preferences
-from agent_core.ports.repositories import Agents, Budgets, Installations, Memories, Notes, Turns
+from agent_core.ports.bookkeeping import Audit, Deletions, Deliveries, FormDrafts, Preferences
+from agent_core.ports.repositories import (
+    Agents,
+    Budgets,
+    Installations,
+    Memories,
+    Notes,
+    Reservations,
+    Turns,
+    Workers,
+)
 
 
 class UnitOfWork(Protocol):
@@ -24,7 +34,11 @@ class UnitOfWork(Protocol):
     preferences: Preferences
     memories: Memories
     budgets: Budgets
+    reservations: Reservations
     installations: Installations
+    workers: Workers
+    deletions: Deletions
+    form_drafts: FormDrafts
 
     async def commit(self) -> None:
         """Save all writes; raise Conflict if another unit of work has changed a record that this one read and saved."""
@@ -59,6 +73,18 @@ async def queue_in_one_unit(database: Database, queue: Callable[[UnitOfWork], No
         queue(work)
 
     await in_one_unit(database, act)
+
+
+async def finish_uncancelled(step: Awaitable[T]) -> T:
+    """Await a step to its end, also if the caller is cancelled meanwhile; then an error of the step is dropped."""
+    task = asyncio.ensure_future(step)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # else asyncio logs that nothing retrieved it
+        raise
 
 
 async def _attempt(database: Database, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:

@@ -1,9 +1,11 @@
-"""The engine that advances agents, the waker that notifies it, and the lock that keeps it the only one."""
+"""The engine that advances agents, the waker that notifies it, and claims: the right to advance an agent."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
+from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
+from agent_core.ports.database import UnitOfWork
 
 
 class Waker(Protocol):
@@ -24,6 +26,32 @@ class Engine(Protocol):
 
     async def drain(self, seconds: float) -> int:
         """Advance no other agent from now on. Wait up to `seconds`, then cancel what still runs; return how many."""
+
+
+class Claims(Protocol):
+    """The exclusive right of this process to advance an agent. It is taken before anything is sent or begun."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes work on this database, so that a person's Stop may arrive at another one."""
+
+    async def take(self, agent_id: AgentId) -> Agent:
+        """Claim the agent and return it with its next fence; raise Superseded if another worker has it, NotFound."""
+
+    def was_elsewhere(self, agent: Agent) -> bool:
+        """Whether another process may have shown this agent, which was just taken, since this one had it."""
+
+    async def confirm(self, agent_id: AgentId) -> None:
+        """Make sure, before each effect, that this process still has the agent; raise Superseded, DatabaseAway.
+
+        This asks the database only if the last heartbeat is some seconds old.
+        """
+
+    def give_up(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        """Queue the end of the claim, if there is one. Call `forget` before the commit."""
+
+    def forget(self, agent_id: AgentId) -> None:
+        """Rely no longer on the claim: it is about to be given up, or its agent was deleted."""
 
 
 class EngineLock(Protocol):

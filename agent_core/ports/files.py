@@ -4,6 +4,7 @@ from typing import Protocol
 
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
+from agent_core.model.ids import AgentId
 
 
 class Files(Protocol):
@@ -32,11 +33,26 @@ class Files(Protocol):
         """A digest that changes when the file's content changes, or "" if the file does not exist."""
 
 
+class WorkspaceOwner(Protocol):
+    """An agent, or what is left of a deleted one. `home` is its root agent, `head` too, but None for a root agent."""
+
+    @property
+    def head(self) -> AgentId | None:
+        """The root agent that a helper works for."""
+
+    @property
+    def home(self) -> AgentId:
+        """The agent whose workspace it is."""
+
+
 class Workspaces(Protocol):
     """Gives access to the workspaces of all agents."""
 
     def of(self, agent: Agent) -> Files:
         """The agent's workspace, created at the first write. A helper uses the workspace of its root agent."""
 
-    async def remove(self, agent: Agent) -> None:
-        """Delete the workspace with all its files. Does nothing for a helper."""
+    async def remove(self, agent: WorkspaceOwner) -> None:
+        """Delete the workspace with all its files. Does nothing for a helper, and if there is no workspace.
+
+        Raise CommandError if it cannot be deleted.
+        """

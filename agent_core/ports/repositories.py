@@ -7,16 +7,22 @@ from typing import Protocol
 
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
-from agent_core.model.ids import AgentId, MemoryId, NoticeId, TurnId
+from agent_core.model.ids import AgentId, MemoryId, NoticeId, ReservationId, TurnId, WorkerId
 from agent_core.model.installation import Installation
 from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.note import Note, Notice
+from agent_core.model.reservation import Account, Funds, Reservation
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget
+from agent_core.model.usage import FREE, Budget
+from agent_core.model.worker import Worker
 
 
 class Agents(Protocol):
-    """Agents. `get`, `find_by_name`, `of` and `in_thread` search one channel only."""
+    """Agents. `get`, `find_by_name`, `of` and `in_thread` search one channel only.
+
+    Methods that return one agent raise UnreadableRecord if a newer release saved it in a form that this one does not
+    know. Lists leave such agents out.
+    """
 
     async def get(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         """The agent; raise NotFound if the channel has no agent with that id."""
@@ -45,16 +51,25 @@ class Agents(Protocol):
         Used to read messages that were sent while the process was down.
         """
 
+    async def list_at_rest(self, before: datetime, *, most: int, after: str = "") -> tuple[Agent, ...]:
+        """Up to `most` agents of all channels that are at rest since before that time, sorted by id, after the id."""
+
     async def census(self) -> tuple[Headcount, ...]:
         """The number of agents for each channel and status, for the overview page."""
 
-    async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
-        """Up to `most` agents of all channels that wait for a decision, oldest agent first."""
+    async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
+        """Up to `most` agents of these channels that wait for people, longest waiting first.
 
-    async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
-        """Agents of these surfaces with work to do at `now`.
+        They wait for a decision, or are paused until a person resumes them.
+        """
 
-        An agent has work if it thinks or acts and is not scheduled for later, or if a card or notice is not shown yet.
+    async def due(
+        self, surfaces: Sequence[SurfaceName], now: datetime, worker_id: WorkerId | None = None
+    ) -> tuple[AgentId, ...]:
+        """Agents of these surfaces with work to do at `now`, without those that another worker has claimed.
+
+        An agent has work if it thinks or acts and is not scheduled for later, if it waits for people and a reminder is
+        due, or if a card or notice is not shown yet.
         """
 
     def add(self, agent: Agent) -> None:
@@ -64,7 +79,10 @@ class Agents(Protocol):
         """Save an agent that was read in this unit of work."""
 
     def remove(self, agent: Agent) -> None:
-        """Delete the agent with its turns, notes, notices and memories. Its entries in the decision log stay."""
+        """Delete the agent with its turns, notes, notices and memories. Its entries in the decision log stay.
+
+        The commit raises Conflict if the agent was read in this unit of work and saved elsewhere since.
+        """
 
 
 class Turns(Protocol):
@@ -195,5 +213,66 @@ class Budgets(Protocol):
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
         """Set the limit in US dollars; None means no limit. Causes no Conflict."""
 
-    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
-        """Add a cost in US dollars to the spending, atomically. Causes no Conflict."""
+    def add_spending(self, channel: ChannelScope, cost: Decimal, estimated: Decimal = FREE) -> None:
+        """Add a cost in US dollars to the spending, atomically. Causes no Conflict.
+
+        `estimated`: the part of `cost` that is an estimate.
+        """
+
+
+class Reservations(Protocol):
+    """What the steps of all processes reserve of the budgets. Reservations survive the deletion of their agent."""
+
+    async def find(self, reservation_id: ReservationId) -> Reservation | None:
+        """The reservation, or None."""
+
+    async def of(self, worker: str) -> tuple[Reservation, ...]:
+        """All reservations of a process, oldest first."""
+
+    async def workers(self) -> tuple[str, ...]:
+        """The ids of all processes with reservations, sorted."""
+
+    async def funds(self, account: Account, *, without: ReservationId | None = None) -> Funds:
+        """The budgets that pay for the account's calls, with what other reservations than `without` hold of them.
+
+        A root agent that was deleted has a limit of 0 US dollars.
+        """
+
+    def take(self, reservation: Reservation, estimate: Decimal) -> None:
+        """Save the reservation of a step; it replaces the previous one with this id.
+
+        The commit compares it with the budgets and all other reservations as they are then, one such commit of a
+        channel at a time. It raises OverBudget if a budget does not afford the reservation. `estimate`: the part of
+        it that the next call may cost, for the message.
+        """
+
+    def remove(self, reservation_id: ReservationId, *, must_exist: bool) -> None:
+        """Delete the reservation. With `must_exist`, the commit raises Conflict if it does not exist any more."""
+
+
+class Workers(Protocol):
+    """The processes that advance agents, and the agents that each of them has claimed."""
+
+    async def list_all(self) -> tuple[Worker, ...]:
+        """All workers, by id."""
+
+    async def claimant(self, agent_id: AgentId) -> WorkerId | None:
+        """The worker that has claimed the agent, or None."""
+
+    async def list_claimed(self, worker_id: WorkerId) -> tuple[AgentId, ...]:
+        """The agents that this worker has claimed, by id."""
+
+    def join(self, worker: Worker) -> None:
+        """Save a new worker."""
+
+    def beat(self, worker_id: WorkerId, *, accepts: bool) -> None:
+        """Count a heartbeat; the commit raises Conflict if the worker was removed."""
+
+    def remove(self, worker: Worker) -> None:
+        """Delete a worker and its claims; the commit raises Conflict if it has beaten since it was read."""
+
+    def claim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
+        """Claim an agent; the commit raises Conflict if it is claimed, or the agent or the worker was removed."""
+
+    def unclaim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
+        """Give up a claim, if this worker has it. Causes no Conflict."""

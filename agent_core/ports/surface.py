@@ -1,12 +1,39 @@
-"""Chat surfaces (Slack, Discord, web, terminal), and the members of their channels."""
+"""Chat surfaces (Slack, Discord, web, terminal), the members of their channels, and messages that call people."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.note import Notice
+from agent_core.model.notification import Notification
 from agent_core.model.turn import Turn
+
+
+class Notifications(Protocol):
+    """Messages that call people who look elsewhere, of a surface that has them.
+
+    Methods raise SurfaceBusy if a retry may help, and ThreadGone if the thread cannot be written to any more.
+    """
+
+    def find_mention(self, workspace: str, typed: str) -> str:
+        """The id of the person or group that a person typed, as in `@ana`; "" for nobody known, or for several."""
+
+    async def remind(self, agent: Agent, turn: Turn | None, mentions: Sequence[str], *, may_exist: bool) -> str:
+        """Post a reminder in the agent's thread that mentions these people and groups; return its address.
+
+        `turn`: the turn that waits, or None for a paused agent. `may_exist`: as for `ChatSurface`.
+        """
+
+    async def send_direct(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
+        """Send a person the turn's essentials by direct message, with buttons; return its address.
+
+        Raise NotAllowed or NotFound if the person is no member of the channel.
+        """
+
+    async def take_back(self, agent: Agent, turn: Turn | None, notification: Notification) -> None:
+        """Delete a reminder; a direct message tells from now on how the wait ended. Does nothing if it is gone."""
 
 
 class ChatSurface(Protocol):
@@ -21,6 +48,10 @@ class ChatSurface(Protocol):
     def name(self) -> SurfaceName:
         """The surface's name."""
 
+    @property
+    def notifications(self) -> Notifications | None:
+        """What calls people who look elsewhere, or None if the surface has nothing of this kind."""
+
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the agent's root message unless it exists, and return its thread."""
 
@@ -32,6 +63,9 @@ class ChatSurface(Protocol):
 
     async def status(self, agent: Agent) -> None:
         """Show what the agent is doing, by the platform's typing or status indicator. Never raises."""
+
+    def forget_shown(self, agent: Agent) -> None:
+        """Forget what this process has shown of the agent: another process has shown something since."""
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Tell the owner, outside the thread, that the thread is gone and the agent paused. Never raises."""

@@ -84,21 +84,21 @@ class MeteredModel:
         If reasoning took the room of the reply, ask again with more room, up to the model's maximum. The operator's
         secrets are redacted from the prompt and from the reply.
         """
-        redacted = [replace(message, content=self.secrets.redact(message.content)) for message in question.prompt]
-        question = replace(question, prompt=redacted)
+        question = replace(question, prompt=[self._redacted(message) for message in question.prompt])
         name = self.name_for(choice.model, "chat" if question.by_own_model else question.kind)
-        choice, longest = replace(choice, model=name), self._longest_reply(question, name)
-        limit = self._affordable(question, name, self._first_limit(question, name), tracker)
-        reply = await self._call(question, choice, limit, tracker)
+        choice, sent = replace(choice, model=name), self._prompt_tokens(question, name)
+        longest = self._longest_reply(sent, name)
+        limit = await self._affordable(sent, name, self._first_limit(question, name), tracker)
+        reply = await self._call(question, choice, sent, limit, tracker)
         for _ in range(MAX_EXTENSIONS):
             if reply.usage.reasoning or reply.reasoning:
                 self.reasoning_models.add(name)
             wider = min(longest, max(2 * limit, (question.max_tokens or 0) + REASONING_TOKENS))
-            wider = self._affordable(question, name, wider, tracker)
+            wider = await self._affordable(sent, name, wider, tracker)
             if not reply.is_cut_by_reasoning or wider <= limit:
                 break
             try:
-                reply, limit = await self._call(question, choice, wider, tracker), wider
+                reply, limit = await self._call(question, choice, sent, wider, tracker), wider
             except OverBudget:
                 break
         return reply
@@ -108,12 +108,19 @@ class MeteredModel:
         wanted = question.max_tokens + reasoning if question.max_tokens else self.max_reply_tokens(name)
         return min(wanted, self.max_reply_tokens(name))
 
-    def _longest_reply(self, question: ModelRequest, name: str) -> int:
-        """The most tokens of a reply to this prompt: the model's maximum or, if less, the window without the prompt."""
-        left = self.model.window(name) - self._prompt_tokens(question, name)
+    def _redacted(self, message: Message) -> Message:
+        content = self.secrets.redact(message.content)
+        return message if content == message.content else replace(message, content=content)
+
+    def _longest_reply(self, sent: int, name: str) -> int:
+        """The most tokens of a reply: the model's maximum or, if less, what `sent` tokens leave of the window."""
+        left = self.model.window(name) - sent
         return min(self.model.max_reply(name) or left, left)
 
-    async def _call(self, question: ModelRequest, choice: ModelChoice, limit: int, tracker: SpendingTracker) -> Reply:
+    async def _call(
+        self, question: ModelRequest, choice: ModelChoice, sent: int, limit: int, tracker: SpendingTracker
+    ) -> Reply:
+        """Make one call. `sent`, `limit`: the tokens of its prompt, and the most of its reply."""
         received = _Received(question.report, partial(self.model.price, model=choice.model))
         is_own = question.by_own_model or question.kind == "chat"
         options = CallOptions(
@@ -126,13 +133,13 @@ class MeteredModel:
             report=received.note,
             report_price=received.use_price,
         )
-        with tracker.reserve(self._estimate(question, choice.model, limit), choice.model or "this model"):
+        estimate = self._estimate(sent, choice.model, limit)
+        async with tracker.reserve(estimate, choice.model or "this model", question.kind):
             try:
                 reply = await self.model.complete(question.prompt, options)
             except (asyncio.CancelledError, ModelError):
                 if received.tokens:
-                    sent = received.prompt_usage or Usage(prompt=self._prompt_tokens(question, choice.model))
-                    used = replace(sent, completion=received.tokens)
+                    used = replace(received.prompt_usage or Usage(prompt=sent), completion=received.tokens)
                     tracker.record(question.kind, received.priced(used))
                 raise
         usage = received.priced(reply.usage)
@@ -141,12 +148,15 @@ class MeteredModel:
         calls = tuple(replace(call, arguments=redact(call.arguments)) for call in reply.tool_calls)
         return replace(reply, text=redact(reply.text), reasoning=redact(reply.reasoning), tool_calls=calls, usage=usage)
 
-    def _affordable(self, question: ModelRequest, name: str, limit: int, tracker: SpendingTracker) -> int:
+    async def _affordable(self, sent: int, name: str, limit: int, tracker: SpendingTracker) -> int:
         """The limit in tokens, reduced so that the call costs at most a fixed share of the remaining budget."""
-        left, most = tracker.left, self._estimate(question, name, limit)
-        if left is None or most is None or most * BUDGET_SHARE <= left or limit <= MIN_AFFORDABLE_TOKENS:
+        most = self._estimate(sent, name, limit)
+        if not most or limit <= MIN_AFFORDABLE_TOKENS:
             return limit
-        least = self._estimate(question, name, 0) or FREE
+        left = await tracker.load_left()
+        if left is None or most * BUDGET_SHARE <= left:
+            return limit
+        least = self._estimate(sent, name, 0) or FREE
         tokens = (left / BUDGET_SHARE - least) / ((most - least) / limit) if most > least else Decimal(limit)
         return max(MIN_AFFORDABLE_TOKENS, int(tokens))
 
@@ -156,9 +166,8 @@ class MeteredModel:
         schema = count(json.dumps(question.schema)) if question.schema else 0
         return TOKENS_PER_PROMPT + TokenRoom(0, count).taken_by(question.prompt) + schema
 
-    def _estimate(self, question: ModelRequest, name: str, max_reply_tokens: int) -> Decimal | None:
+    def _estimate(self, sent: int, name: str, max_reply_tokens: int) -> Decimal | None:
         """The most that the call costs: its whole prompt may be written to the provider's cache, at a higher price."""
-        sent = self._prompt_tokens(question, name)
         prices = [
             self.model.price(Usage(prompt=sent, cache_written=written, completion=max_reply_tokens), name)
             for written in (0, sent)

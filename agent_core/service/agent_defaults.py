@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 from pydantic import TypeAdapter
 
+from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.database import UnitOfWork
@@ -22,3 +23,10 @@ def save_agent_defaults(work: UnitOfWork, channel: ChannelScope, draft: AgentDra
 async def load_agent_defaults(work: UnitOfWork, channel: ChannelScope) -> AgentDraft | None:
     text = await work.preferences.get(channel, AGENT_DEFAULTS_KEY)
     return ADAPTER.validate_python(json.loads(text)) if text else None
+
+
+async def forget_agent_defaults(work: UnitOfWork, agent: Agent) -> None:
+    """Forget the settings that a deleted agent left for the channel's next one."""
+    last = await load_agent_defaults(work, agent.channel)
+    if last and last.name.casefold() == agent.name.casefold():
+        work.preferences.put(agent.channel, AGENT_DEFAULTS_KEY, "")

@@ -14,6 +14,8 @@ from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_site
 from agent_core.model.usage import Budget
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
+from agent_core.ports.rehearsal import Rehearsal
+from agent_core.service.rehearsal_limits import require_rehearsed
 from agent_core.service.transactional import TransactionalService
 
 MAX_BUDGET_USD = 1_000_000_000
@@ -21,13 +23,19 @@ MAX_BUDGET_USD = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(TransactionalService):
-    """Saves the settings that people change. A change takes effect when the agent next asks the model."""
+    """Saves the settings that people change. A change takes effect when the agent next asks the model.
+
+    `rehearsal`: the script of demo mode, None if a model is connected.
+    """
+
+    rehearsal: Rehearsal | None = None
 
     async def set_goals(self, agent_id: AgentId, goals: tuple[str, ...], origin: Origin) -> Agent:
         """Replace the agent's goals; raise NotAllowed, InvalidInput."""
         usable = clean_goals(goals)
         if problem := goals_problem(usable):
             raise InvalidInput({"goals": problem})
+        require_rehearsed(self.rehearsal, goals=usable)
         listed = " ".join(f"{number}. {goal}" for number, goal in enumerate(usable, 1))
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
@@ -41,6 +49,7 @@ class AgentSettings(TransactionalService):
         """Set the model that the agent uses, "" for the operator's; raise NotAllowed, InvalidInput."""
         if problem := model_problem(model) or ("Model: one name without blanks." if " " in model else ""):
             raise InvalidInput({"model": problem})
+        require_rehearsed(self.rehearsal, model=model)
         chosen = model or "the default"
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
@@ -59,7 +68,7 @@ class AgentSettings(TransactionalService):
             if agent.head:
                 raise NotPossible(f"{agent.name} spends from the budget of the agent it helps: set that one's.")
             self.announce(work, agent, "changed", f"{origin.by} set the budget to {_limit_text(limit)}.")
-            return replace(agent, budget=Budget(limit=limit, spent=agent.budget.spent))
+            return replace(agent, budget=replace(agent.budget, limit=limit))
 
         return await self.change(agent_id, origin, "set the budget", change, _limit_text(limit))
 
@@ -89,7 +98,8 @@ class AgentSettings(TransactionalService):
 
         async def act(work: UnitOfWork) -> Sites:
             if not await self.is_repeated(work, origin):
-                work.preferences.put(origin.channel, SITES_KEY, serialise_sites(sites))
+                before = await work.preferences.get(origin.channel, SITES_KEY)
+                work.preferences.put(origin.channel, SITES_KEY, serialise_sites(sites, before))
                 self._record(work, origin, "set the channel's sites", _sites_text(sites))
             return sites
 

@@ -22,7 +22,8 @@ from agent_core.oversight.lease import grant, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
-from agent_core.service.lifecycle import AgentLifecycle, newest_turn
+from agent_core.service.deleting import newest_turn
+from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.spending.helper_tree import deliver_note
 
 MAX_NOTE_CHARACTERS = 20_000
@@ -150,6 +151,8 @@ class AgentService(AgentLifecycle):
                 require_as_shown(turn, shown)
             answered = settle_turn(turn, settlement, by=origin.by, at=self.clock.now())
             changed = agent.become(Acting() if answered.state == "approved" else Thinking(), self.clock.now())
+            if agent.lease and answered.state == "done":  # the command may have run, so it counts
+                changed = replace(changed, lease=agent.lease.spend())
             work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
             work.turns.save(answered)
             work.agents.save(changed)

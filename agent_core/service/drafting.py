@@ -9,6 +9,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import ModelChoice
 from agent_core.model.draft import MAX_GOAL_CHARACTERS, AgentDraft
 from agent_core.oversight.policy import require_may_create
+from agent_core.ports.rehearsal import Rehearsal
 from agent_core.prompt.agent_drafting import SCHEMA, drafting_messages, parse_draft
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
@@ -31,16 +32,22 @@ class Drafted:
 
 @dataclass(frozen=True, slots=True)
 class AgentDrafting:
-    """Drafts agents at the channel's cost. If the model fails, the sentence itself becomes the goal."""
+    """Drafts agents at the channel's cost. If the model fails, the sentence itself becomes the goal.
+
+    `rehearsal`: the script of demo mode, which drafts nothing; None if a model is connected.
+    """
 
     metered_model: MeteredModel
     ledger: BudgetLedger
     limits: CreationLimits = DEFAULT_LIMITS
+    rehearsal: Rehearsal | None = None
 
     async def draft(self, sentence: str, origin: Origin) -> Drafted:
         """Draft name, role and goals within 25 seconds; raise NotAllowed if the person may not create agents."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         request = " ".join(sentence.split())[:MAX_GOAL_CHARACTERS]
+        if self.rehearsal is not None:
+            return Drafted(AgentDraft(goals=(request,)), self.rehearsal.goals_problem((request,)))
         question = ModelRequest(
             kind="draft", prompt=drafting_messages(request), schema=SCHEMA, max_tokens=MAX_REPLY_TOKENS
         )

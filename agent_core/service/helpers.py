@@ -1,11 +1,9 @@
 """Helpers: agents that other agents start, message, list and delete. Each call is one short transaction."""
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agent_core.commands.agents import find_helper
-from agent_core.errors import CommandError, MemoryAway
-from agent_core.memory.long_term import LongTermMemory
+from agent_core.errors import CommandError
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import DEFAULT_NAME, MAX_NAME_CHARACTERS, MAX_ROLE_CHARACTERS
@@ -15,7 +13,8 @@ from agent_core.model.note import Note
 from agent_core.model.usage import Budget
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.lifecycle import remove_family
+from agent_core.service.deleting import Deleted, remove_family
+from agent_core.service.erasing import Eraser
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below, list_helpers_of
 
@@ -31,7 +30,7 @@ class AgentHelpers(TransactionalService):
     class.
     """
 
-    memory: LongTermMemory
+    eraser: Eraser
 
     async def start(self, agent: Agent, name: str, task: str, prompt: str) -> Agent:
 
@@ -76,22 +75,17 @@ class AgentHelpers(TransactionalService):
     async def delete(self, agent: Agent, key: str) -> Agent:
         async with self.database.begin() as work:
             found = find_helper(await list_helpers_of(work, agent), key)
-            known = (found, *await list_helpers_below(work, found))
-        try:
-            for each in known:
-                await self.memory.empty_index(each)
-        except MemoryAway as away:
-            raise CommandError(f"Nothing was removed: long-term memory cannot be reached. {away}") from away
 
-        async def act(work: UnitOfWork) -> tuple[Agent, ...]:
+        async def act(work: UnitOfWork) -> Deleted:
             helper = find_helper(await list_helpers_of(work, agent), found.id)
             self.announce(work, agent, "helper", f"{agent.name} removed {helper.name}.")
-            return await remove_family(work, helper, as_actor(agent), self.clock.now(), "history and memory")
+            return await remove_family(work, self.eraser, helper, as_actor(agent), "history and memory")
 
-        for each in await self.save(act):
-            self.waker.interrupt(each.id)
-            with suppress(MemoryAway):
-                await self.memory.empty_index(each)
+        deleted = await self.save(act)
+        for each in deleted.family:
+            self.waker.interrupt(each.agent_id)
+            await self.eraser.erase(each)
+        await self.eraser.empty_journal()
         return found
 
     def _wake_both(self, helper: Agent, agent: Agent) -> Agent:

@@ -1,62 +1,71 @@
 """Creates, stops, resumes and deletes agents. Each call is one short transaction.
 
-No model and no chat platform is called; long-term memory is emptied before an agent is deleted.
+No model and no chat platform is called; files and index entries of a deleted agent are removed after the commit.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
 from agent_core.commands.registry import Commands
-from agent_core.errors import InvalidInput, MemoryAway, NotPossible
-from agent_core.memory.long_term import LongTermMemory
+from agent_core.errors import InvalidInput, NotFound, NotPossible, UnreadableRecord
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
+from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
-from agent_core.ports.database import UnitOfWork
-from agent_core.ports.files import Workspaces
+from agent_core.ports.database import UnitOfWork, in_one_unit
+from agent_core.ports.rehearsal import Rehearsal
 from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
+from agent_core.service.deleting import Deleted, newest_turn, remove_family, sizes_of_files
+from agent_core.service.erasing import Eraser
+from agent_core.service.rehearsal_limits import require_rehearsed
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import (
     list_helpers_below,
     report,
     report_deletion,
-    save_root,
     taint_shared_folder,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLifecycle(TransactionalService):
-    """The part of AgentService that creates and ends agents. `default_budget` is in US dollars."""
+    """The part of AgentService that creates and ends agents.
+
+    `default_budget`: in US dollars. `rehearsal`: the script of demo mode, None if a model is connected.
+    """
 
     commands: Commands
-    workspaces: Workspaces
-    memory: LongTermMemory
+    eraser: Eraser
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
+    rehearsal: Rehearsal | None = None
 
     async def load_agent_defaults(self, origin: Origin) -> AgentDraft | None:
         """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may not create one."""
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
-            return await load_agent_defaults(work, origin.channel)
+            last = await load_agent_defaults(work, origin.channel)
+        if last and self.rehearsal and self.rehearsal.model_problem(last.model):
+            return replace(last, model="")
+        return last
 
-    async def create(self, draft: AgentDraft, origin: Origin) -> Agent:
+    async def create(self, draft: AgentDraft, origin: Origin, *, sets_defaults: bool = True) -> Agent:
         """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.
+
+        `sets_defaults`: whether the form offers its settings for the channel's next agent.
 
         Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. If the operator
         lets guests create agents, a guest's agent asks for every command, and its settings are not offered as defaults.
         """
         tidy = draft.tidied()
+        require_rehearsed(self.rehearsal, goals=tidy.goals, model=tidy.model)
         if tidy.budget is None:
             tidy = replace(tidy, budget=self.default_budget)
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
@@ -72,7 +81,7 @@ class AgentLifecycle(TransactionalService):
             await require_below_limits(work, origin, self.limits)
             agent = tidy.made(origin, self.clock.now())
             work.agents.add(agent)
-            if origin.by.kind == "member":
+            if sets_defaults and origin.by.kind == "member":
                 save_agent_defaults(work, origin.channel, tidy)
             self.audit(work, agent, origin, "created", _creation_detail(agent))
             return agent
@@ -123,39 +132,54 @@ class AgentLifecycle(TransactionalService):
 
         return await self.change(agent_id, origin, "resumed", change)
 
-    async def delete(self, agent_id: AgentId, origin: Origin) -> Agent:
+    async def delete(self, agent_id: AgentId, origin: Origin) -> Deleted:
         """Delete the agent with its helpers, history, memory and files. The decision log remains.
 
-        Raise NotPossible while long-term memory cannot be reached, because the agent's memories must be deleted too.
+        What cannot be removed now, because the vector index is away for instance, is removed later.
         """
         async with self.database.begin() as work:
             found = await work.agents.get(origin.channel, agent_id)
-            gone = (found, *await list_helpers_below(work, found))
         require_may_decide(found, origin.by, "delete agents here")
-        try:
-            await self._forget(gone)
-        except MemoryAway as away:
-            raise NotPossible(f"Nothing was deleted: long-term memory cannot be reached. {away} Try later.") from away
+        sizes = await sizes_of_files(self.eraser.workspaces, found)
 
-        async def act(work: UnitOfWork) -> tuple[Agent, ...]:
+        async def act(work: UnitOfWork) -> Deleted:
             agent = await work.agents.get(origin.channel, agent_id)
             require_may_decide(agent, origin.by, "delete agents here")
             await report_deletion(work, agent, origin.by, self.clock.now())
-            return await remove_family(work, agent, origin.by, self.clock.now(), "history, memory and files")
+            return await remove_family(work, self.eraser, agent, origin.by, "history, memory and files")
 
-        family = await self.save(act)
-        for each in family:
-            self.waker.interrupt(each.id)
+        deleted = await self.save(act)
         if found.parent:
             self.waker.wake(found.parent)
-        await self.workspaces.remove(family[0])
-        with suppress(MemoryAway):
-            await self._forget(family)  # memories that were saved since the first call
-        return family[0]
+        return await self._erase(deleted.with_files(sizes))
 
-    async def _forget(self, agents: Sequence[Agent]) -> None:
-        for each in agents:
-            await self.memory.empty_index(each)
+    async def delete_at_rest(self, agent: Agent, before: datetime, by: Actor) -> bool:
+        """Delete the agent like `delete`, if it and all its helpers are at rest since before that time."""
+
+        async def act(work: UnitOfWork) -> Deleted | None:
+            present = await work.agents.get(agent.channel, agent.id)
+            family = (present, *await list_helpers_below(work, present))
+            if not all(each.is_at_rest and each.since < before for each in family):
+                return None
+            days = (self.clock.now() - present.since).days
+            return await remove_family(
+                work, self.eraser, present, by, f"history, memory and files, at rest for {counted(days, 'day')}"
+            )
+
+        try:
+            async with self.priority.background():
+                deleted = await in_one_unit(self.database, act)
+        except (NotFound, UnreadableRecord):  # deleted meanwhile, or saved by a newer release
+            return False
+        return deleted is not None and bool(await self._erase(deleted))
+
+    async def _erase(self, deleted: Deleted) -> Deleted:
+        """End what the deleted agents still run and remove what they have outside the database; add what is left."""
+        for each in deleted.family:
+            self.waker.interrupt(each.agent_id)
+        left = [place for each in deleted.family for place in await self.eraser.erase(each)]
+        await self.eraser.empty_journal()
+        return replace(deleted, left=tuple(dict.fromkeys(left)))
 
     async def _stop_helpers(self, work: UnitOfWork, agent: Agent, origin: Origin) -> list[Agent]:
         at_work = [helper for helper in await list_helpers_below(work, agent) if not helper.is_at_rest]
@@ -203,30 +227,3 @@ def _status_after(turn: Turn | None) -> Awaiting | Acting | Thinking:
             return Acting()
         case _:
             return Thinking()
-
-
-async def remove_family(work: UnitOfWork, agent: Agent, by: Actor, at: datetime, what: str) -> tuple[Agent, ...]:
-    """Delete the agent and all helpers below it, and return them. `what` completes the entries in the decision log.
-
-    The commit raises Conflict if one of them has started another helper meanwhile.
-    """
-    family = (agent, *await list_helpers_below(work, agent))
-    await save_root(work, agent)
-    for each in family:
-        await _record_end_of_deleted(work, each, by, at)
-        work.audit.append(AuditEntry.on(each, "deleted", by=by, at=at, detail=f"{each.turns} turns, {what}"))
-        work.agents.remove(each)
-    return family
-
-
-async def _record_end_of_deleted(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> None:
-    """If a command is running, append to the decision log that deleting the agent ends it."""
-    turn = await newest_turn(work, agent)
-    if turn and turn.state in ("running", "interrupted"):
-        work.audit.append(AuditEntry.of_end(agent, turn.stop(by, at), at))
-
-
-async def newest_turn(work: UnitOfWork, agent: Agent) -> Turn | None:
-    """The agent's last turn, or None before its first."""
-    turns = await work.turns.of(agent, last=1)
-    return turns[-1] if turns else None

@@ -12,7 +12,7 @@ from agent_core.model.note import Notice, NoticeKind
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
-from agent_core.ports.write_priority import WritePriority
+from agent_core.ports.priority import Priority
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
@@ -25,7 +25,7 @@ class TransactionalService:
     database: Database
     waker: Waker
     clock: Clock
-    write_priority: WritePriority = field(default_factory=WritePriority)
+    priority: Priority = field(default_factory=Priority)
 
     async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change, detail: str = "") -> Agent:
         """Apply a change to the agent and append `what` and `detail` to the decision log.
@@ -48,7 +48,7 @@ class TransactionalService:
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         """Run a unit of work with priority over those of agents, because a person waits for it."""
-        with self.write_priority.foreground():
+        with self.priority.foreground():
             return await in_one_unit(self.database, act)
 
     def announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:

@@ -13,6 +13,7 @@ from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.command import CommandSpec
 from agent_core.model.decision import Reject
+from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
@@ -21,14 +22,14 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces
+from agent_core.service.approval_queue import ApprovalQueue
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
-from agent_core.service.lifecycle import newest_turn
+from agent_core.service.deleting import newest_turn
 from agent_core.spending.helper_tree import list_helpers_below
 
 T = TypeVar("T")
 TURNS_PER_PAGE = 50
-MAX_WAITING_AGENTS = 100
 Entry: TypeAlias = Turn | Note | Notice
 
 
@@ -60,6 +61,7 @@ class AgentViews:
     commands: Commands
     workspaces: Workspaces
     clock: Clock
+    retention: Retention = KEEP_ALL
 
     async def _read(self, query: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         async with self.database.begin() as work:
@@ -68,6 +70,10 @@ class AgentViews:
     async def census(self) -> tuple[Headcount, ...]:
         """The number of agents in each status, for every channel of every surface."""
         return await self._read(lambda work: work.agents.census())
+
+    async def count_workers(self) -> int:
+        """The number of workers that take agents."""
+        return sum(each.accepts for each in await self._read(lambda work: work.workers.list_all()))
 
     async def agents(self, channel: ChannelScope) -> tuple[Agent, ...]:
         """The channel's agents, oldest first."""
@@ -132,13 +138,6 @@ class AgentViews:
         ordered = tuple(sorted(shown, key=lambda entry: entry.id))
         return ThreadPage(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
 
-    async def list_waiting(self) -> tuple[tuple[Agent, Turn], ...]:
-        """Agents that wait for a decision, with the open turn, longest waiting first; at most a hundred."""
-        async with self.database.begin() as work:
-            asking = sorted(await work.agents.list_awaiting_people(MAX_WAITING_AGENTS), key=lambda agent: agent.since)
-            found = [(agent, await newest_turn(work, agent)) for agent in asking]
-        return tuple((agent, turn) for agent, turn in found if turn)
-
     async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:
         return await self.workspaces.of(await self.agent(channel, agent_id)).list_files()
 
@@ -165,6 +164,10 @@ class AgentViews:
     @property
     def log(self) -> DecisionLog:
         return DecisionLog(database=self.database)
+
+    @property
+    def queue(self) -> ApprovalQueue:
+        return ApprovalQueue(database=self.database)
 
     async def audit(self, channel: ChannelScope, agent_id: AgentId) -> tuple[AuditEntry, ...]:
         """The agent's entries of the decision log, oldest first."""

@@ -1,81 +1,151 @@
 """Budgets of agents and channels: opens spending trackers and saves what they recorded."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.ids import AgentId, ReservationId
+from agent_core.model.reservation import Account
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.spending.helper_tree import budget_of, charge_root
-from agent_core.spending.spending_tracker import NO_BUDGET, PRICE_SETTING, SpendingTracker
+from agent_core.spending.helper_tree import budget_of, charge_agents
+from agent_core.spending.spending_tracker import NO_BUDGET, PRICE_SETTING, Act, SpendingTracker, StepReservation
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetLedger:
-    """Keeps the open trackers of each channel, so that concurrent agents cannot overspend a shared budget."""
+    """Makes spending trackers, whose reservations are rows, so that processes cannot overspend a shared budget.
+
+    `worker`: the key of this process, which its reservations bear.
+    `missed`: processes with reservations that were not at work when this was last checked.
+    """
 
     database: Database
+    clock: Clock
     price_setting: str = PRICE_SETTING
-    open_trackers: dict[ChannelScope, list[SpendingTracker]] = field(default_factory=dict)
+    worker: str = field(default_factory=lambda: secrets.token_hex(12))
+    missed: set[str] = field(default_factory=set)
 
-    @contextmanager
-    def track(self, agent: Agent, own: Budget, channel: Budget) -> Iterator[SpendingTracker]:
-        """A tracker for one step of an agent. `own`, `channel`: budgets as read. The caller saves what was spent."""
-        with self._track(agent.channel, own, channel, agent.home) as tracker:
-            yield tracker
+    def tracker(
+        self, account: Account, own: Budget, channel: Budget, save: Callable[[Act], Awaitable[None]] | None = None
+    ) -> SpendingTracker:
+        """A tracker for one step. `own`, `channel`: budgets as read. The caller saves what was spent.
+
+        `save`: saves reservations instead of `in_one_unit`.
+        """
+        reservation = StepReservation(
+            account=account,
+            worker=self.worker,
+            database=self.database,
+            clock=self.clock,
+            save=save or partial(in_one_unit, self.database),
+        )
+        return SpendingTracker(own, channel, reservation=reservation, price_setting=self.price_setting)
 
     @asynccontextmanager
     async def open_tracker(self, agent: Agent) -> AsyncIterator[SpendingTracker]:
         """A tracker whose spending is saved at the end, also after an error."""
         async with self.database.begin() as work:
             own, channel = await budget_of(work, agent), await work.budgets.of(agent.channel)
-        with self.track(agent, own, channel) as tracker:
-            try:
-                yield tracker
-            finally:
-                await self.save_spending(agent.channel, agent, tracker.settle())
+        account = Account.of(agent)
+        tracker = self.tracker(account, own, channel)
+        try:
+            yield tracker
+        finally:
+            await self.save_spending(account, tracker)
 
     @asynccontextmanager
     async def open_channel_tracker(self, channel: ChannelScope) -> AsyncIterator[SpendingTracker]:
         """A tracker for spending without an agent, such as on the draft of a new one."""
+        account = Account(channel=channel)
         async with self.database.begin() as work:
-            budget = await work.budgets.of(channel)
-        with self._track(channel, NO_BUDGET, budget) as tracker:
-            try:
-                yield tracker
-            finally:
-                await self.save_spending(channel, None, tracker.settle())
-
-    @contextmanager
-    def _track(self, channel: ChannelScope, own: Budget, shared: Budget, head: str = "") -> Iterator[SpendingTracker]:
-        others = self.open_trackers.setdefault(channel, [])
-        tracker = SpendingTracker(own, shared, others=others, head=head, price_setting=self.price_setting)
-        others.append(tracker)
+            tracker = self.tracker(account, NO_BUDGET, await work.budgets.of(channel))
         try:
             yield tracker
         finally:
-            others[:] = [each for each in others if each is not tracker]
-            if not others:
-                self.open_trackers.pop(channel, None)
+            await self.save_spending(account, tracker)
 
-    async def save_spending(self, channel: ChannelScope, agent: Agent | None, spent: Mapping[CallKind, Usage]) -> None:
-        """Charge the calls to the channel and, if an agent is given, to the agent and its root agent."""
+    async def save_spending(self, account: Account, tracker: SpendingTracker) -> None:
+        """Charge what the tracker recorded, and delete its reservation."""
 
         async def act(work: UnitOfWork) -> None:
-            if agent:
-                present = await work.agents.get(channel, agent.id)
-                work.agents.save(present.pay(spent))
-                await charge_root(work, present, spent)
-            charge(work, channel, spent)
+            await tracker.drop_if_charged(work)
+            tracker.remove_reservation(work)
+            await charge_account(work, account, tracker.spent)
 
-        if spent:
+        if tracker.is_unsettled:
             await in_one_unit(self.database, act)
+            tracker.settle()
+
+    async def charge_left(self, worker: str, root: AgentId | None = None) -> Decimal:
+        """Charge what a process that ended had reserved, and delete the reservations; return the US dollars.
+
+        With `root`, only reservations of this root agent and its helpers are charged. What calls in progress may have
+        cost is charged as an estimate. Nothing is charged twice: if the process is alive after all, it finds its
+        reservations gone and does not charge those calls again.
+        """
+        async with self.database.begin() as work:
+            left = [each for each in await work.reservations.of(worker) if root in (None, each.account.root)]
+        total = FREE
+        for each in left:
+            total += await in_one_unit(self.database, partial(_charge_reservation, each.id))
+        if left:
+            logger.warning(
+                "calls of a process that ended are charged", extra={"worker": worker, "cost": f"{total:.3f}"}
+            )
+        return total
+
+    async def charge_left_by_others(self, root: AgentId | None = None) -> None:
+        """Call `charge_left` for all other processes. Only for the one process that advances these agents."""
+        async with self.database.begin() as work:
+            workers = await work.reservations.workers()
+        for worker in workers:
+            if worker != self.worker:
+                await self.charge_left(worker, root)
+
+    async def check_left(self, living: Collection[str]) -> None:
+        """Charge what processes had reserved that are not at work now, and were not when this was last called.
+
+        Not at the first sight: a process reserves before the others see it.
+        """
+        async with self.database.begin() as work:
+            gone = {worker for worker in await work.reservations.workers() if worker not in living}
+        for worker in sorted(gone & self.missed):
+            await self.charge_left(worker)
+        self.missed.clear()
+        self.missed.update(gone)
 
 
-def charge(work: UnitOfWork, channel: ChannelScope, spent: Mapping[CallKind, Usage]) -> None:
-    """Add the cost of the calls to the channel's spending."""
+def charge(work: UnitOfWork, channel: ChannelScope, spent: Mapping[CallKind, Usage], estimated: Decimal = FREE) -> None:
+    """Add the cost of the calls to the channel's spending. `estimated`: the part of it that is an estimate."""
     cost = sum(spent.values(), Usage()).cost
     if cost > FREE:
-        work.budgets.add_spending(channel, cost)
+        work.budgets.add_spending(channel, cost, estimated)
+
+
+async def charge_account(
+    work: UnitOfWork, account: Account, spent: Mapping[CallKind, Usage], estimated: Decimal = FREE
+) -> None:
+    """Charge the calls to the agent and its root agent, as far as they were not deleted, and to the channel."""
+    if spent:
+        await charge_agents(work, account, spent, estimated)
+        charge(work, account.channel, spent, estimated)
+
+
+async def _charge_reservation(reservation_id: ReservationId, work: UnitOfWork) -> Decimal:
+    reservation = await work.reservations.find(reservation_id)
+    if reservation is None:
+        return FREE
+    spent: dict[CallKind, Usage] = {reservation.kind: Usage(cost=reservation.amount)}
+    await charge_account(work, reservation.account, spent, reservation.held)
+    work.reservations.remove(reservation.id, must_exist=True)
+    return reservation.amount

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Finished, Paused, Stopped, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Note
+from agent_core.model.reservation import Account
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
@@ -48,6 +50,21 @@ async def charge_root(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, U
         return
     head = await work.agents.get(agent.channel, agent.head)
     work.agents.save(replace(head, budget=head.budget.spend(cost)))
+
+
+async def charge_agents(
+    work: UnitOfWork, account: Account, spent: Mapping[CallKind, Usage], estimated: Decimal
+) -> None:
+    """Charge calls to an agent and its root agent, as far as they exist. `estimated`: the part that is an estimate."""
+    if account.agent:
+        with suppress(NotFound):
+            agent = await work.agents.get(account.channel, account.agent)
+            work.agents.save(agent.pay(spent, estimated))
+    if account.root and account.root != account.agent:
+        with suppress(NotFound):
+            root = await work.agents.get(account.channel, account.root)
+            cost = sum(spent.values(), Usage()).cost
+            work.agents.save(replace(root, budget=root.budget.spend(cost, estimated)))
 
 
 async def report(work: UnitOfWork, helper: Agent, now: datetime) -> AgentId | None:

@@ -1,92 +1,181 @@
 """Spending limits: every model call is checked against the budgets of agent and channel before it is made."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import TypeAlias
 
 from agent_core.errors import OverBudget
+from agent_core.model.ids import ReservationId, new_id
+from agent_core.model.reservation import Account, Funds, Reservation
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database, UnitOfWork
 
 NO_BUDGET = Budget()
 PRICE_SETTING = "its price"
+MIN_RECORDED = Decimal("0.001")  # US dollars; without a limit, less is not reserved, because people never see it
+
+Act: TypeAlias = Callable[[UnitOfWork], Awaitable[None]]
+
+
+async def _confirm_nothing() -> None:
+    """Do nothing: no worker has claimed the agent for these calls."""
+
+
+@dataclass(slots=True, kw_only=True)
+class StepReservation:
+    """The row in the database that holds what one step may still have to pay.
+
+    `save`: runs a function in a unit of work and commits it. `id`: of a row that exists or may exist; `is_saved`: it
+    was saved. A saved row that is gone was charged, by a save whose answer was lost or because the worker seemed gone.
+    """
+
+    account: Account
+    worker: str
+    database: Database
+    clock: Clock
+    save: Callable[[Act], Awaitable[None]]
+    id: ReservationId | None = None
+    is_saved: bool = False
+
+    async def take(self, kind: CallKind, model: str, *, spent: Decimal, held: Decimal, estimate: Decimal) -> None:
+        """Save what the step has spent and holds, with the next call's estimate; raise OverBudget."""
+        now = self.clock.now()
+        self.id = self.id or ReservationId(new_id(now))
+        reservation = Reservation(
+            id=self.id,
+            account=self.account,
+            worker=self.worker,
+            kind=kind,
+            model=model,
+            spent=spent,
+            held=held,
+            since=now,
+        )
+
+        async def act(work: UnitOfWork) -> None:
+            work.reservations.take(reservation, estimate)
+
+        try:
+            await self.save(act)
+        except OverBudget:
+            self.id = self.id if self.is_saved else None
+            raise
+        self.is_saved = True
+
+    async def load_funds(self) -> Funds:
+        async with self.database.begin() as work:
+            return await work.reservations.funds(self.account, without=self.id)
+
+    async def was_charged(self, work: UnitOfWork) -> bool:
+        return bool(self.id and self.is_saved and await work.reservations.find(self.id) is None)
+
+    def remove(self, work: UnitOfWork) -> None:
+        """Delete the row with the commit, which raises Conflict if it was charged meanwhile."""
+        if self.id:
+            work.reservations.remove(self.id, must_exist=self.is_saved)
+
+    def forget(self) -> None:
+        self.id, self.is_saved = None, False
 
 
 @dataclass(slots=True)
 class SpendingTracker:
     """What one step of an agent may spend and has spent, in US dollars.
 
-    `agent`: the budget that an agent and its helpers share, as read from the database; `head`: the id of that agent.
+    `agent`: the budget that an agent and its helpers share, as read from the database.
     `channel`: the channel's budget, as read from the database.
     `spent`: the usage that was not settled yet; `held`: the estimated cost of calls in progress.
-    `others`: the open trackers of the channel, this one included.
+    `reservation`: the row in which other processes see both. Without it, only the budgets as read are checked.
     `price_setting`: the name of the setting for prices, for error messages.
+    `confirm`: raises Superseded if another worker has taken the agent; it is awaited before each call.
     """
 
     agent: Budget = NO_BUDGET
     channel: Budget = NO_BUDGET
     spent: dict[CallKind, Usage] = field(default_factory=dict)
     held: Decimal = FREE
-    others: list["SpendingTracker"] = field(default_factory=list, repr=False)
-    head: str = ""
+    reservation: StepReservation | None = field(default=None, repr=False)
     price_setting: str = PRICE_SETTING
+    confirm: Callable[[], Awaitable[None]] = field(default=_confirm_nothing, repr=False)
+    reserving: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property
     def total(self) -> Usage:
         return sum(self.spent.values(), Usage())
 
-    @contextmanager
-    def reserve(self, estimate: Decimal | None, model: str) -> Iterator[None]:
-        """Reserve `estimate` US dollars during a call; raise OverBudget if a budget does not allow it."""
-        if why := self._refusal(estimate, model):
-            raise OverBudget(why)
-        self.held += estimate or FREE
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether there is something to charge, or a reservation to delete."""
+        return bool(self.spent or (self.reservation and self.reservation.id))
+
+    @asynccontextmanager
+    async def reserve(self, estimate: Decimal | None, model: str, kind: CallKind) -> AsyncIterator[None]:
+        """Reserve `estimate` US dollars during a call; raise OverBudget if a budget does not allow it, or Superseded.
+
+        Afterwards the reservation stays in the database until the step's spending is saved.
+        """
+        async with self.reserving:
+            await self._require_affordable(estimate, model, kind)
+            await self.confirm()
+            self.held += estimate or FREE
         try:
             yield
         finally:
             self.held -= estimate or FREE
 
+    async def load_left(self) -> Decimal | None:
+        """US dollars that remain of the budget with less left, after all reservations; None without a budget."""
+        if not self._is_limited:
+            return None
+        funds = await self.reservation.load_funds() if self.reservation else self._funds
+        return funds.left(self.total.cost + self.held)
+
     def record(self, kind: CallKind, usage: Usage) -> None:
         self.spent[kind] = self.spent.get(kind, Usage()) + usage
 
     def settle(self) -> dict[CallKind, Usage]:
-        """Return the spending since the last call of this method, for saving, and add it to the budgets."""
+        """Return the spending since the last call of this method and add it to the budgets, after it was saved."""
         spent, self.spent = self.spent, {}
         cost = sum(spent.values(), Usage()).cost
         self.agent, self.channel = self.agent.spend(cost), self.channel.spend(cost)
+        if self.reservation:
+            self.reservation.forget()
         return spent
 
+    def remove_reservation(self, work: UnitOfWork) -> None:
+        """Delete the reservation in the unit of work that charges what was spent."""
+        if self.reservation:
+            self.reservation.remove(work)
+
+    async def drop_if_charged(self, work: UnitOfWork) -> None:
+        """Forget what was spent if the reservation was charged, so that it is not charged twice."""
+        if self.reservation and await self.reservation.was_charged(work):
+            self.spent.clear()
+            self.reservation.forget()
+
     @property
-    def left(self) -> Decimal | None:
-        """US dollars that remain of the budget with less left, after reservations; None without a budget."""
-        remainders = [
-            budget.limit - budget.spent - self.total.cost - self.held - committed
-            for budget, _, committed in self._budgets()
-            if budget.limit is not None
-        ]
-        return min(remainders, default=None)
+    def _is_limited(self) -> bool:
+        return self.agent.limit is not None or self.channel.limit is not None
 
-    def _budgets(self) -> tuple[tuple[Budget, str, Decimal], ...]:
-        """Each budget, its name in a sentence, and how much of it the other open trackers have spent and reserved."""
-        others = [tracker for tracker in self.others if tracker is not self]
-        helpers = _committed(tracker for tracker in others if tracker.head and tracker.head == self.head)
-        return (self.agent, "The", helpers), (self.channel, "The channel's", _committed(others))
+    @property
+    def _funds(self) -> Funds:
+        return Funds(agent=self.agent, channel=self.channel)
 
-    def _refusal(self, estimate: Decimal | None, model: str) -> str:
-        if self.agent.limit is None and self.channel.limit is None:
-            return ""
+    async def _require_affordable(self, estimate: Decimal | None, model: str, kind: CallKind) -> None:
         if estimate is None:
-            advice = f"Set {self.price_setting}, or lift the budget."
-            return f"No price is known for {model}, so the budget cannot be kept. {advice}"
-        for budget, whose, committed in self._budgets():
-            spent = budget.spent + self.total.cost
-            if not budget.affords(self.total.cost + self.held + committed + estimate):
-                return (
-                    f"{whose} budget is reached: ${spent:.2f} of ${budget.limit:.2f} is spent and the next call may "
-                    f"cost ${estimate:.3f}. Raise the budget, then Resume."
-                )
-        return ""
-
-
-def _committed(trackers: Iterable[SpendingTracker]) -> Decimal:
-    return sum((tracker.held + tracker.total.cost for tracker in trackers), FREE)
+            if self._is_limited:
+                advice = f"Set {self.price_setting}, or lift the budget."
+                raise OverBudget(f"No price is known for {model}, so the budget cannot be kept. {advice}")
+            return
+        if self.reservation and self.reservation.is_saved:  # a worker that was taken for dead goes on with a new row
+            async with self.reservation.database.begin() as work:
+                await self.drop_if_charged(work)
+        spent, held = self.total.cost, self.held + estimate
+        if self.reservation and estimate and (self._is_limited or spent + held >= MIN_RECORDED):
+            await self.reservation.take(kind, model, spent=spent, held=held, estimate=estimate)
+        elif why := self._funds.refusal(spent, held, estimate):
+            raise OverBudget(why)

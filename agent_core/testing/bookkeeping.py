@@ -1,13 +1,17 @@
-"""Repositories of the in-memory database: deliveries, decision log, preferences and installations."""
+"""Repositories of the in-memory database: deliveries, decision log, preferences, installations and deletions."""
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope, SurfaceName
+from agent_core.model.deletion import Deletion
+from agent_core.model.form_draft import FormDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.installation import Installation
-from agent_core.testing.store import StoreBuffer, StoreRepository
+from agent_core.testing.store import RECORD_EXISTS, Store, StoreBuffer, StoreRepository
 
 
 class MemoryDeliveries(StoreRepository):
@@ -53,8 +57,15 @@ class MemoryAudit(StoreRepository):
         found = [each for each in entries if each.agent_id == entry.agent_id and (each.at, each.id) > place]
         return tuple(found[:first])
 
+    async def list_expired(self, before: datetime, *, most: int) -> tuple[str, ...]:
+        found = sorted(row.value.id for row in self._buffer.committed.audit.values() if row.value.at < before)
+        return tuple(found[:most])
+
     def append(self, entry: AuditEntry) -> None:
         self._buffer.queue(lambda store: store.insert(store.audit, entry))
+
+    def expire(self, ids: Sequence[str]) -> None:
+        self._buffer.queue(lambda store: [store.audit.pop(each, None) for each in ids])
 
 
 class MemoryPreferences(StoreRepository):
@@ -62,6 +73,17 @@ class MemoryPreferences(StoreRepository):
 
     async def get(self, channel: ChannelScope, key: str) -> str | None:
         return self._buffer.committed.preferences.get((channel.key, key))
+
+    async def list_by_prefix(self, channel: ChannelScope, prefix: str) -> Mapping[str, str]:
+        stored = self._buffer.committed.preferences.items()
+        return {key: text for (place, key), text in stored if place == channel.key and key.startswith(prefix)}
+
+    def add(self, channel: ChannelScope, key: str, text: str) -> None:
+        def insert(store: Store) -> None:
+            if store.preferences.setdefault((channel.key, key), text) != text:
+                raise Conflict(RECORD_EXISTS)
+
+        self._buffer.queue(insert)
 
     def put(self, channel: ChannelScope, key: str, text: str) -> None:
         self._buffer.queue(lambda store: store.preferences.update({(channel.key, key): text}))
@@ -84,3 +106,36 @@ class MemoryInstallations(StoreRepository):
     def remove(self, surface: SurfaceName, workspace: str) -> None:
         place = (surface, workspace)
         self._buffer.queue(lambda store: store.installations.pop(place, None), key=("installation", *place))
+
+
+class MemoryDeletions(StoreRepository):
+    """See `Deletions` in the ports."""
+
+    async def page(self, *, most: int, after: str = "") -> tuple[Deletion, ...]:
+        found = sorted(self._buffer.committed.deletions.items())
+        return tuple([deletion for agent_id, deletion in found if agent_id > after][:most])
+
+    def add(self, deletion: Deletion) -> None:
+        self._buffer.queue(lambda store: store.deletions.update({deletion.agent_id: deletion}))
+
+    def finish(self, deletions: Sequence[Deletion]) -> None:
+        self._buffer.queue(lambda store: [store.deletions.pop(each.agent_id, None) for each in deletions])
+
+    async def empty_journal(self) -> bool:
+        return True
+
+
+class MemoryFormDrafts(StoreRepository):
+    """See `FormDrafts` in the ports."""
+
+    async def get(self, channel: ChannelScope, person: str, key: str, now: datetime) -> FormDraft | None:
+        form = self._buffer.committed.form_drafts.get((channel, person, key))
+        return form if form and form.expires_at > now else None
+
+    def put(self, form: FormDraft) -> None:
+        form.require_size()
+        self._buffer.queue(lambda store: store.put_form(form))
+
+    async def expire(self, now: datetime) -> bool:
+        self._buffer.queue(lambda store: store.expire_forms(now))
+        return any(form.expires_at <= now for form in self._buffer.committed.form_drafts.values())

@@ -20,6 +20,9 @@ class FakeClock:
     def now(self) -> datetime:
         return self._now
 
+    def elapsed(self) -> float:
+        return self._now.timestamp()
+
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock has moved that far; return at once for 0 or less."""
         if seconds <= 0:

@@ -2,31 +2,55 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from agent_core.ports.database import UnitOfWork
-from agent_core.testing.bookkeeping import MemoryAudit, MemoryDeliveries, MemoryInstallations, MemoryPreferences
-from agent_core.testing.memories import MemoryBudgets, MemoryMemories
+from agent_core.testing.bookkeeping import (
+    MemoryAudit,
+    MemoryDeletions,
+    MemoryDeliveries,
+    MemoryFormDrafts,
+    MemoryInstallations,
+    MemoryPreferences,
+)
+from agent_core.testing.memories import MemoryBudgets, MemoryMemories, MemoryReservations
 from agent_core.testing.repositories import MemoryAgents, MemoryNotes, MemoryTurns
-from agent_core.testing.store import Store, StoreBuffer
+from agent_core.testing.store import Store, StoreBuffer, StoreRepository
+from agent_core.testing.workers import MemoryWorkers
 
 
 class InMemoryUnitOfWork(UnitOfWork):
-    """See `UnitOfWork` in the ports."""
+    """See `UnitOfWork` in the ports. Each repository is made when it is first used: most units use two or three."""
+
+    agents: MemoryAgents
+    turns: MemoryTurns
+    notes: MemoryNotes
+    deliveries: MemoryDeliveries
+    audit: MemoryAudit
+    preferences: MemoryPreferences
+    memories: MemoryMemories
+    budgets: MemoryBudgets
+    reservations: MemoryReservations
+    installations: MemoryInstallations
+    workers: MemoryWorkers
+    deletions: MemoryDeletions
+    form_drafts: MemoryFormDrafts
 
     def __init__(self, buffer: StoreBuffer) -> None:
-        self.agents = MemoryAgents(buffer)
-        self.turns = MemoryTurns(buffer)
-        self.notes = MemoryNotes(buffer)
-        self.deliveries = MemoryDeliveries(buffer)
-        self.audit = MemoryAudit(buffer)
-        self.preferences = MemoryPreferences(buffer)
-        self.memories = MemoryMemories(buffer)
-        self.budgets = MemoryBudgets(buffer)
-        self.installations = MemoryInstallations(buffer)
         self._buffer = buffer
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in REPOSITORIES:
+            raise AttributeError(name)
+        repository = REPOSITORIES[name](self._buffer)
+        setattr(self, name, repository)
+        return repository
 
     async def commit(self) -> None:
         self._buffer.commit()
+
+
+REPOSITORIES: dict[str, type[StoreRepository]] = InMemoryUnitOfWork.__annotations__
 
 
 class InMemoryDatabase:

@@ -7,6 +7,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry, content_fingerprint
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
+from agent_core.ports.files import WorkspaceOwner
 from agent_core.providers.workspace.workspace_paths import (
     LIMITS,
     Limits,
@@ -100,9 +101,9 @@ class InMemoryWorkspaces:
     def of(self, agent: Agent) -> InMemoryFiles:
         return self.by_agent.setdefault(agent.home, InMemoryFiles(self.limits, self.clock))
 
-    async def remove(self, agent: Agent) -> None:
+    async def remove(self, agent: WorkspaceOwner) -> None:
         """Delete the workspace. A Files object that `of` returned for it before is empty afterwards."""
-        removed = InMemoryFiles() if agent.head else self.by_agent.pop(agent.id, InMemoryFiles())
+        removed = InMemoryFiles() if agent.head else self.by_agent.pop(agent.home, InMemoryFiles())
         removed.contents.clear()
         removed.folders.clear()
 

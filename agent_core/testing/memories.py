@@ -1,4 +1,4 @@
-"""Repositories of the in-memory database: memories and channel budgets."""
+"""Repositories of the in-memory database: memories, channel budgets and reservations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,9 +6,10 @@ from decimal import Decimal
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import AgentId, MemoryId
+from agent_core.model.ids import AgentId, MemoryId, ReservationId
 from agent_core.model.memory import Memory, MemoryVersion, Vector
-from agent_core.model.usage import Budget
+from agent_core.model.reservation import Account, Funds, Reservation
+from agent_core.model.usage import FREE, Budget
 from agent_core.persistence.channel_budgets import from_nanodollars, to_nanodollars
 from agent_core.testing.store import Store, StoredMemory, StoreRepository
 
@@ -74,9 +75,37 @@ class MemoryBudgets(StoreRepository):
         return self._buffer.committed.budgets.get(channel, Budget())
 
     def set_limit(self, channel: ChannelScope, limit: Decimal | None) -> None:
-        rounded = None if limit is None else from_nanodollars(to_nanodollars(limit))
+        rounded = None if limit is None else _rounded(limit)
         self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: replace(budget, limit=rounded)))
 
-    def add_spending(self, channel: ChannelScope, cost: Decimal) -> None:
-        rounded = from_nanodollars(to_nanodollars(cost))
-        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(rounded)))
+    def add_spending(self, channel: ChannelScope, cost: Decimal, estimated: Decimal = FREE) -> None:
+        rounded = _rounded(cost), _rounded(estimated)
+        self._buffer.queue(lambda store: store.change_budget(channel, lambda budget: budget.spend(*rounded)))
+
+
+class MemoryReservations(StoreRepository):
+    """See `Reservations` in the ports."""
+
+    async def find(self, reservation_id: ReservationId) -> Reservation | None:
+        return self._buffer.committed.reservations.get(reservation_id)
+
+    async def of(self, worker: str) -> tuple[Reservation, ...]:
+        found = (each for each in self._buffer.committed.reservations.values() if each.worker == worker)
+        return tuple(sorted(found, key=lambda each: each.id))
+
+    async def workers(self) -> tuple[str, ...]:
+        return tuple(sorted({each.worker for each in self._buffer.committed.reservations.values()}))
+
+    async def funds(self, account: Account, *, without: ReservationId | None = None) -> Funds:
+        return self._buffer.committed.funds(account, without)
+
+    def take(self, reservation: Reservation, estimate: Decimal) -> None:
+        rounded = replace(reservation, spent=_rounded(reservation.spent), held=_rounded(reservation.held))
+        self._buffer.queue(lambda store: store.take_reservation(rounded, estimate))
+
+    def remove(self, reservation_id: ReservationId, *, must_exist: bool) -> None:
+        self._buffer.queue(lambda store: store.remove_reservation(reservation_id, must_exist=must_exist))
+
+
+def _rounded(amount: Decimal) -> Decimal:
+    return from_nanodollars(to_nanodollars(amount))

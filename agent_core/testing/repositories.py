@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from agent_core.errors import NotFound
-from agent_core.model.agent import Agent, Awaiting, Headcount
+from agent_core.model.agent import Agent, Awaiting, Headcount, Paused
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
-from agent_core.model.ids import AgentId, NoticeId, TurnId
+from agent_core.model.ids import AgentId, NoticeId, TurnId, WorkerId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.persistence.unsaved_records import UnsavedRecords
@@ -93,23 +93,32 @@ class MemoryAgents(VersionedRepository[Agent]):
         rooted = (row for row in here if row.value.thread is not None and not row.value.parent)
         return self._read(row for row in rooted if not row.value.is_at_rest or row.value.since >= since)
 
+    async def list_at_rest(self, before: datetime, *, most: int, after: str = "") -> tuple[Agent, ...]:
+        rows = (row for row in self._rows if row.value.is_at_rest and row.value.since < before)
+        return self._read(row for row in rows if row.value.id > after)[:most]
+
     async def census(self) -> tuple[Headcount, ...]:
         counts = Counter((row.value.channel.key, row.value.status.kind) for row in self._rows)
         return tuple(Headcount(ChannelScope.parse(key), status, counts[key, status]) for key, status in sorted(counts))
 
-    async def list_awaiting_people(self, most: int) -> tuple[Agent, ...]:
-        return self._read(row for row in self._rows if isinstance(row.value.status, Awaiting))[:most]
+    async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
+        rows = (row for row in self._rows if row.value.channel in channels)
+        waiting = [row for row in rows if isinstance(row.value.status, Awaiting | Paused)]
+        return self._read(sorted(waiting, key=lambda row: (row.value.since, row.value.id)))[:most]
 
-    async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
+    async def due(
+        self, surfaces: Sequence[SurfaceName], now: datetime, worker_id: WorkerId | None = None
+    ) -> tuple[AgentId, ...]:
         store = self._buffer.committed
         due = {row.value.id for row in store.agents.values() if _has_work(row.value, now)}
         due |= {row.value.agent_id for row in store.turns.values() if row.shown != row.value.stage}
         due |= {row.value.agent_id for row in store.notices.values() if not row.shown}
+        due -= {agent_id for agent_id, claimant in store.claims.items() if claimant != worker_id}
         return tuple(sorted(each for each in due if store.agents[each].value.channel.surface in surfaces))
 
     def remove(self, agent: Agent) -> None:
-        self._pending.remove(agent)
-        self._buffer.queue(lambda store: store.remove(agent))
+        read = self._pending.remove(agent)
+        self._buffer.queue(lambda store: store.remove(agent, read), key=(self.kind, agent.id))
 
     def _write(self, store: Store, record: Agent, read: int | None) -> None:
         store.put_agent(record, read)
@@ -179,6 +188,8 @@ class MemoryNotes(StoreRepository):
 
 
 def _has_work(agent: Agent, now: datetime) -> bool:
+    if agent.needs_people:
+        return agent.thread is not None and agent.wake_at is not None and agent.wake_at <= now
     return agent.status.kind in ("thinking", "acting") and (agent.wake_at is None or agent.wake_at <= now)
 
 

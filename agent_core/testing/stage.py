@@ -17,12 +17,15 @@ from agent_core.loop.command_runner import Hook
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Decision
+from agent_core.model.deletion import Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
+from agent_core.ports.broadcast import Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
+from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.surface import ChatSurface
 from agent_core.prompt.profiles import ProfileName
 from agent_core.testing.clock import FakeClock
@@ -35,6 +38,7 @@ from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.surface import RecordingSurface
 
 T = TypeVar("T")
+ONE_AT_A_TIME = Peers(is_gone=lambda _process: True)  # of several stages on one database, all but the newest are over
 
 
 class StageOptions(TypedDict, total=False):
@@ -44,6 +48,7 @@ class StageOptions(TypedDict, total=False):
     history_tokens: int
     hooks: tuple[Hook, ...]
     profile: ProfileName
+    retention: Retention
 
 
 class Stage(Core):
@@ -60,6 +65,8 @@ class Stage(Core):
         commands: Commands | None = None,
         embedder: Embedder | None = None,
         index: MemoryIndex | None = None,
+        peers: Peers = ONE_AT_A_TIME,
+        rehearsal: Rehearsal | None = None,
         **options: Unpack[StageOptions],
     ) -> None:
         self.model, self.surface = model or ScriptedModel(), surface or RecordingSurface()
@@ -73,6 +80,8 @@ class Stage(Core):
             workspaces=self.workspaces,
             clock=clock or FakeClock(),
             embedder=self.embedder,
+            peers=peers,
+            rehearsal=rehearsal,
         )
         chosen = commands or Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
         self.core = Core.assemble(ports, partial(_with_memory, chosen), CoreOptions(**options))

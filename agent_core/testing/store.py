@@ -3,18 +3,23 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Generic, TypeAlias, TypeVar
 
-from agent_core.errors import Conflict
+from agent_core.errors import Conflict, OverBudget
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import AgentId, MemoryId, TurnId
+from agent_core.model.deletion import Deletion
+from agent_core.model.form_draft import MAX_FORMS, MAX_FORMS_OF_PERSON, FormDraft
+from agent_core.model.ids import AgentId, MemoryId, ReservationId, TurnId, WorkerId
 from agent_core.model.installation import Installation
 from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.note import Note, Notice
+from agent_core.model.reservation import Account, Funds, Reservation
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget
+from agent_core.model.usage import FREE, Budget
+from agent_core.model.worker import Worker
 
 T = TypeVar("T")
 Record = TypeVar("Record", Note, Notice, AuditEntry)
@@ -61,21 +66,28 @@ class Store:
     memories: dict[str, StoredMemory] = field(default_factory=dict)
     memory_changes: dict[tuple[AgentId, ChannelScope], MemoryVersion] = field(default_factory=dict)
     budgets: dict[ChannelScope, Budget] = field(default_factory=dict)
+    workers: dict[WorkerId, Worker] = field(default_factory=dict)
+    claims: dict[AgentId, WorkerId] = field(default_factory=dict)
+    reservations: dict[ReservationId, Reservation] = field(default_factory=dict)
+    deletions: dict[str, Deletion] = field(default_factory=dict)
+    form_drafts: dict[tuple[ChannelScope, str, str], FormDraft] = field(default_factory=dict)
 
     def change(self, changes: tuple["Change", ...]) -> None:
         """Apply all changes, or none if one of them raises Conflict."""
-        changed = Store(**{each.name: getattr(self, each.name).copy() for each in fields(self)})
+        changed = Store(*[getattr(self, table).copy() for table in TABLES])
         for change in changes:
             change(changed)
-        for each in fields(self):
-            setattr(self, each.name, getattr(changed, each.name))
+        for table in TABLES:
+            setattr(self, table, getattr(changed, table))
 
     def put_agent(self, agent: Agent, read: int | None) -> None:
         self._require_free_name(agent)
         self.agents[agent.id] = _next_row(self.agents, agent.id, agent, read)
 
-    def remove(self, agent: Agent) -> None:
+    def remove(self, agent: Agent, read: int | None = None) -> None:
         row = self.agents.get(agent.id)
+        if read is not None and (row is None or row.revision != read):
+            raise Conflict(RECORD_CHANGED)
         if row is None or row.value.channel != agent.channel:
             return
         del self.agents[agent.id]
@@ -84,6 +96,8 @@ class Store:
         self.notices = {key: row for key, row in self.notices.items() if row.value.agent_id != agent.id}
         self.memories = {key: row for key, row in self.memories.items() if row.agent_id != agent.id}
         self.memory_changes.pop((agent.id, agent.channel), None)
+        self.claims.pop(agent.id, None)
+        self.form_drafts = {key: form for key, form in self.form_drafts.items() if form.agent_id != agent.id}
 
     def put_turn(self, turn: Turn, read: int | None) -> None:
         self._require_agent(turn.agent_id)
@@ -123,11 +137,21 @@ class Store:
 
     def put_installation(self, installation: Installation, replacing: str | None) -> None:
         """Add or replace an installation. With `replacing`, raise Conflict unless the old one's `sealed` equals it."""
-        place = (installation.surface, installation.workspace)
-        there = self.installations.get(place)
+        there = self.installations.get(place := (installation.surface, installation.workspace))
         if replacing is not None and (there is None or there.sealed != replacing):
             raise Conflict(RECORD_CHANGED)
         self.installations[place] = installation
+
+    def put_form(self, form: FormDraft) -> None:
+        if form.agent_id:
+            self._require_agent(form.agent_id)
+        self.form_drafts[form.channel, form.person, form.key] = form
+        newest = sorted(self.form_drafts.items(), key=lambda pair: pair[1].expires_at, reverse=True)
+        old = [key for key, _ in newest if key[1] == form.person][MAX_FORMS_OF_PERSON:]
+        self.form_drafts = dict(pair for pair in newest[:MAX_FORMS] if pair[0] not in old)
+
+    def expire_forms(self, now: datetime) -> None:
+        self.form_drafts = {key: form for key, form in self.form_drafts.items() if form.expires_at > now}
 
     def insert_memories(self, memories: Sequence[StoredMemory]) -> None:
         for each in memories:
@@ -158,6 +182,50 @@ class Store:
     def change_budget(self, channel: ChannelScope, change: Callable[[Budget], Budget]) -> None:
         self.budgets[channel] = change(self.budgets.get(channel, Budget()))
 
+    def funds(self, account: Account, without: ReservationId | None) -> Funds:
+        channel, root = account.channel, account.root
+        others = [each for each in self.reservations.values() if each.account.channel == channel and each.id != without]
+        row = self.agents.get(root) if root else None
+        own = row.value.budget if row and row.value.channel == channel else Budget(limit=FREE)
+        return Funds(
+            agent=own if root else Budget(),
+            channel=self.budgets.get(channel, Budget()),
+            reserved_of_agent=sum((each.amount for each in others if root and each.account.root == root), FREE),
+            reserved_of_channel=sum((each.amount for each in others), FREE),
+        )
+
+    def take_reservation(self, reservation: Reservation, estimate: Decimal) -> None:
+        funds = self.funds(reservation.account, reservation.id)
+        if why := funds.refusal(reservation.spent, reservation.held, estimate):
+            raise OverBudget(why)
+        self.reservations[reservation.id] = reservation
+
+    def remove_reservation(self, reservation_id: ReservationId, *, must_exist: bool) -> None:
+        if self.reservations.pop(reservation_id, None) is None and must_exist:
+            raise Conflict(RECORD_CHANGED)
+
+    def beat(self, worker_id: WorkerId, *, accepts: bool) -> None:
+        if worker_id not in self.workers:
+            raise Conflict(RECORD_CHANGED)
+        worker = self.workers[worker_id]
+        self.workers[worker_id] = replace(worker, beats=worker.beats + 1, accepts=accepts)
+
+    def remove_worker(self, worker: Worker) -> None:
+        there = self.workers.pop(worker.id, None)
+        if there is None or there.beats != worker.beats:
+            raise Conflict(RECORD_CHANGED)
+        self.claims = {agent_id: claimant for agent_id, claimant in self.claims.items() if claimant != worker.id}
+
+    def claim_agent(self, agent_id: AgentId, worker_id: WorkerId) -> None:
+        self._require_agent(agent_id)
+        if agent_id in self.claims or worker_id not in self.workers:
+            raise Conflict(RECORD_EXISTS)
+        self.claims[agent_id] = worker_id
+
+    def unclaim_agent(self, agent_id: AgentId, worker_id: WorkerId) -> None:
+        if self.claims.get(agent_id) == worker_id:
+            del self.claims[agent_id]
+
     def _require_free_name(self, agent: Agent) -> None:
         others = (row.value for row in self.agents.values() if row.value.id != agent.id)
         if any(name_key(other) == name_key(agent) for other in others):
@@ -168,6 +236,7 @@ class Store:
             raise Conflict("The agent it belongs to is gone.")
 
 
+TABLES = tuple(each.name for each in fields(Store))
 Change: TypeAlias = Callable[[Store], object]
 
 

@@ -1,7 +1,7 @@
-"""A chat surface that records what it shows."""
+"""A chat surface that records what it shows, and the notifications that it sends."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent_core.errors import NotFound, SurfaceError
@@ -10,7 +10,57 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
+from agent_core.model.notification import Notification
 from agent_core.model.turn import Turn
+
+
+@dataclass(slots=True)
+class RecordingNotifications:
+    """Implements `Notifications`: keeps those that stand by address, and all that were ever sent.
+
+    While `faults` has errors, each call raises the next one. `strangers` get no direct messages.
+    """
+
+    standing: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    sent: list[tuple[str, ...]] = field(default_factory=list)
+    taken_back: list[tuple[str, str]] = field(default_factory=list)
+    strangers: set[str] = field(default_factory=set)
+    faults: list[SurfaceError] = field(default_factory=list)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def until(self, count: int, seconds: float = 60) -> None:
+        """Wait until `count` notifications were sent; raise TimeoutError after `seconds`."""
+        async with asyncio.timeout(seconds), self._changed:
+            await self._changed.wait_for(lambda: len(self.sent) >= count)
+
+    def find_mention(self, workspace: str, typed: str) -> str:
+        return typed.removeprefix("@")
+
+    async def remind(self, agent: Agent, turn: Turn | None, mentions: Sequence[str], *, may_exist: bool) -> str:
+        return await self._post(f"{agent.id}/{agent.since:%H%M%S}/{agent.reminded}", tuple(mentions))
+
+    async def send_direct(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
+        if person in self.strangers:
+            raise NotFound("person", person)
+        return await self._post(f"{person}/{turn.id if turn else agent.id}", (f"to {person}",))
+
+    async def take_back(self, agent: Agent, turn: Turn | None, notification: Notification) -> None:
+        self._raise_fault()
+        self.standing.pop(notification.address, None)
+        self.taken_back.append((notification.address, turn.state if turn else ""))
+
+    async def _post(self, address: str, what: tuple[str, ...]) -> str:
+        self._raise_fault()
+        if address not in self.standing:
+            self.standing[address] = what
+            self.sent.append(what)
+            async with self._changed:
+                self._changed.notify_all()
+        return address
+
+    def _raise_fault(self) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
 
 
 @dataclass(slots=True)
@@ -21,6 +71,7 @@ class RecordingSurface:
     """
 
     name: SurfaceName = "web"
+    notifications: RecordingNotifications | None = None
     threads: dict[AgentId, ThreadRef] = field(default_factory=dict)
     cards: dict[TurnId, Turn] = field(default_factory=dict)
     sent: list[tuple[TurnId, str, bool]] = field(default_factory=list)
@@ -51,6 +102,9 @@ class RecordingSurface:
     async def status(self, agent: Agent) -> None:
         self.agents[agent.id] = agent
         await self._notify()
+
+    def forget_shown(self, agent: Agent) -> None:
+        """Do nothing: this surface remembers nothing that it has shown."""
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         self.losses.append(reason)

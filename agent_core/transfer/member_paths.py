@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Collection, Iterable
 
 from agent_core.errors import TransferRefused
-from agent_core.providers.workspace.workspace_paths import is_name
+from agent_core.providers.workspace.workspace_paths import folders_above, is_name
 
 
 def require_safe(files: Collection[str], folders: Collection[str]) -> None:
@@ -16,7 +16,7 @@ def require_safe(files: Collection[str], folders: Collection[str]) -> None:
     for path in files:
         if "/" not in path:
             raise TransferRefused(f"The file is not an export: {path!r} is in no workspace.")
-    above = {parent for path in (*files, *folders) for parent in _folders_above(path)}
+    above = {parent for path in (*files, *folders) for parent in folders_above(path)}
     for path in files:
         if path in above or path in folders:
             raise TransferRefused(f"The file is not an export: {path!r} is both a file and a folder.")
@@ -26,12 +26,7 @@ def require_distinct(paths: Iterable[str]) -> None:
     """Raise TransferRefused if two paths differ only in case or in their Unicode normal form."""
     seen: dict[str, str] = {}
     for path in paths:
-        for each in (*_folders_above(path), path):
+        for each in (*folders_above(path), path):
             first = seen.setdefault(unicodedata.normalize("NFC", each).casefold(), each)
             if first != each:
                 raise TransferRefused(f"{first!r} and {each!r} would be one file on this disk, which ignores case.")
-
-
-def _folders_above(path: str) -> Iterable[str]:
-    parts = path.split("/")
-    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))

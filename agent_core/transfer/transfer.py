@@ -1,7 +1,7 @@
 """Exports a database and its workspaces to one file, and imports such a file."""
 
+import json
 import os
-import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from agent_core.errors import EngineTaken, TransferRefused
-from agent_core.persistence.engine_lock import engine_lock
+from agent_core.errors import EngineTaken, FilesTaken, TransferRefused
+from agent_core.persistence.engine_lock import import_lock
 from agent_core.persistence.row_transfer import NAMES, finish_import, read_rows, start_import, write_rows
 from agent_core.persistence.schema import HEAD
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.workspace.workspace_transfer import WorkspaceFile, WorkspaceTransfer
+from agent_core.providers.workspace.workspace_paths import folder_name
+from agent_core.providers.workspace.workspace_transfer import StoredFiles, WorkspaceFile
 from agent_core.transfer.archive import ArchiveReader, ArchiveWriter, Manifest, open_archive
 from agent_core.transfer.member_paths import require_distinct
 from agent_core.transfer.progress import Progress
@@ -35,10 +36,10 @@ class TransferSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """The database at `url`, and the folder `workspaces` with its agents' files. `tell` is passed the progress."""
+    """The database at `url`, and the files of its agents. `tell` is passed the progress."""
 
     url: str
-    workspaces: Path
+    workspaces: StoredFiles
     tell: Callable[[str], None]
     clock: Clock = field(default_factory=SystemClock)
 
@@ -46,47 +47,55 @@ class Transfer:
         """Write everything to a new file that only this account can read; agents may be at work.
 
         Rows are of one snapshot. Files are read after them, so that an import finds files as after a crash: as old as
-        the rows, or newer. Raise TransferRefused, DatabaseAway.
+        the rows, or newer. Workspaces of agents that were created meanwhile are left out. Raise TransferRefused,
+        DatabaseAway.
         """
-        folder, progress = WorkspaceTransfer(self.workspaces), Progress(self.clock, self.tell)
+        folder, progress = self.workspaces, Progress(self.clock, self.tell)
+        known = folder.workspace_names()
         with _new_file(file) as target, ZipFile(target, "w", ZIP_DEFLATED) as opened:
             writer = ArchiveWriter(opened, HEAD)
 
             def add_table(name: str, lines: Iterator[bytes]) -> None:
                 with _refuse_unwritable(file):
-                    writer.add_table(name, progress.counted(lines))
+                    writer.add_table(name, progress.counted(_noting_ids(lines, known) if name == "agents" else lines))
 
             progress.start("rows exported")
             await read_rows(self.url, add_table)
             progress.start("files and folders exported")
             for each in progress.counted(folder.files()):
-                _add_file(writer, each)
+                if each.path.partition("/")[0] in known:
+                    _add_file(writer, each)
                 await self.clock.sleep(0)  # lets Ctrl-C in
             writer.add_manifest()
         return _summary(writer.manifest, tuple(folder.left_out))
 
-    async def import_from(self, file: Path, *, resume: bool = False) -> TransferSummary:
+    async def import_from(self, file: Path, *, resume: bool = False, take_files: bool = False) -> TransferSummary:
         """Write everything of an export into an empty database, and its files into the folder.
 
         With `resume`, an interrupted import of the same file goes on. Files and rows that are there are compared, never
-        overwritten. Raise TransferRefused, DatabaseAway.
+        overwritten. With `take_files`, files may be there that belong to another database. Raise TransferRefused,
+        DatabaseAway.
         """
         with open_archive(file, HEAD, NAMES) as archive:
             progress = Progress(self.clock, self.tell)
-            await self._check(archive, progress)
+            await self._check(archive, progress, takes_files=take_files)
             async with self._lock():
                 is_resumed = await start_import(self.url, archive.id, resume=resume)
+                if take_files:
+                    self.workspaces.release()
                 await self._restore_files(archive, progress)
                 progress.start("rows imported", archive.manifest.rows)
                 await write_rows(self.url, lambda name: progress.counted(archive.lines(name)), compares=is_resumed)
                 await finish_import(self.url)
             return _summary(archive.manifest)
 
-    async def _check(self, archive: ArchiveReader, progress: Progress) -> None:
-        """Raise TransferRefused if the file is damaged or if other files are where its files belong."""
-        manifest, folder = archive.manifest, WorkspaceTransfer(self.workspaces)
+    async def _check(self, archive: ArchiveReader, progress: Progress, *, takes_files: bool) -> None:
+        """Raise TransferRefused if the file is damaged, or if other files, or files of another database, are there."""
+        manifest, folder = archive.manifest, self.workspaces
         progress.start("bytes checked", sum(each.size for each in manifest.members.values()))
         archive.require_whole(progress.add)
+        if not takes_files and folder.is_owned():
+            raise FilesTaken("The agents' files at this place belong to another database, which could lose them.")
         if folder.folds_names():
             require_distinct((*manifest.files, *manifest.folders))
         for path, each in manifest.files.items():
@@ -94,7 +103,7 @@ class Transfer:
             folder.holds(path, each.digest)
 
     async def _restore_files(self, archive: ArchiveReader, progress: Progress) -> None:
-        manifest, folder = archive.manifest, WorkspaceTransfer(self.workspaces)
+        manifest, folder = archive.manifest, self.workspaces
         progress.start("files imported", len(manifest.files))
         for path in manifest.folders:
             folder.restore(WorkspaceFile(path=path))
@@ -109,7 +118,7 @@ class Transfer:
 
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
-        lock = engine_lock(self.url, self.clock, f"import {secrets.token_hex(8)}")
+        lock = import_lock(self.url, self.clock)
         try:
             await lock.acquire()
             yield
@@ -117,6 +126,13 @@ class Transfer:
             raise TransferRefused("A Signoff is at work on this database: stop it first.") from taken
         finally:
             await lock.release()
+
+
+def _noting_ids(lines: Iterator[bytes], known: set[str]) -> Iterator[bytes]:
+    """The rows of agents; adds the names of their workspaces to `known`."""
+    for line in lines:
+        known.add(folder_name(json.loads(line)["id"]))
+        yield line
 
 
 def _add_file(writer: ArchiveWriter, file: WorkspaceFile) -> None:

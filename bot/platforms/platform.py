@@ -11,6 +11,7 @@ from aiohttp import web
 from adapters.actions import ActionDispatcher
 from agent_core.assembly import Core
 from agent_core.model.channels import SurfaceName
+from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.surface import ChatSurface
@@ -31,11 +32,15 @@ class PlatformStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformParts:
-    """The parts that a platform needs besides the settings. `model` is the label of the language model."""
+    """The parts that a platform needs besides the settings.
+
+    `model`: the label of the language model. `broadcast`: connects the processes of this installation.
+    """
 
     database: Database
     clock: Clock
     model: str
+    broadcast: Broadcast = NO_BROADCAST
 
 
 class ChatConnection(Protocol):
@@ -44,6 +49,10 @@ class ChatConnection(Protocol):
     @property
     def routes(self) -> Sequence[web.RouteDef]:
         """The HTTP routes for the platform's requests, each below `/<name of the platform>/`; empty without HTTP."""
+
+    @property
+    def has_one_listener(self) -> bool:
+        """Whether the platform sends each event to every connection, so that only one process may listen."""
 
     @property
     def heard_at(self) -> datetime | None:

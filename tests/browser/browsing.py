@@ -64,9 +64,17 @@ class BrowserChat:
     async def call_me(self, name: str) -> None:
         """Say who you are."""
         await self.page.goto(self.base)
+        await self.open_menu()
         await self.page.get_by_label("You are").fill(name)
         await self.page.get_by_role("button", name="Change", exact=True).click()
+        await self.open_menu()
         await expect(self.page.get_by_label("You are")).to_have_value(name)
+
+    async def open_menu(self) -> None:
+        """Open the navigation, which a narrow screen hides behind a button."""
+        menu = self.page.get_by_role("button", name="Menu")
+        if await menu.is_visible():
+            await menu.click()
 
     async def new_agent(self, name: str, role: str, *goals: str) -> None:
         """Fill in the form of a new agent."""

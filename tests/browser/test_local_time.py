@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope
 KATHMANDU = "Asia/Kathmandu"  # 5 h 45 min ahead of UTC
 
 
+@pytest.mark.slow
 async def test_times_are_local_and_in_utc_without_scripts(browser: Browser, address: str, model: ScriptedModel) -> None:
     abroad = await open_context(browser, timezone_id=KATHMANDU, locale="en-GB")
     ana = BrowserChat(await abroad.new_page(), address)

@@ -19,6 +19,8 @@ from tests.scenario.served import served
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
 CHANNEL = ChannelScope("web", "local", "general")
 
+COLOURS = "() => [...document.querySelectorAll('article .class')].map(each => getComputedStyle(each).color)"
+
 
 async def kept(folder: Path) -> str:
     """An agent that asks for a command of every class; give its id."""
@@ -44,7 +46,7 @@ async def test_each_class_that_stands_out_has_a_sign_and_a_colour_that_can_be_re
             await page.goto(url)
             chips = page.locator("article .class")
             await expect(chips).to_have_text(["▲ execute", "◆ publish", "■ spend", "read", "write", "network"])
-            colours = await chips.evaluate_all("all => all.map(each => getComputedStyle(each).color)")
+            colours = await page.evaluate(COLOURS)
             assert len(set(colours)) == 4
             found = await Axe().run(page)
             assert found.violations_count == 0, found.generate_report()

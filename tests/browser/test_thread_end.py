@@ -24,6 +24,17 @@ IS_STILL = """() => {
     return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(scrollY === at))));
 }"""
 
+# The page takes an update with one more turn right after the one that it scrolled for.
+ADD_TWO_TURNS = """() => {
+    for (const mark of ["y", "z"]) {
+        const fresh = new DOMParser().parseFromString(document.documentElement.outerHTML, "text/html");
+        const turn = fresh.querySelector("#thread > :last-child").cloneNode(true);
+        turn.id += mark;
+        fresh.getElementById("thread").append(turn);
+        take(fresh.documentElement.outerHTML);
+    }
+}"""
+
 
 @pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
 async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
@@ -42,6 +53,7 @@ async def approve(chat: BrowserChat, command: str, times: int = 1) -> None:
         await (await chat.asks(command)).press("Approve")
 
 
+@pytest.mark.slow
 async def test_the_thread_of_a_finished_agent_opens_at_resume_and_a_reply_to_it_stays_in_view(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -58,6 +70,7 @@ async def test_the_thread_of_a_finished_agent_opens_at_resume_and_a_reply_to_it_
     await comes_above_the_box(ana.page, RESUME)
 
 
+@pytest.mark.slow
 async def test_stop_is_above_the_reply_box_while_the_agent_thinks_also_after_a_note(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -72,6 +85,7 @@ async def test_stop_is_above_the_reply_box_while_the_agent_thinks_also_after_a_n
     await comes_above_the_box(ana.page, STOP)
 
 
+@pytest.mark.slow
 async def test_who_reads_further_up_stays_there_when_the_agent_goes_on(ana: BrowserChat, model: ScriptedModel) -> None:
     steps = [writing(f"{number}.md", "one") for number in range(4)]
     model.say(*steps)
@@ -87,6 +101,18 @@ async def test_who_reads_further_up_stays_there_when_the_agent_goes_on(ana: Brow
     assert await ana.page.evaluate("scrollY") < 20, "only the layout of the header may shift a little"
 
 
+@pytest.mark.slow
+async def test_the_end_is_followed_through_updates_that_come_at_once(ana: BrowserChat, model: ScriptedModel) -> None:
+    steps = [writing(f"{number}.md", "one") for number in range(4)]
+    model.say(*steps)
+    await ana.new_agent("Clerk", "writes", "Write some files")
+    await approve(ana, "write_to_file", len(steps))
+    await comes_above_the_box(ana.page, STOP)
+    await ana.page.wait_for_function(IS_STILL)
+    await ana.page.evaluate(ADD_TWO_TURNS)
+    await comes_above_the_box(ana.page, STOP)
+
+
 async def test_the_sign_of_thinking_is_round_beside_a_text_of_several_lines(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -96,6 +122,7 @@ async def test_the_sign_of_thinking_is_round_beside_a_text_of_several_lines(
     assert await spin.evaluate("each => [each.offsetWidth, each.offsetHeight]") == [14, 14]
 
 
+@pytest.mark.slow
 async def test_a_file_that_was_chosen_stays_chosen_while_the_page_changes(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:

@@ -138,7 +138,7 @@ async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: S
     card = await ana.asks("write_to_file")
     assert hostile in card.text
     assert "⟨U+202E⟩" in card.text
-    assert await ana.page.title() == "Clerk · #general · Signoff"
+    assert await ana.page.title() == "(1) Clerk · #general · Signoff"
 
 
 @pytest.mark.slow

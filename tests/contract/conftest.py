@@ -13,8 +13,12 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.testing.database import InMemoryDatabase
 from tests.standins.postgres import postgres  # noqa: F401
+from tests.standins.s3 import s3_bucket, s3_gate, s3_server  # noqa: F401
 
-EMPTY = "TRUNCATE agents, deliveries, preferences, installations, budgets, audit CASCADE"
+EMPTY = (
+    "TRUNCATE agents, workers, deletions, deliveries, preferences, installations, budgets, reservations, audit,"
+    " form_drafts CASCADE"
+)
 
 
 @pytest.fixture(scope="session")

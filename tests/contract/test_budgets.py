@@ -73,6 +73,16 @@ async def test_a_limit_and_what_is_spent_in_one_unit_are_both_kept(database: Dat
     assert await budget(database) == a_budget("5", "3")
 
 
+async def test_the_estimated_part_of_what_is_spent_adds_up_and_stays_when_the_limit_changes(database: Database) -> None:
+    async with database.begin() as work:
+        work.budgets.add_spending(CHANNEL, Decimal("0.5"), Decimal("0.2"))
+        work.budgets.add_spending(CHANNEL, Decimal("0.3"), Decimal("0.0000000001"))
+        await work.commit()
+    await limit(database, "5")
+    await spend(database, "1")
+    assert await budget(database) == Budget(limit=Decimal(5), spent=Decimal("1.8"), estimated=Decimal("0.200000001"))
+
+
 async def test_nothing_is_spent_without_a_commit(database: Database) -> None:
     async with database.begin() as work:
         work.budgets.set_limit(CHANNEL, Decimal(1))

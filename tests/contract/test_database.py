@@ -83,7 +83,7 @@ async def test_a_record_from_a_list_conflicts_too(database: Database, way: str) 
     async with database.begin() as first, database.begin() as second:
         agents = {
             "of": await first.agents.of(CHANNEL),
-            "asking": await first.agents.list_awaiting_people(9),
+            "asking": await first.agents.list_awaiting_people([CHANNEL], 9),
             "named": (await first.agents.find_by_name(CHANNEL, "ada"),),
             "locate": (await first.agents.locate(ADA.id),),
             "in_thread": (await first.agents.in_thread(THREAD),),

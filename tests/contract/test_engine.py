@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent_core.engines.local import LocalEngine
+from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.errors import DatabaseAway
 from agent_core.model.agent import Awaiting
 from agent_core.model.ids import AgentId
@@ -87,7 +88,9 @@ async def running(engine: LocalEngine, loop: Recorder) -> AsyncIterator[None]:
 
 
 def engine_of(database: object | None = None, clock: FakeClock | None = None) -> LocalEngine:
-    return LocalEngine(database=database or InMemoryDatabase(), clock=clock or FakeClock(), surfaces=("web",))  # type: ignore[arg-type]
+    database, clock = database or InMemoryDatabase(), clock or FakeClock()
+    registry = WorkerRegistry(database=database, clock=clock)  # type: ignore[arg-type]
+    return LocalEngine(database=database, clock=clock, surfaces=("web",), registry=registry)  # type: ignore[arg-type]
 
 
 @pytest.mark.proves("engine:one-at-a-time")
@@ -124,6 +127,19 @@ async def test_a_fault_pauses_its_agent_with_a_sentence_and_leaves_the_others_al
         (ADA, "Something went wrong inside Signoff (RuntimeError); the log says what. Resume tries again.")
     ]
     assert loop.begun == [ADA, ADA, BEE]
+
+
+@pytest.mark.proves("database:restart")
+async def test_an_outage_of_the_database_pauses_no_agent_and_is_not_logged_for_each(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    database = Absent(InMemoryDatabase(), times=1)
+    engine, loop = engine_of(database), Recorder(fault=DatabaseAway("The database is away."))
+    async with running(engine, loop):
+        for number, agent in enumerate((ADA, BEE), 1):
+            engine.wake(agent)
+            await loop.until(number)
+    assert (loop.begun, loop.paused, caplog.records) == ([ADA, BEE], [], [])
 
 
 @pytest.mark.proves("engine:interrupt")

@@ -1,4 +1,4 @@
-"""One process at a time advances the agents of a database."""
+"""What may work on a database at the same time: one engine on SQLite, many on PostgreSQL, and an import alone."""
 
 import asyncio
 from pathlib import Path
@@ -7,8 +7,7 @@ import pytest
 
 from agent_core.errors import EngineTaken
 from agent_core.persistence import schema
-from agent_core.persistence.engine_lock import CHECK_SECONDS, engine_lock
-from agent_core.providers.clock import SystemClock
+from agent_core.persistence.engine_lock import CHECK_SECONDS, engine_lock, import_lock, leader_lock
 from agent_core.testing.clock import FakeClock
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
@@ -20,14 +19,42 @@ def address(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.proves("engine:only-one")
-async def test_a_second_engine_is_refused_until_the_first_has_ended(address: str) -> None:
-    first, second = engine_lock(address, FakeClock(), "one"), engine_lock(address, FakeClock(), "two")
+async def test_a_second_engine_on_sqlite_is_refused_until_the_first_has_ended(sqlite_url: str) -> None:
+    first, second = engine_lock(sqlite_url, FakeClock()), engine_lock(sqlite_url, FakeClock())
     await first.acquire()
     with pytest.raises(EngineTaken):
         await second.acquire()
     await first.release()
     await second.acquire()
     await second.release()
+
+
+@pytest.mark.proves("engine:only-one")
+async def test_an_import_is_alone_on_a_database(address: str) -> None:
+    engine, imports = engine_lock(address, FakeClock()), import_lock(address, FakeClock())
+    await engine.acquire()
+    with pytest.raises(EngineTaken):
+        await imports.acquire()
+    await engine.release()
+    await imports.acquire()
+    with pytest.raises(EngineTaken):
+        await engine.acquire()
+    for lock in (engine, imports):
+        await lock.release()
+
+
+@pytest.mark.proves("workers:many")
+async def test_many_engines_share_a_postgresql_database_and_one_of_them_leads(postgres: str) -> None:
+    engines = [engine_lock(postgres, FakeClock()) for _ in range(3)]
+    leader, other = (leader_lock(postgres, FakeClock(), "discord") for _ in range(2))
+    for lock in (*engines, leader):
+        await lock.acquire()
+    with pytest.raises(EngineTaken):
+        await other.acquire()
+    await leader.release()
+    await other.acquire()
+    for lock in (*engines, other):
+        await lock.release()
 
 
 @pytest.mark.slow
@@ -39,7 +66,7 @@ async def test_a_lock_that_was_lost_with_the_server_is_taken_again_or_the_engine
 ) -> None:
     await schema.upgrade(own_postgres.url)
     clock = FakeClock()
-    first, second = engine_lock(own_postgres.url, clock, "one"), engine_lock(own_postgres.url, FakeClock(), "two")
+    first, second = engine_lock(own_postgres.url, clock), import_lock(own_postgres.url, FakeClock())
     await first.acquire()
     watching = asyncio.create_task(first.watch())
     await clock.until_sleeping()
@@ -64,21 +91,8 @@ async def test_a_file_reached_by_a_link_is_the_same_database(sqlite_url: str, tm
     link = tmp_path / "elsewhere" / "linked.db"
     link.parent.mkdir()
     link.symlink_to(sqlite_url.removeprefix("sqlite:///"))
-    first, second = engine_lock(sqlite_url, FakeClock(), "one"), engine_lock(f"sqlite:///{link}", FakeClock(), "two")
+    first, second = engine_lock(sqlite_url, FakeClock()), engine_lock(f"sqlite:///{link}", FakeClock())
     await first.acquire()
     with pytest.raises(EngineTaken):
         await second.acquire()
     await first.release()
-
-
-@pytest.mark.proves("engine:only-one")
-async def test_an_engine_that_starts_again_ends_what_its_last_process_left_at_the_server(postgres: str) -> None:
-    left, again, other = (engine_lock(postgres, SystemClock(), owner) for owner in ("one", "one", "two"))
-    await left.acquire()  # and its connection is lost, which the server has not noticed
-    with pytest.raises(EngineTaken):
-        await other.acquire()
-    await again.acquire()
-    with pytest.raises(EngineTaken):
-        await other.acquire()
-    for lock in (left, again, other):
-        await lock.release()

@@ -1,5 +1,6 @@
-"""What every workspace keeps to, on disk and in memory."""
+"""What every workspace keeps to: on disk, on S3-compatible storage and in memory."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC
@@ -9,9 +10,12 @@ from typing import TypeAlias
 import pytest
 
 from agent_core.errors import CommandError, OutsideWorkspace
+from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId
 from agent_core.ports.files import Files, Workspaces
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.providers.workspace.s3_storage import S3Storage
+from agent_core.providers.workspace.s3_workspace import S3Workspaces
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
@@ -19,11 +23,15 @@ from agent_core.testing.files import InMemoryWorkspaces
 SMALL = Limits(file_bytes=100, workspace_bytes=250, files=3)
 ADA = an_agent(id=AgentId("0ada"))
 BOB = replace(ADA, id=AgentId("0bob"), name="Bob")
+WRITERS = 8
 Make: TypeAlias = Callable[[Limits], Workspaces]
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=["folder", "memory", "s3"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    if request.param == "s3":
+        storage = S3Storage(bucket=request.getfixturevalue("s3_bucket"))
+        return lambda limits: S3Workspaces(storage, limits)
     if request.param == "folder":
         return lambda limits: FolderWorkspaces(tmp_path / "home" / "workspaces", limits)
     return InMemoryWorkspaces
@@ -68,6 +76,40 @@ async def test_a_file_is_changed_only_where_it_is_the_expected_one(files: Files,
     assert (await files.read("a.txt"), await names(files)) == (second, ["a.txt"])
     await files.delete("a.txt", expected=await files.fingerprint("a.txt"))
     assert await names(files) == []
+
+
+@pytest.mark.proves("files:one-writer")
+async def test_of_many_writers_that_expect_the_same_file_one_wins(files: Files) -> None:
+    for expected in ("", content_fingerprint(b"first")):
+        results = await asyncio.gather(
+            *(files.write("a.txt", b"by %d" % number, expected=expected) for number in range(WRITERS)),
+            return_exceptions=True,
+        )
+        [winner] = [number for number, result in enumerate(results) if result is None]
+        assert await files.read("a.txt") == b"by %d" % winner
+        faults = [str(result) for result in results if result]
+        assert all("changed after this was approved" in fault for fault in faults), faults
+        await files.write("a.txt", b"first")
+
+
+@pytest.mark.proves("files:one-writer")
+async def test_what_many_append_at_once_is_all_there(files: Files) -> None:
+    lines = [f"line {number}\n".encode() for number in range(WRITERS)]
+    await asyncio.gather(*(files.write("deep/log.txt", line, append=True) for line in lines))
+    assert sorted((await files.read("deep/log.txt")).splitlines(keepends=True)) == sorted(lines)
+
+
+@pytest.mark.proves("files:one-writer")
+async def test_a_file_is_written_or_deleted_never_both(files: Files) -> None:
+    await files.write("a.txt", b"first")
+    expected = await files.fingerprint("a.txt")
+    deleted, written = await asyncio.gather(
+        files.delete("a.txt", expected=expected),
+        files.write("a.txt", b"second", expected=expected),
+        return_exceptions=True,
+    )
+    assert (deleted is None) != (written is None), (deleted, written)
+    assert await names(files) == ([] if deleted is None else ["a.txt"])
 
 
 async def test_appending_extends_or_makes_a_file(files: Files) -> None:

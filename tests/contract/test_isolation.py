@@ -11,6 +11,7 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.engines.local import LocalEngine
+from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.errors import CommandError, NotFound
 from agent_core.loop.recall import recall_memories
 from agent_core.memory.long_term import LongTermMemory
@@ -49,8 +50,13 @@ class Office:
 
     def __init__(self, database: Database, memory: LongTermMemory) -> None:
         self.database, self.memory, self.clock = database, memory, FakeClock()
-        self.ledger = BudgetLedger(database)
-        engine = LocalEngine(database=database, clock=self.clock, surfaces=())
+        self.ledger = BudgetLedger(database, self.clock)
+        engine = LocalEngine(
+            database=database,
+            clock=self.clock,
+            surfaces=(),
+            registry=WorkerRegistry(database=database, clock=self.clock),
+        )
         self.memories = AgentMemories(
             database=database, waker=engine, memory=memory, ledger=self.ledger, clock=self.clock
         )

@@ -13,12 +13,7 @@ from tests.e2e.process import running
 
 FILES = {"agent-ada/a": b"one", "agent-ada/b/c.sh": b"two", "agent-ada/d/": b""}
 STEPS = 11  # the mark, 3 folders, 2 files, 4 batches of rows, the end of the mark
-SOME = [(6, "after"), (8, "before")]
-EVERY = [
-    pytest.param(number, moment, marks=() if (number, moment) in SOME else pytest.mark.slow)
-    for number in range(1, STEPS + 1)
-    for moment in ("before", "after")
-]
+EVERY = [(number, moment) for number in range(1, STEPS + 1) for moment in ("before", "after")]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -52,6 +47,7 @@ async def run(folder: Path, target: str, number: int, moment: str, *arguments: s
         return await program.ended(), program.output
 
 
+@pytest.mark.slow
 @pytest.mark.proves("transfer:killed")
 @pytest.mark.parametrize(("number", "moment"), EVERY)
 async def test_a_killed_import_is_resumed(tmp_path: Path, target: str, number: int, moment: str) -> None:

@@ -1,6 +1,7 @@
 """A database server that restarts is away for a while, and nothing but away."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -9,15 +10,18 @@ from sqlalchemy import Connection
 
 from agent_core.errors import DatabaseAway
 from agent_core.model.agent import Agent
-from agent_core.persistence import schema
-from agent_core.persistence.connections import FileConnections
+from agent_core.model.ids import AgentId
+from agent_core.persistence import schema, server_connections
+from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.file_connections import FileConnections
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.testing.examples import an_agent, keep
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
 
 CLIENTS = 8
+SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
 
 
 @pytest.mark.slow
@@ -28,22 +32,71 @@ async def test_while_a_server_restarts_callers_get_nothing_but_away(
     mode: Literal["fast", "immediate"],
 ) -> None:
     await schema.upgrade(own_postgres.url)
-    database, agent, is_over = SqlDatabase(own_postgres.url), an_agent(), asyncio.Event()
-    await keep(database, agent)
+    database, is_over = SqlDatabase(own_postgres.url), asyncio.Event()
+    agents = [an_agent(id=AgentId(f"agent-{number}"), name=f"Ada {number}") for number in range(CLIENTS)]
+    await keep(database, *agents)
 
-    clients = [asyncio.create_task(save_until(is_over, database, agent)) for _ in range(CLIENTS)]
+    clients = [asyncio.create_task(save_until(is_over, database, agent)) for agent in agents]
     for _ in range(3):
         await own_postgres.restart(mode)
-        before = await turns_of(database, agent)
+        before = await all_turns(database, agents)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while await turns_of(database, agent) < before + CLIENTS:
+            while await all_turns(database, agents) < before + CLIENTS:
                 assert not any(each.done() for each in clients)
     is_over.set()
     counts = await asyncio.gather(*clients)
-    saved, away = (sum(column) for column in zip(*counts, strict=True))
-    assert away > 0
-    assert saved <= await turns_of(database, agent) <= saved + away  # the answer to a commit may be lost
+    assert sum(away for _, away in counts) > 0
+    for agent, (saved, away) in zip(agents, counts, strict=True):
+        assert saved <= await turns_of(database, agent) <= saved + away  # the answer to a commit may be lost
     await database.close()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("database:restart")
+async def test_after_a_restart_no_call_fails_for_the_closed_connections_of_the_pool(
+    own_postgres: PostgresServer,  # noqa: F811
+) -> None:
+    await schema.upgrade(own_postgres.url)
+    database, agent = SqlDatabase(own_postgres.url), an_agent()
+    await keep(database, agent)
+    for _ in range(2):
+        await asyncio.gather(*(turns_of_now(database, agent) for _ in range(CLIENTS)))
+        await own_postgres.restart("fast")
+        assert await asyncio.gather(*(turns_of_now(database, agent) for _ in range(CLIENTS))) == [0] * CLIENTS
+        await own_postgres.restart("fast")
+        await save_role(database, agent, "after the restart")
+    await database.close()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("database:restart")
+async def test_statements_that_time_out_leave_no_sessions_on_the_server(
+    own_postgres: PostgresServer,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 0.3)
+    await schema.upgrade(own_postgres.url)
+    database, agent = SqlDatabase(own_postgres.url), an_agent()
+    await keep(database, agent)
+    other = make_engine(own_postgres.url)
+    async with other.connect() as connection:
+        for _ in range(12):
+            await connection.exec_driver_sql("BEGIN")
+            await connection.exec_driver_sql("LOCK TABLE budgets IN ACCESS EXCLUSIVE MODE")
+            ends = asyncio.gather(*(turns_of_now(database, agent) for _ in range(CLIENTS)), return_exceptions=True)
+            with pytest.raises(DatabaseAway, match="TimeoutError"):
+                async with database.begin() as work:
+                    await work.budgets.of(agent.channel)
+            await ends
+            await connection.exec_driver_sql("ROLLBACK")
+        assert (await connection.exec_driver_sql(SESSIONS)).scalar_one() <= 2 * CLIENTS
+        await database.close()
+    await other.dispose()
+
+
+async def turns_of_now(database: SqlDatabase, agent: Agent) -> int:
+    async with database.begin() as work:
+        return (await work.agents.get(agent.channel, agent.id)).turns
 
 
 async def save_until(is_over: asyncio.Event, database: SqlDatabase, agent: Agent) -> tuple[int, int]:
@@ -63,12 +116,15 @@ async def save_until(is_over: asyncio.Event, database: SqlDatabase, agent: Agent
     return saved, away
 
 
+async def all_turns(database: SqlDatabase, agents: Sequence[Agent]) -> int:
+    return sum([await turns_of(database, agent) for agent in agents])
+
+
 async def turns_of(database: SqlDatabase, agent: Agent) -> int:
     """How often the agent was saved; asked until the database answers."""
     while True:
         try:
-            async with database.begin() as work:
-                return (await work.agents.get(agent.channel, agent.id)).turns
+            return await turns_of_now(database, agent)
         except DatabaseAway:
             continue
 
@@ -82,6 +138,23 @@ async def test_a_full_disk_is_an_outage_and_what_was_saved_before_stays(sqlite_u
         await save_role(database, agent, "x" * 3_000_000)
     limit_pages(database, is_full=False)
     await save_role(database, agent, "x" * 3_000_000)
+    await database.close()
+
+
+async def test_an_outage_is_logged_once_and_so_is_its_end(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    database, agent = SqlDatabase(sqlite_url), an_agent()
+    await keep(database, agent)
+    for _ in range(3):
+        limit_pages(database, is_full=True)
+        with pytest.raises(DatabaseAway):
+            await save_role(database, agent, "x" * 3_000_000)  # reads before it writes: reading is no end of the outage
+    limit_pages(database, is_full=False)
+    for _ in range(2):
+        await save_role(database, agent, "x" * 3_000_000)
+    assert [record.message for record in caplog.records] == [
+        "database away, work waits for it",
+        "database back, work goes on",
+    ]
     await database.close()
 
 

@@ -1,9 +1,13 @@
 """What a workspace in a folder keeps to, whatever is planted in it."""
 
+import asyncio
+import errno
+import fcntl
 import os
 import socket
+import sys
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -11,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import CommandError, OutsideWorkspace
+from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId
 from agent_core.ports.files import Files
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.providers.workspace.safe_fs import OPEN_FOLDER, _LimitReached, _Walk, open_descriptor, replace_file
+from agent_core.providers.workspace.workspace_lock import lock_workspace
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 
@@ -155,11 +161,83 @@ async def test_a_reader_sees_the_old_or_the_new_file_never_half(folder: Path) ->
     assert (folder / "a.txt").read_text() in whole
 
 
+async def test_a_file_that_another_machine_replaced_while_it_was_opened_is_read_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS answers ESTALE then."""
+    files, opened, faults = FolderFiles(folder), os.open, iter((True, True, False))
+
+    def replaced_elsewhere(path: Path | str, *arguments: int, **options: int) -> int:
+        if path == "a.txt" and next(faults, False):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return opened(path, *arguments, **options)
+
+    await files.write("a.txt", b"new")
+    monkeypatch.setattr(os, "open", replaced_elsewhere)
+    assert await files.read("a.txt") == b"new"
+    faults = iter((True, True, False))
+    assert await files.fingerprint("a.txt") == content_fingerprint(b"new")
+    faults = iter((True, True, True))
+    with pytest.raises(CommandError, match="Stale file handle"):
+        await files.read("a.txt")
+
+
+@pytest.mark.proves("files:one-writer")
+@pytest.mark.parametrize("act", ["write", "append", "delete"])
+async def test_a_writer_waits_for_another_machine_and_compares_afterwards(folder: Path, act: str) -> None:
+    files = FolderFiles(folder)
+    await files.write("a.txt", b"first")
+    first = content_fingerprint(b"first")
+    with lock_workspace(folder):
+        here = (
+            files.delete("a.txt", expected=first)
+            if act == "delete"
+            else files.write("a.txt", b"here", append=act == "append", expected=first)
+        )
+        waiting = asyncio.create_task(here)
+        done, _ = await asyncio.wait((waiting,), timeout=0.2)
+        (folder / "a.txt").write_bytes(b"elsewhere")
+    assert not done
+    with pytest.raises(CommandError, match="changed after this was approved"):
+        await waiting
+    assert names_in(folder) == ["a.txt"]
+    assert (folder / "a.txt").read_bytes() == b"elsewhere"
+
+
+APPENDING = """
+import asyncio, sys
+from pathlib import Path
+from agent_core.providers.workspace.folder_workspace import FolderFiles
+async def append(files, name):
+    for number in range(40):
+        await files.write("deep/log.txt", f"{name} {number}\\n".encode(), append=True)
+asyncio.run(append(FolderFiles(Path(sys.argv[1])), sys.argv[2]))
+"""
+
+
+@pytest.mark.proves("files:one-writer")
+async def test_lines_that_several_processes_append_are_all_kept(folder: Path) -> None:
+    names = ("one", "two", "three")
+    processes = [await asyncio.create_subprocess_exec(sys.executable, "-c", APPENDING, folder, name) for name in names]
+    assert [await process.wait() for process in processes] == [0] * len(names)
+    lines = (folder / "deep" / "log.txt").read_text().splitlines()
+    assert sorted(lines) == sorted(f"{name} {number}" for name in names for number in range(40))
+
+
+async def test_no_lock_of_a_program_in_the_workspace_holds_up_a_write(folder: Path) -> None:
+    files = FolderFiles(folder)
+    await files.write("a.txt", b"a")
+    with (folder / "a.txt").open("a") as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        await files.write("a.txt", b"b", append=True)
+    assert await files.read("a.txt") == b"ab"
+
+
 async def test_a_write_that_fails_leaves_the_old_file_and_no_other(folder: Path) -> None:
     files = FolderFiles(folder)
     await files.write("a.txt", b"old")
     with open_descriptor(folder, OPEN_FOLDER) as descriptor, pytest.raises(TypeError):
-        replace_file(descriptor, "a.txt", "no bytes", lambda: None)  # type: ignore[arg-type]
+        replace_file(descriptor, "a.txt", "no bytes", nullcontext)  # type: ignore[arg-type]
     assert names_in(folder) == ["a.txt"]
     assert await files.read("a.txt") == b"old"
 

@@ -1,16 +1,15 @@
 """The queries of every pass of an agent read no whole table, however many agents idle and turns are over."""
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 import pytest
 from sqlalchemy import Engine, event
 
 from agent_core.model.channels import ThreadRef
-from agent_core.model.ids import MemoryId
-from agent_core.persistence.connections import FileConnections
+from agent_core.model.ids import MemoryId, ReservationId
+from agent_core.model.reservation import Account
 from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.file_connections import FileConnections
 from agent_core.ports.database import UnitOfWork
 from agent_core.testing.examples import CHANNEL, NOON, an_agent
 
@@ -19,17 +18,11 @@ LAST = MemoryId("m-1")
 OF_WHAT_IS_LEFT = ("turns_unshown", "notices_untold", "behind")  # what holds nothing of what is over
 
 
-@contextmanager
-def heard(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
-    """What is executed in the meantime."""
-    statements: list[tuple[str, Any]] = []
-
-    def listen(_c: Any, _k: Any, statement: str, parameters: Any, _x: Any, _m: Any) -> None:
-        statements.append((statement, parameters))
-
-    event.listen(engine, "before_cursor_execute", listen)
-    yield statements
-    event.remove(engine, "before_cursor_execute", listen)
+def trace(engine: Engine) -> list[str]:
+    """All statements that SQLite gets from now on, with their values."""
+    statements: list[str] = []
+    event.listen(engine, "connect", lambda connection, _record: connection.set_trace_callback(statements.append))
+    return statements
 
 
 QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] = {
@@ -49,6 +42,10 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     "listening": (
         lambda work: work.agents.list_with_thread("slack", NOON),
         ["agents_awake (surface=?)", "agents_resting (surface=? AND since>?)"],
+    ),
+    "for people": (
+        lambda work: work.agents.list_awaiting_people([CHANNEL], 9),
+        ["agents_census (channel=? AND status=?)"],
     ),
     "turns": (lambda work: work.turns.of(ADA, last=40), ["autoindex_turns_2 (agent_id=?)"]),
     "earlier": (
@@ -92,6 +89,12 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.memories.list_agents_unindexed("here", most=9),
         ["COVERING INDEX memories_placed (place<?)", "COVERING INDEX memories_placed (place>?)"],
     ),
+    "reserved": (
+        lambda work: work.reservations.funds(Account.of(ADA)),
+        ["reservations_in (channel=?)", "autoindex_budgets_1 (channel=?)", "autoindex_agents_1 (id=?)"],
+    ),
+    "a reservation": (lambda work: work.reservations.find(ReservationId("a")), ["autoindex_reservations_1 (id=?)"]),
+    "reservations of a process": (lambda work: work.reservations.of("a"), ["reservations_of (worker=?)"]),
     "budget": (lambda work: work.budgets.of(CHANNEL), ["autoindex_budgets_1 (channel=?)"]),
 }
 
@@ -101,14 +104,12 @@ async def test_a_query_goes_by_its_index(sqlite_url: str, name: str) -> None:
     query, indexes = QUERIES[name]
     database = SqlDatabase(sqlite_url)
     assert isinstance(database._connections, FileConnections)
-    with heard(database._connections._engine) as statements:
-        async with database.begin() as work:
-            await query(work)
-    asked, values = statements[-1]
-    explain = f"EXPLAIN QUERY PLAN {asked}"
-    plan = await database._connections.read(
-        lambda connection: [row.detail for row in connection.exec_driver_sql(explain, values)]
-    )
+    statements = trace(database._connections._engine)
+    async with database.begin() as work:
+        await query(work)
+    asked = statements[-1]
+    with database._connections._engine.connect() as connection:
+        plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}")]
     await database.close()
     assert [step for step in plan if step.startswith("SCAN") and not step.endswith(OF_WHAT_IS_LEFT)] == []
     assert [index for index in indexes if index not in "\n".join(plan)] == []

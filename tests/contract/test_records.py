@@ -287,7 +287,51 @@ async def test_a_census_counts_agents_by_channel_and_status(database: Database) 
             Headcount(CHANNEL, "awaiting", 3),
             Headcount(CHANNEL, "thinking", 1),
         )
-        assert await work.agents.list_awaiting_people(2) == tuple(asking[:2])
+
+
+async def test_agents_that_wait_for_people_come_longest_waiting_first(database: Database) -> None:
+    paused = an_agent(id=AgentId("a"), name="A", status=Paused("Why."), since=NOON + MINUTE)
+    asking = an_agent(id=AgentId("b"), name="B", status=Awaiting(), since=NOON)
+    others = (
+        an_agent(id=AgentId("c"), name="C"),
+        an_agent(id=AgentId("d"), name="D", status=Awaiting(), channel=ELSEWHERE),
+        an_agent(id=AgentId("e"), name="E", status=Stopped(ANA)),
+    )
+    await keep(database, paused, asking, *others)
+    async with database.begin() as work:
+        assert await work.agents.list_awaiting_people([CHANNEL], 9) == (asking, paused)
+        assert await work.agents.list_awaiting_people([CHANNEL], 1) == (asking,)
+        everywhere = await work.agents.list_awaiting_people([ELSEWHERE, CHANNEL], 9)
+        assert [each.name for each in everywhere] == ["B", "D", "A"]
+
+
+async def test_an_agent_that_waits_is_due_when_a_reminder_is(database: Database) -> None:
+    at = ThreadRef(CHANNEL, "1719.0001")
+    due = [
+        an_agent(id=AgentId("a"), name="A", thread=at, status=Awaiting(), wake_at=NOON),
+        an_agent(id=AgentId("b"), name="B", thread=at, status=Paused("No model."), wake_at=NOON),
+    ]
+    others = [
+        an_agent(id=AgentId("c"), name="C", thread=at, status=Awaiting(), wake_at=NOON + MINUTE),
+        an_agent(id=AgentId("d"), name="D", thread=at, status=Awaiting()),
+        an_agent(id=AgentId("e"), name="E", status=Awaiting(), wake_at=NOON),
+        an_agent(id=AgentId("f"), name="F", thread=at, status=Stopped(ANA), wake_at=NOON),
+    ]
+    await keep(database, *due, *others)
+    async with database.begin() as work:
+        assert await work.agents.due(("web",), NOON) == ("a", "b")
+
+
+async def test_preferences_are_listed_by_how_their_keys_begin(database: Database) -> None:
+    other = ChannelScope("slack", "T1", "C1")
+    async with database.begin() as work:
+        for key, text in (("notify", "all"), ("notify/U1", "on"), ("Notify/U2", "on"), ("notif", "x"), ("n%", "x")):
+            work.preferences.put(CHANNEL, key, text)
+        work.preferences.put(other, "notify", "none")
+        await work.commit()
+    async with database.begin() as work:
+        assert await work.preferences.list_by_prefix(CHANNEL, "notify") == {"notify": "all", "notify/U1": "on"}
+        assert await work.preferences.list_by_prefix(CHANNEL, "n%") == {"n%": "x"}
 
 
 async def test_pages_of_the_log_come_newest_first_within_their_channel(database: Database) -> None:

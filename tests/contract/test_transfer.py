@@ -26,8 +26,7 @@ from agent_core.model.usage import Budget
 from agent_core.persistence import row_transfer, schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock
-from agent_core.persistence.row_transfer import read_rows
-from agent_core.persistence.tables import metadata
+from agent_core.persistence.row_transfer import NAMES, read_rows
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL, NOON, a_note, a_turn, an_agent, keep
 from tests.contract.transfers import (
@@ -83,6 +82,7 @@ async def pair(direction: tuple[str, str], sqlite_urls: Iterator[str]) -> tuple[
     return source, target
 
 
+@pytest.mark.slow
 @pytest.mark.proves("transfer:everything")
 @settings(max_examples=5, phases=[Phase.explicit, Phase.reuse, Phase.generate], suppress_health_check=[*HealthCheck])
 @given(data=st.data())
@@ -156,7 +156,7 @@ async def test_an_export_beside_a_running_engine_is_of_one_moment(pair: tuple[st
     url, _ = pair
     ada, found = an_agent(), dict[str, list[bytes]]()
     await _save(url, ada, a_turn(ada))
-    lock = engine_lock(url, FakeClock(), "engine")
+    lock = engine_lock(url, FakeClock())
     await lock.acquire()
 
     def take(name: str, lines: Iterator[bytes]) -> None:
@@ -166,7 +166,7 @@ async def test_an_export_beside_a_running_engine_is_of_one_moment(pair: tuple[st
     await read_rows(url, take)
     await lock.release()
     assert {name: len(lines) for name, lines in found.items() if lines} == {"agents": 1, "turns": 1}
-    assert len((await rows_in(url))["notes"]) == len(metadata.sorted_tables)
+    assert len((await rows_in(url))["notes"]) == len(NAMES)
 
 
 async def _save(url: str, *values: object) -> None:
@@ -320,7 +320,7 @@ async def test_a_database_that_is_not_empty_is_refused(pair: tuple[str, str], ex
 
 async def test_a_running_engine_is_refused(pair: tuple[str, str], exported: Path) -> None:
     await schema.upgrade(pair[1])
-    lock = engine_lock(pair[1], FakeClock(), "engine")
+    lock = engine_lock(pair[1], FakeClock())
     await lock.acquire()
     said = await _refusal(transfer(pair[1], exported.parent / "to").import_from(exported))
     assert said == "A Signoff is at work on this database: stop it first."

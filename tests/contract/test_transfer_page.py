@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, STDOUT
@@ -35,6 +36,14 @@ async def sh(folder: Path, script: str, **environ: str) -> str:
     return output.decode()
 
 
+def with_places(script: str, places: dict[str, str]) -> str:
+    """A script of the page with places of the test instead of those that the page names."""
+    for named, place in places.items():
+        assert named in PAGE.read_text()
+        script = script.replace(named, place)
+    return script
+
+
 @pytest.fixture
 async def source(tmp_path: Path) -> str:
     """The database of a data folder with an agent and a file."""
@@ -48,13 +57,19 @@ async def source(tmp_path: Path) -> str:
 
 
 @pytest.mark.slow
-async def test_a_backup_is_restored(source: str, tmp_path: Path) -> None:
-    backup, restore = (text.replace("/backup", str(tmp_path)) for text in blocks("Back up"))
+async def test_a_backup_is_restored_on_sqlite_and_on_postgresql(source: str, tmp_path: Path, postgres: str) -> None:
+    await empty(postgres)
+    address = "postgresql://signoff:password@db.example.com/signoff_restored"
+    places = {"/backup": f"{tmp_path}", "/var/lib": f"{tmp_path}/lib", "/srv": f"{tmp_path}/srv", address: postgres}
+    backup, to_sqlite, to_postgresql = (with_places(text, places) for text in blocks("Back up"))
     await sh(tmp_path, backup)
-    await sh(tmp_path, restore.replace("/var/lib", str(tmp_path)))
-    restored = tmp_path / "signoff-restored"
+    await sh(tmp_path, to_sqlite)
+    restored = tmp_path / "lib/signoff-restored"
     assert await rows_in(f"sqlite:///{restored}/signoff.db") == await rows_in(source)
     assert files_in(restored) == files_in(tmp_path / ".signoff")
+    shutil.rmtree(restored)
+    await sh(tmp_path, to_postgresql)
+    assert await rows_in(postgres) == await rows_in(source)
 
 
 @pytest.mark.slow

@@ -14,19 +14,30 @@ from sqlalchemy import BigInteger, Boolean, Column, Connection, LargeBinary, Tab
 
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
+from agent_core.model.form_draft import FormDraft
 from agent_core.model.memory import Memory
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.persistence import schema
 from agent_core.persistence.connections import make_engine, transaction
 from agent_core.persistence.json_codec import encode
-from agent_core.persistence.tables import AnyText, UtcDateTime, metadata
+from agent_core.persistence.row_transfer import TABLES
+from agent_core.persistence.tables import AnyText, UtcDateTime
+from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from agent_core.transfer.transfer import Transfer
 from tests.properties.strategies import texts
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
-KINDS = {"agents": Agent, "turns": Turn, "notes": Note, "notices": Notice, "audit": AuditEntry, "memories": Memory}
+KINDS = {
+    "agents": Agent,
+    "turns": Turn,
+    "notes": Note,
+    "notices": Notice,
+    "audit": AuditEntry,
+    "memories": Memory,
+    "form_drafts": FormDraft,
+}
 LONG = "\U0001f986\x00\ud800 \ud83d" + "\ude00 " + "long " * 2_000  # also a pair of surrogates that is no character
 # Of the columns that have any length: an index of PostgreSQL takes 2,700 bytes.
 UNINDEXED = {("preferences", "text"), ("installations", "sealed"), ("turns", "shown_as")}
@@ -37,7 +48,7 @@ TIMES = st.datetimes(min_value=datetime(1970, 1, 1), max_value=datetime(2100, 1,
 def every_table(draw: st.DrawFn) -> Rows:
     """Rows for each table of the schema, whatever it has; keys are any texts, and every agent has records."""
     rows: dict[str, list[dict[str, Any]]] = {}
-    for table in metadata.sorted_tables:
+    for table in TABLES:
         is_of_agent = any(column.foreign_keys for column in table.primary_key)  # one row for each agent
         count = len(rows["agents"]) if is_of_agent else draw(st.integers(1, 4))
         rows[table.name] = [_row(draw, table, number, rows) for number in range(count)]
@@ -94,7 +105,7 @@ async def fill(url: str, rows: Rows) -> None:
 
     def add(connection: Connection) -> None:
         with transaction(connection):
-            for table in metadata.sorted_tables:
+            for table in TABLES:
                 if rows.get(table.name):
                     connection.execute(insert(table), list(rows[table.name]))
 
@@ -107,7 +118,7 @@ async def rows_in(url: str) -> Rows:
     def read(connection: Connection) -> Rows:
         return {
             table.name: sorted((dict(row) for row in connection.execute(select(table)).mappings()), key=_sortable)
-            for table in metadata.sorted_tables
+            for table in TABLES
         }
 
     found: Rows = await run(url, read)
@@ -130,13 +141,15 @@ async def revision(url: str, changed: str | None = None) -> str:
 
 async def empty(url: str) -> None:
     """Make the tables of a PostgreSQL server's database, and remove their rows."""
-    names = ", ".join(table.name for table in metadata.sorted_tables)
+    names = ", ".join(table.name for table in TABLES)
     await schema.upgrade(url)
     await run(url, lambda connection: connection.exec_driver_sql(f"TRUNCATE {names} CASCADE").close())
 
 
 def transfer(url: str, home: Path, told: list[str] | None = None) -> Transfer:
-    return Transfer(url=url, workspaces=home / "workspaces", tell=(told if told is not None else []).append)
+    return Transfer(
+        url=url, workspaces=WorkspaceTransfer(home / "workspaces"), tell=(told if told is not None else []).append
+    )
 
 
 def write_files(home: Path, files: Mapping[str, bytes]) -> None:

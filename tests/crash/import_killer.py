@@ -32,7 +32,7 @@ def run(at: int, moment: str, arguments: list[str]) -> int:
         return killed
 
     setattr(row_transfer, "BATCH_ROWS", 2)  # noqa: B010 (mypy would have it no other way)
-    for name in ("_start", "_add", "_set_version"):
+    for name in ("_start", "_add", "_finish"):
         setattr(row_transfer, name, killing(getattr(row_transfer, name)))
     setattr(WorkspaceTransfer, "restore", killing(WorkspaceTransfer.restore))  # noqa: B010
     code = main(["import", *arguments])

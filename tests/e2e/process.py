@@ -70,12 +70,16 @@ class Program:
 
 @asynccontextmanager
 async def program(folder: Path, module: str = "bot", **environ: str) -> AsyncIterator[Program]:
-    """`python -m bot run` in this folder, from the moment its page is served; nothing of it is left at the end.
+    """`python -m bot run` in this folder, from the moment its page is served; nothing of it is left at the end."""
+    async with serving(folder, "run", module, **environ) as started:
+        yield started
 
-    PORT is a free one unless `environ` names it.
-    """
+
+@asynccontextmanager
+async def serving(folder: Path, command: str, module: str = "bot", **environ: str) -> AsyncIterator[Program]:
+    """A command that serves pages. PORT is a free one unless `environ` names it."""
     given = {"PORT": str(free_port()), **environ}
-    async with running(folder, module, "run", **given) as started:
+    async with running(folder, module, command, **given) as started:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await started.says("Signoff is at ")
         started.address = started.lines[-1].split()[-1]

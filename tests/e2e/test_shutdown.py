@@ -147,3 +147,28 @@ async def test_a_second_engine_with_a_folder_of_its_own_is_refused(tmp_path: Pat
         await second.listen()
     said = "Signoff did not start. DATABASE_URL: another Signoff is already at work on this database."
     assert said in second.output
+
+
+@pytest.mark.slow
+@pytest.mark.proves("budget:killed")
+async def test_a_call_that_was_killed_is_charged_as_an_estimate(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
+    given = {
+        "OPENAI_BASE_URL": endpoint.base_url,
+        "OPENAI_API_KEY": "k",
+        "SMART_MODEL": "gpt-test",
+        "MODEL_PRICES": '{"gpt-test": [10, 50]}',
+    }
+    port = str(free_port())
+    endpoint.answers(Hangs())
+    async with program(tmp_path, PORT=port, **given) as first:
+        async with PageChat.opened(first.address, "ana") as ana:
+            await ana.new_agent("Ada", "writes", "Write")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not endpoint.completions:
+                await asyncio.to_thread(lambda: None)
+        await first.kill()
+    endpoint.answers(Says(writing("a.txt", "one\n")))
+    async with program(tmp_path, PORT=port, **given) as second, PageChat.opened(second.address, "ana") as again:
+        again.path = ana.path
+        await again.asks("write_to_file")
+        assert "of it estimated, because a process ended during a call" in await again.page()

@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, text
+import pytest
+from sqlalchemy import Connection, insert, text
 
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Finished
+from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.memory import Memory, MemoryVersion, Vector
@@ -18,6 +20,7 @@ from agent_core.persistence import schema
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.json_codec import encode
+from agent_core.persistence.tables import agents, audit
 from agent_core.testing.examples import NOON, a_turn, an_agent
 from tests.standins.everyone import everyone
 
@@ -128,7 +131,30 @@ async def test_agents_of_the_second_release_remember_and_spend_after_the_way_up(
         assert await work.memories.of(ADA, most=9) == (memory,)
         assert await work.memories.version(ADA) == MemoryVersion(added=1)
         assert await work.budgets.of(HERE) == Budget(spent=Decimal(1))
+        assert await work.reservations.workers() == ()
         assert await work.turns.of(ADA, last=9) == (TURN,)
+    await database.close()
+
+
+@pytest.mark.proves("delete:later")
+async def test_agents_that_an_older_release_deleted_are_erased_once_more(url: str) -> None:
+    await schema.migrate(url, "0004")
+    entries = [AuditEntry.on(each, "deleted", by=ADA.owner, at=NOON) for each in (ADA, BOB, BOB)]
+    entries.append(AuditEntry.in_channel(HERE, "set the channel's budget", by=ADA.owner, at=NOON))
+
+    def add(connection: Connection) -> None:
+        given = {"surface": "slack", "workspace": "slack/T_1", "owner": ADA.owner.id, "since": NOON, "fence": 0}
+        connection.execute(insert(agents), {**given, **_agent(ADA)})
+        for each in entries:
+            columns = {"id": each.id, "channel": HERE.key, "agent_id": each.agent_id, "at": NOON, "data": encode(each)}
+            connection.execute(insert(audit), columns)
+
+    await run(url, add)
+    await schema.upgrade(url)
+    database = SqlDatabase(url)
+    async with database.begin() as work:
+        (left,) = await work.deletions.page(most=9)
+    assert (left.agent_id, left.channel, left.head, left.index) == (BOB.id, HERE, None, "")
     await database.close()
 
 
@@ -142,3 +168,22 @@ async def test_the_way_down_to_the_second_release_keeps_its_agents_and_turns(url
     assert (await run(url, _kept), await run(url, _turns)) == (before, 1)
     await schema.upgrade(url)
     assert (await run(url, _kept), await run(url, _turns)) == (before, 1)
+
+
+ADD_BUDGET = text("INSERT INTO budgets (channel, allowed, spent) VALUES (:channel, 2000000000, 500000000)")
+BUDGETS = text("SELECT channel, allowed, spent FROM budgets")
+
+
+async def test_budgets_of_the_fourth_release_are_the_same_on_the_way_up_and_down(url: str) -> None:
+    await schema.migrate(url, "0004")
+    await run(url, lambda connection: connection.execute(ADD_BUDGET, {"channel": HERE.key}))
+    await schema.upgrade(url)
+    database = SqlDatabase(url)
+    async with database.begin() as work:
+        assert await work.budgets.of(HERE) == Budget(limit=Decimal(2), spent=Decimal("0.5"))
+        work.budgets.add_spending(HERE, Decimal("0.25"), Decimal("0.25"))
+        await work.commit()
+    await database.close()
+    await schema.migrate(url, "0004")
+    kept = await run(url, lambda connection: [tuple(row) for row in connection.execute(BUDGETS)])
+    assert kept == [(HERE.key, 2_000_000_000, 750_000_000)]

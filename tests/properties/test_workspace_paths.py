@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent_core.errors import CommandError
 from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.providers.workspace.workspace_lock import LOCKS_FOLDER
 from agent_core.providers.workspace.workspace_paths import split_file_path
 
 PIECE = st.sampled_from(["..", ".", "", "a", "link", "up", "~", "\0", "\\", "C:", "..\\..", "%2e%2e", "‥", "\u2215"])
@@ -17,7 +18,9 @@ PATH = st.lists(PIECE | st.text(max_size=8), max_size=6).map("/".join)
 
 
 def everything_in(folder: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """The files below the folder, without the locks of workspaces."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != LOCKS_FOLDER)
+    return {str(path): path.read_bytes() for path in files}
 
 
 async def does_all(files: FolderFiles, path: str) -> None:
@@ -59,7 +62,7 @@ def test_a_path_that_is_taken_reads_back_to_itself(path: str) -> None:
 def test_what_was_written_under_a_path_is_listed_and_read_under_it(path: str) -> None:
     async def story() -> None:
         with TemporaryDirectory() as name:
-            files = FolderFiles(Path(name))
+            files = FolderFiles(Path(name, "inside"))
             try:
                 await files.write(path, b"x")
             except CommandError:

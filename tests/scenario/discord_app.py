@@ -55,6 +55,10 @@ class GuildClock:
         self.begun -= time
         self.now()
 
+    def elapsed(self) -> float:
+        """Seconds on the machine's own clock."""
+        return SystemClock().elapsed()
+
     async def sleep(self, seconds: float) -> None:
         """Return after that time."""
         await SystemClock().sleep(seconds)
@@ -186,6 +190,7 @@ async def at_work(
     connection = side.connect(actions_of(played), played.core)
     await guild.enter(side.client)
     engine = asyncio.create_task(work(played.engine, played.loop))
+    guild.clock.now()  # the time of the start is over: it does not count against the first interaction
     try:
         yield Running(guild, played, side, connection)
     finally:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import discord
 from simcord.actors import MemberActor
 from simcord.backend import serializers
-from simcord.builders import ChannelHandle
+from simcord.builders import ChannelHandle, UserHandle
 from simcord.interactions import base_payload
 from simcord.results import InteractionResult
 
@@ -17,6 +17,7 @@ from tests.scenario.chat import free_in, times_in
 from tests.scenario.discord_app import Guild, Running, parts_of, text_of, walked
 
 BUTTON, TEXT_INPUT = 2, 4
+Presser: TypeAlias = MemberActor | UserHandle  # in the server, or in a direct message
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,7 @@ class GuildChat:
         return None
 
 
-async def pressed_late(guild: Guild, person: MemberActor, message: discord.Message, label: str) -> InteractionResult:
+async def pressed_late(guild: Guild, person: Presser, message: discord.Message, label: str) -> InteractionResult:
     """Press a button of a message as it was before it changed."""
     carried = next(part for part in parts_of(message) if part.get("label") == label or label in labels_in(part))
     chosen = [option["value"] for option in carried.get("options") or () if option["label"] == label]
@@ -271,7 +272,7 @@ async def pressed_late(guild: Guild, person: MemberActor, message: discord.Messa
         guild.env.backend,
         type=3,
         channel_id=message.channel.id,
-        guild_id=guild.server.id,
+        guild_id=guild.server.id if message.guild else None,
         user_id=person.id,
         data=data | ({"values": chosen} if chosen else {}),
     )
@@ -292,7 +293,7 @@ def labels_in(part: Mapping[str, Any]) -> list[str]:
     return [option["label"] for option in part.get("options") or ()]
 
 
-async def pressed(person: MemberActor, message: discord.Message, label: str) -> InteractionResult:
+async def pressed(person: Presser, message: discord.Message, label: str) -> InteractionResult:
     """Press a button, or choose one of a select's options by its label."""
     for part in parts_of(message):
         for option in part.get("options") or ():
@@ -302,7 +303,7 @@ async def pressed(person: MemberActor, message: discord.Message, label: str) -> 
 
 
 async def submitted(
-    person: MemberActor,
+    person: Presser,
     shown: InteractionResult,
     filled: Mapping[str, str],
     chosen: Mapping[str, Sequence[str]] = MappingProxyType({}),

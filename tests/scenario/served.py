@@ -15,6 +15,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
@@ -35,11 +36,12 @@ async def served(
     index: MemoryIndex | None = None,
     limits: ServerLimits = ServerLimits(),  # noqa: B008 - a frozen value
     prepared: Callable[[Stage], None] = lambda _stage: None,
+    open_database: Callable[[str], SqlDatabase] = SqlDatabase,
 ) -> AsyncIterator[str]:
     """The address of a running local workspace; everything ends with the block. `prepared` is given its stage."""
     url = f"sqlite:///{folder / 'signoff.db'}"
     await upgrade(url)
-    database, surface = SqlDatabase(url), WebSurface()
+    database, surface = open_database(url), WebSurface()
     stage = Stage(
         model=model,
         database=database,
@@ -47,6 +49,7 @@ async def served(
         workspaces=FolderWorkspaces(folder / "workspaces"),
         clock=SystemClock(),
         index=index or InMemoryIndex(),
+        rehearsal=model if isinstance(model, RehearsalModel) else None,
     )
     prepared(stage)
     workspace = WebContext(
@@ -56,6 +59,7 @@ async def served(
         agent_settings=stage.agent_settings,
         memories=stage.memories,
         uploads=stage.uploads,
+        tour=stage.tour,
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,

@@ -62,6 +62,61 @@ async def test_a_form_that_cannot_be_used_is_offered_again_with_what_was_typed(t
         assert (agent.role, agent.goals) == ("keeps notes", ("one goal",))
 
 
+@pytest.mark.proves("discord:forms")
+async def test_a_refused_form_opens_with_what_was_typed_after_a_restart(tmp_path: Path) -> None:
+    async with Guild.opened() as guild:
+        goals = "\n".join(f"goal {number}" for number in range(7))
+        async with at_work(guild, ScriptedModel(), tmp_path):
+            ana = guild.person("ana")
+            shown = await ana.slash(guild.general, "agent new")
+            refused = await submitted(ana, shown, {"name": "Clerk", "role": "keeps notes", "goals": goals})
+        async with at_work(guild, ScriptedModel(), tmp_path):
+            assert refused.response
+            again = await pressed(ana, refused.response.message, "New agent")
+            assert (fields_of(again)["name"], fields_of(again)["goals"]) == ("Clerk", goals)
+
+
+@pytest.mark.proves("discord:forms")
+async def test_a_draft_is_created_after_a_restart_by_its_person_alone_and_within_an_hour(tmp_path: Path) -> None:
+    draft = '{"name": "Scout", "role": "looks for strings", "goals": ["Find the best strings"]}'
+    async with Guild.opened() as guild:
+        async with at_work(guild, ScriptedModel(draft), tmp_path):
+            ana, ben = guild.person("ana"), guild.person("ben")
+            drafted = await ana.slash(guild.general, "agent new", text="research strings")
+            assert drafted.response
+            offer = drafted.response.message
+        async with at_work(guild, ScriptedModel(writing("a.md", "a")), tmp_path) as running:
+            store, key = running.connection.context.forms, parts_of(offer)[-1]["custom_id"].partition(":")[2]
+            by = {each.name: Actor(id=str(each.id), display=each.name) for each in (ana, ben)}
+            assert await store.find(Origin(by=by["ana"], channel=guild.scope), key)
+            assert await store.find(Origin(by=by["ben"], channel=guild.scope), key) is None
+            elsewhere = replace(guild.scope, channel="1")
+            assert await store.find(Origin(by=by["ana"], channel=elsewhere), key) is None
+            await pressed(ana, offer, "Create")
+            await guild.until(lambda: guild.thread("Scout") is not None)
+            guild.clock.leap(timedelta(hours=1))
+            late = await ana.click(offer, label="Create")
+            assert late.response
+            assert "is gone" in text_of(late.response.message)
+
+
+@pytest.mark.proves("discord:forms")
+async def test_a_refused_edit_opens_with_what_was_typed_after_a_restart(tmp_path: Path) -> None:
+    replies = (writing("a.md", "a"), reply_text("read_file", {"filename": "a.md", "start": 0}))
+    async with Guild.opened() as guild:
+        async with at_work(guild, ScriptedModel(*replies), tmp_path) as running:
+            ana = GuildChat(guild, running, guild.person("ana"))
+            await ana.new_agent("Clerk", "keeps notes", "Write notes")
+            await (await ana.asks("write_to_file")).press("Approve")
+            card = await ana.asks("read_file")
+            form = await pressed(ana.person, card.message, "Edit")
+            refused = await submitted(ana.person, form, {"start": "two"})
+        async with at_work(guild, ScriptedModel(), tmp_path):
+            assert refused.response
+            again = await pressed(ana.person, refused.response.message, "Edit")
+            assert fields_of(again)["start"] == "two"
+
+
 async def test_one_line_makes_an_agent_and_a_sentence_drafts_one(tmp_path: Path) -> None:
     draft = '{"name": "Scout", "role": "looks for strings", "goals": ["Find the best strings"]}'
     async with scene(tmp_path, draft, writing("a.md", "a")) as play:
@@ -408,6 +463,8 @@ async def test_nobody_is_mentioned_whatever_an_agent_writes(tmp_path: Path) -> N
         await play.made()
         await play.ana.asks("write_to_file")
         assert all(not each.mention_everyone and not each.mentions for each in play.guild.said())
+        root = play.guild.general.history()[0]
+        assert ([each.id for each in root.mentions], root.mention_everyone) == ([play.ana.person.id], False)
 
 
 def _approve(message: discord.Message) -> str:

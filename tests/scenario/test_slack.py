@@ -208,13 +208,13 @@ async def test_nothing_the_model_writes_notifies_anybody_or_looks_like_a_card(of
         line = " ".join(evil.split())
         await chat.new_agent(f"Clerk {line[:40]}", line, evil)
         card = await chat.asks("write_to_file")
-        assert card.text.count(evil) >= 5
+        assert card.text.count(evil) >= 4  # the preview stands for the text
         await card.press("Approve")
         await (await chat.asks("task_complete")).press("Reject", reason=evil)
         await office.card(2, "rejected")
         await chat.says(evil)
         await office.slack.settled()
-        assert office.slack.notified == []
+        assert {(each.kind, each.who) for each in office.slack.notified} == {("signoff_agent", "<@U1>")}
 
 
 # Words

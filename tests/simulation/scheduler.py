@@ -5,28 +5,44 @@ A process is a context variable: every task and callback inherits it. A killed p
 """
 
 import asyncio
+import gc
+import heapq
 import random
-import selectors
-from asyncio import Handle
+from asyncio import Handle, TimerHandle
 from collections import deque
-from collections.abc import Awaitable, Coroutine
-from contextvars import ContextVar, copy_context
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any, TypeVar, TypeVarTuple, cast
 
 T = TypeVar("T")
+Args = TypeVarTuple("Args")
 FINISH_SECONDS = 1_000.0
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
 
 @dataclass(eq=False, slots=True)
 class Process:
-    """Something that can be killed. `died`: done when it was."""
+    """Something that can be killed or suspended. `died`: done when it was killed.
+
+    `held`: what is ready to run and has to wait, because the process is suspended. `suspensions`: how often it was.
+    """
 
     name: str
     is_dead: bool = False
+    is_suspended: bool = False
+    suspensions: int = 0
+    held: list[Handle] = field(default_factory=list)
     died: "asyncio.Future[None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    @property
+    def context(self) -> Context:
+        """A context for callbacks of the process."""
+        context = copy_context()
+        context.run(PROCESS.set, self)
+        return context
 
     def kill(self) -> None:
         """Let nothing of it run from now on."""
@@ -34,11 +50,19 @@ class Process:
         if not self.died.done():
             self.died.set_result(None)
 
+    def suspend(self) -> None:
+        """Let nothing of it run until `go_on`, as SIGSTOP does."""
+        self.is_suspended = True
+        self.suspensions += 1
+
+    def go_on(self) -> None:
+        self.is_suspended = False
+        cast("SimulatedLoop", asyncio.get_running_loop()).make_ready(self.held)
+        self.held = []
+
     def start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         """Run this inside the process."""
-        context = copy_context()
-        context.run(PROCESS.set, self)
-        return asyncio.get_running_loop().create_task(work, context=context)
+        return asyncio.get_running_loop().create_task(work, context=self.context)
 
     async def answer(self, request: Coroutine[Any, Any, T]) -> T:
         """Run a request inside the process for somebody outside; raise ConnectionError if the process dies first."""
@@ -57,33 +81,41 @@ class Stuck(Exception):
     """Nothing is ready and no timer is set: everything waits for something that never happens."""
 
 
-class _JumpingSelector(selectors.SelectSelector):
-    """Waits for nothing: it moves the simulated time instead."""
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """Runs ready callbacks in their order, and jumps to the next timer when none is ready. No sockets, no threads.
 
-    seconds = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None:
-            raise Stuck
-        self.seconds += max(0.0, timeout)
-        return []
-
-
-class SimulatedLoop(asyncio.SelectorEventLoop):
-    """Runs ready callbacks in their order, and jumps to the next timer when none is ready."""
+    It replaces what costs most in asyncio's loop: debugging of callbacks, and timers that compare themselves in Python.
+    """
 
     _ready: "deque[Handle]"
 
+    is_prompt = False  # whether timers whose time has come run among what is ready, or after it
+
     def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
-        super().__init__(self._jumping)
+        super().__init__()
+        self._seconds = 0.0
+        self._timers: list[tuple[float, int, TimerHandle]] = []
+        self._numbers = count()
         self._tasks: list[asyncio.Task[Any]] = []
         self._buried: list[Handle] = []
         self._is_over = False
         self.set_task_factory(self._remember)
 
     def time(self) -> float:
-        return self._jumping.seconds
+        return self._seconds
+
+    def call_soon(self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None) -> Handle:
+        handle = Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_at(
+        self, when: float, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
+    ) -> TimerHandle:
+        """Run this at that time; of timers of one time, the one that was set first."""
+        timer = TimerHandle(when, callback, args, self, context)
+        heapq.heappush(self._timers, (when, next(self._numbers), timer))
+        return timer
 
     def finish(self) -> None:
         """Cancel what is left, also of killed processes, and close the loop. Nobody looks at what that does."""
@@ -96,6 +128,9 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             self.run_until_complete(asyncio.wait(left, timeout=FINISH_SECONDS))
         self.close()
 
+    def make_ready(self, handles: Sequence[Handle]) -> None:
+        self._ready.extend(handles)
+
     def _remember(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> "asyncio.Task[Any]":
         """Keep every task: if a killed one were collected, its `finally` blocks would run."""
         task = asyncio.Task(work, loop=loop, **options)
@@ -103,16 +138,41 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self._tasks.append(task)
         return task
 
+    def _timer_handle_cancelled(self, handle: TimerHandle) -> None:
+        """Do nothing: it is passed over when its time comes."""
+
     def _run_once(self) -> None:
-        if not self._is_over:
-            self._buried.extend(filter(_is_dead, self._ready))
-            self._ready = deque(handle for handle in self._ready if not _is_dead(handle))
-        super()._run_once()  # type: ignore[misc]
+        """Run what is ready, except of killed and suspended processes, until the loop is told to stop."""
+        ready = self._ready
+        while not self._stopping:  # type: ignore[attr-defined]
+            if not ready or (self.is_prompt and self._timers and self._timers[0][0] <= self._seconds):
+                self._pass_timers()
+            handle = ready.popleft()
+            if handle._cancelled:
+                continue
+            process = handle._context.get(PROCESS)  # type: ignore[attr-defined]
+            if process is None or self._is_over:
+                handle._run()
+            elif process.is_dead:
+                self._buried.append(handle)
+            elif process.is_suspended:
+                process.held.append(handle)
+            else:
+                handle._run()
 
+    def _pass_timers(self) -> None:
+        """If nothing is ready, go to the time of the next timer; make all timers ready whose time has come.
 
-def _is_dead(handle: Handle) -> bool:
-    process = handle._context.get(PROCESS)  # type: ignore[attr-defined]
-    return process is not None and process.is_dead
+        Raise Stuck if there is no timer.
+        """
+        timers, ready = self._timers, self._ready
+        while timers and (not ready or timers[0][0] <= self._seconds):
+            when, _, timer = heapq.heappop(timers)
+            if not timer._cancelled:
+                self._seconds = max(self._seconds, when)
+                ready.append(timer)
+        if not ready:
+            raise Stuck
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +182,9 @@ class SimulatedClock:
     def now(self) -> datetime:
         return START + timedelta(seconds=asyncio.get_running_loop().time())
 
+    def elapsed(self) -> float:
+        return asyncio.get_running_loop().time()
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(0.0, seconds))  # noqa: TID251 - of the simulated time
 
@@ -129,17 +192,30 @@ class SimulatedClock:
 CLOCK = SimulatedClock()
 
 
+class OneStep:
+    """Awaited, it lets everything run that is ready."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+ONE_STEP = OneStep()
+LATENCIES_SECONDS = (0.02, 0.1)  # the longest that a read, a commit or a message takes; a run has one of them
+
+
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """All decisions of one run, made by one seed."""
+    """All decisions of one run, made by one seed. `latency`: the longest usual pause, in seconds."""
 
     seed: int
     random: random.Random
+    latency: float = LATENCIES_SECONDS[0]
     events: list[tuple[float, str, int]] = field(default_factory=list)
 
     @classmethod
     def of(cls, seed: int) -> "Chance":
-        return cls(seed, random.Random(seed))
+        by_seed = random.Random(seed)
+        return cls(seed, by_seed, by_seed.choice(LATENCIES_SECONDS))
 
     def happens(self, share: float) -> bool:
         return self.random.random() < share
@@ -148,15 +224,21 @@ class Chance:
         """Remember that this reached the outside now. The number tells apart runs that decided otherwise before."""
         self.events.append((asyncio.get_running_loop().time(), what, self.random.getrandbits(30)))
 
-    async def pause(self, longest: float = 0.02) -> None:
+    async def pause(self, longest: float | None = None) -> None:
         """Let the others run: for no time, or for a part of `longest` seconds."""
-        await CLOCK.sleep(self.random.choice((0.0, 0.0, self.random.random() * longest)))
+        share = self.random.random() * 3 - 2
+        if share > 0:
+            await asyncio.sleep((longest or self.latency) * share)  # noqa: TID251 - of the simulated time
+        else:
+            await ONE_STEP
 
 
 def run(work: Awaitable[T]) -> T:
     """Run this to its end on a loop of its own; raise Stuck if it waits for ever."""
     loop = SimulatedLoop()
+    gc.disable()  # a third of the time, as a run keeps all its tasks
     try:
         return loop.run_until_complete(work)
     finally:
         loop.finish()
+        gc.enable()

@@ -2,100 +2,205 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import count
 from typing import Literal, TypeVar
 
-from agent_core.errors import DatabaseAway, PersonError
-from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Finished, Paused
+from adapters.web.surface import Hub
+from agent_core.commands.files import FILE_COMMANDS
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.errors import AlreadyDecided, ChangedSinceShown, DatabaseAway, NotPossible, PersonError
+from agent_core.model.actors import Actor, Origin
+from agent_core.model.agent import Agent, Finished
 from agent_core.model.decision import Approve, Decision, Reject
 from agent_core.model.draft import AgentDraft
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.note import Note
+from agent_core.model.reservation import Account
 from agent_core.model.turn import Turn
+from agent_core.model.usage import FREE, Budget
+from agent_core.ports.broadcast import Peers
+from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
-from agent_core.testing.stage import Stage
+from agent_core.testing.stage import ONE_AT_A_TIME, Stage
 from bot.worker import work
+from tests.simulation.chat import Pages, ProcessSurface, SlowChat
 from tests.simulation.scheduler import CLOCK, Chance, Process
-from tests.simulation.world import Faults, ManyStories, SlowSurface, YieldingDatabase, slow_hook
+from tests.simulation.wire import Faults, Wire
+from tests.simulation.world import ManyStories, YieldingDatabase, slow_hook
 
 T = TypeVar("T")
-End = Literal["killed", "drained"]
-STORM_SECONDS, CALM_SECONDS, GRACE_SECONDS = 90.0, 3_000.0, 20.0
+End = Literal["killed", "drained", "suspended"]
+Kind = Literal["worker", "web"]
+STORM_SECONDS, CALM_SECONDS, GRACE_SECONDS, SETTLING_SECONDS = 90.0, 300.0, 20.0, 60.0
+CALM_SPELL_SECONDS, SUSPENDED_SECONDS = 5.0, 12.0
+COMMANDS = Commands.of(*[each for each in FILE_COMMANDS if each.spec.name == "append_to_file"], *FINISH_COMMANDS)
+PERSON_SECONDS, STOP_SECONDS = 1.5, 1.0
+MANY_TURNS = 10_000
+AFTER_SECONDS = 5.0  # the storm goes on after the last agent has ended
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A process with its core."""
+
+    kind: Kind
+    process: Process
+    stage: Stage
+    surface: ProcessSurface
 
 
 @dataclass(slots=True)
 class Town:
-    """Everything of one run. `ends`: how its processes end.
+    """Everything of one run. `ends`: how its processes end, or what happens to them.
 
-    `written`: what people wrote and Signoff confirmed. `clicks`: decisions that were confirmed.
+    `workers`, `webs`: how many processes advance agents, and how many only serve people; without these, workers do.
+    `written`: what people wrote and Signoff confirmed. `clicks`: turns whose decision was confirmed.
+    `allowed`: how many commands of each agent people allowed at most. `turns`, `notes`: all there are at the end.
+    `too_late`: commands that went on after Stop.
     """
 
     chance: Chance
     faults: Faults
     ends: tuple[End, ...]
-    agents: int = 3
-    steps: int = 4
-    effects: Counter[str] = field(default_factory=Counter)
+    workers: int
+    webs: int
+    agents: int
+    steps: int
     written: list[tuple[AgentId, str]] = field(default_factory=list)
-    clicks: list[str] = field(default_factory=list)
+    clicks: list[TurnId] = field(default_factory=list)
+    allowed: Counter[AgentId] = field(default_factory=Counter)
+    turns: dict[TurnId, Turn] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
-    processes: list[tuple[Process, Stage]] = field(default_factory=list)
+    processes: list[Program] = field(default_factory=list)
     is_stormy: bool = True
+    deliveries: "count[int]" = field(default_factory=count)
+    too_late: list[str] = field(default_factory=list)
     database: YieldingDatabase = field(init=False)
-    surface: SlowSurface = field(init=False)
+    chat: SlowChat = field(init=False)
+    pages: Pages = field(init=False)
     model: ManyStories = field(init=False)
+    budget: Budget = field(init=False)
+    charged: Decimal = FREE
+    reserved: Decimal = FREE
+    wire: Wire = field(init=False)
     workspaces: InMemoryWorkspaces = field(default_factory=InMemoryWorkspaces)
 
     def __post_init__(self) -> None:
         self.database = YieldingDatabase(self.chance, self.faults)
-        self.surface = SlowSurface(chance=self.chance, weather=self.faults)
-        self.model = ManyStories(self.chance, self.faults, self.steps)
+        self.chat = SlowChat(chance=self.chance, weather=self.faults)
+        self.model = ManyStories(self.chance, self.faults, self.chat.doings, self.steps)
+        self.wire = Wire(self.chance, self.faults)
+        self.pages = Pages(self.wire)
+
+    @property
+    def is_shared(self) -> bool:
+        return self.workers + self.webs > 1
 
     async def live(self) -> None:
         """Run a storm of faults, and then a calm in which everything has to come to its end."""
-        self.start()
+        for _ in range(self.workers):
+            self.start("worker")
+        for _ in range(self.webs):
+            self.start("web")
         agents = [await self._create(f"Agent {number}") for number in range(self.agents)]
         people = [asyncio.create_task(self._person(agent, by)) for agent in agents for by in (ANA, BEN)]
-        await self._storm()
+        await self._storm(people)
         self.is_stormy = False
         self.faults.calm_down()
         async with asyncio.timeout(CALM_SECONDS):
             await asyncio.gather(*people)
-        await self.end("drained")
+        await self._count_money()
+        for _ in range(int(SETTLING_SECONDS) if self.is_shared else 0):  # until what dead workers reserved is charged
+            if not self.reserved:
+                break
+            await CLOCK.sleep(1.0)
+            await self._count_money()
+        for program in self.living:
+            await self.end(program, "drained")
+        await self._count_money()
+        async with InMemoryDatabase.begin(self.database) as work:
+            for agent in await work.agents.of(CHANNEL):
+                self.turns.update({turn.id: turn for turn in await work.turns.of(agent, last=MANY_TURNS)})
+                self.notes += await work.notes.of(agent)
 
-    def start(self) -> None:
-        """Start a process with an engine."""
-        process = Process(f"process {len(self.processes) + 1}")
+    async def _count_money(self) -> None:
+        async with InMemoryDatabase.begin(self.database) as work:
+            self.budget = await work.budgets.of(CHANNEL)
+            self.charged = sum((agent.budget.spent for agent in await work.agents.of(CHANNEL)), FREE)
+            self.reserved = (await work.reservations.funds(Account(channel=CHANNEL))).reserved_of_channel
+
+    @property
+    def living(self) -> list[Program]:
+        return [each for each in self.processes if not each.process.is_dead]
+
+    def start(self, kind: Kind) -> None:
+        """Start a process. If there are several, none can tell that another is gone but by its heartbeats."""
+        process = Process(f"{kind} {len(self.processes) + 1}")
+        end, hub = self.wire.join(process), Hub()
+        hub.join(end)
+        if kind == "web":
+            self.pages.open(end, hub)
+        surface = ProcessSurface(self.chat, hub, self.pages)
+        peers = Peers(broadcast=end, process=process.name) if self.is_shared else ONE_AT_A_TIME
         stage = Stage(
             model=self.model,
             database=self.database,
-            surface=self.surface,
+            surface=surface,
             workspaces=self.workspaces,
             clock=CLOCK,
-            hooks=(slow_hook(self.chance, self.effects),),
+            commands=COMMANDS,
+            hooks=(slow_hook(self.chance, self.chat.doings),),
+            peers=peers,
         )
-        self.processes.append((process, stage))
-        process.start(work(stage.engine, stage.loop))
+        self.processes.append(Program(kind, process, stage, surface))
+        process.start(self._work(stage) if kind == "worker" else stage.engine.stand_by())
 
-    async def end(self, how: End) -> None:
-        """End the newest process, as a power cut does or as SIGTERM does."""
-        process, stage = self.processes[-1]
+    async def _work(self, stage: Stage) -> None:
+        """Advance agents. An engine that is alone first charges what processes before it had reserved."""
+        while not self.is_shared:
+            with suppress(DatabaseAway):
+                await stage.ledger.charge_left_by_others()
+                break
+        await work(stage.engine, stage.loop)
+
+    async def end(self, program: Program, how: End) -> None:
+        """End a process, as a power cut does or as SIGTERM does, or suspend it for a while."""
+        if how == "suspended":
+            program.process.suspend()
+            await CLOCK.sleep(self.chance.random.random() * SUSPENDED_SECONDS)
+            program.process.go_on()
+            return
         if how == "drained":
-            with suppress(ConnectionError):
-                await process.answer(stage.drain(GRACE_SECONDS))
-        process.kill()
+            with suppress(ConnectionError, DatabaseAway):
+                await program.process.answer(program.stage.drain(GRACE_SECONDS))
+                await program.process.answer(program.stage.engine.registry.leave())
+        program.process.kill()
 
-    async def _storm(self) -> None:
-        loop = asyncio.get_running_loop()
-        while loop.time() < STORM_SECONDS:
-            await CLOCK.sleep(self.chance.random.random() * 12)
+    async def _storm(self, people: Sequence["asyncio.Task[None]"]) -> None:
+        """Let processes end and begin, until everyone is done and for a while after that."""
+        loop, ends = asyncio.get_running_loop(), STORM_SECONDS
+        while loop.time() < ends:
+            await CLOCK.sleep(self.chance.random.random() * CALM_SPELL_SECONDS)
+            if all(each.done() for each in people):
+                ends = min(ends, loop.time() + AFTER_SECONDS)
             if self.ends:
-                await self.end(self.chance.random.choice(self.ends))
+                program = self._choose_victim()
+                await self.end(program, self.chance.random.choice(self.ends))
                 await self.chance.pause(2.0)
-                self.start()
+                if program.process.is_dead:
+                    self.start(program.kind)
+
+    def _choose_victim(self) -> Program:
+        """One of the processes; more often one that is in the middle of something, as its end shows more."""
+        busy = [each for each in self.living if self.chat.doings.is_busy(each.process)]
+        return self.chance.random.choice(busy if busy and self.chance.happens(0.7) else self.living)
 
     async def _create(self, name: str) -> Agent:
         return await self._insist(
@@ -106,60 +211,99 @@ class Town:
 
     async def _person(self, agent: Agent, by: Actor) -> None:
         """Answer what the agent asks until it is done; in the storm, write, reject, stop and resume as well."""
-        while not isinstance((there := await self._look(agent)).status, Finished):
-            await CLOCK.sleep(self.chance.random.random() * 4)
+        while not isinstance((there := self.database.peek(agent.id)).status, Finished):
+            await CLOCK.sleep(self.chance.random.random() * PERSON_SECONDS)
             turn = next((card for card in self._cards(agent) if card.is_open), None)
             if turn and turn.state == "interrupted":
                 self.asked.append(turn.id)
             with suppress(PersonError, ConnectionError, DatabaseAway):
                 if self.is_stormy and self.chance.happens(0.25):
                     await self._write(agent, by)
-                elif self.is_stormy and self.chance.happens(0.04):
-                    await self._ask(lambda stage: stage.service.stop(agent.id, stage.origin(by)))
+                elif self.is_stormy and self.chance.happens(0.2 if self.chat.doings.list_commands(agent.id) else 0.04):
+                    await self._stop(agent, by)
                 elif there.is_at_rest:
-                    await self._ask(lambda stage: stage.service.resume(agent.id, stage.origin(by)))
+                    await self._ask_often(lambda stage, origin: stage.service.resume(agent.id, origin), by)
                 elif turn:
                     await self._answer(turn, by)
 
+    async def _stop(self, agent: Agent, by: Actor) -> None:
+        """Stop the agent. A command that was running, in whatever process, has to end soon."""
+        running = self.chat.doings.list_commands(agent.id)
+        await self._ask_often(lambda stage, origin: stage.service.stop(agent.id, origin), by)
+        if running and not (self.faults.away or self.faults.lost):
+            await CLOCK.sleep(STOP_SECONDS)
+            left = [each for each in self.chat.doings.list_commands(agent.id) if each in running]
+            self.too_late += [f"{agent.id}: after Stop, {each.what} in {each.process.name}" for each in left]
+
     async def _answer(self, turn: Turn, by: Actor) -> None:
+        """Click on a card. If it is outdated, it is drawn again, as the chat platforms do."""
+        try:
+            await self._click(turn, by)
+        except (AlreadyDecided, ChangedSinceShown, NotPossible):
+            await self._redraw(turn.id)
+            raise
+
+    async def _redraw(self, turn_id: TurnId) -> None:
+        """As `redraw_if_outdated` of the chat platforms does. If its process ends meanwhile, somebody clicks again."""
+        drawn = None
+        _, turn = await self._insist(lambda stage: stage.views.turn(CHANNEL, turn_id))
+        while turn != drawn:
+            self.chat.cards[turn_id] = drawn = turn
+            _, turn = await self._insist(lambda stage: stage.views.turn(CHANNEL, turn_id))
+
+    async def _click(self, turn: Turn, by: Actor) -> None:
         if turn.state == "interrupted":
-            await self._ask(
-                lambda stage: stage.service.settle(turn.id, "skip", stage.origin(by), shown=turn.control_hash)
+            await self._ask_often(
+                lambda stage, origin: stage.service.settle(turn.id, "skip", origin, shown=turn.control_hash), by
             )
             return
         decision: Decision = Reject("Not now.") if self.is_stormy and self.chance.happens(0.15) else Approve()
         if self.chance.happens(0.2) and isinstance(decision, Approve):
-            decision = Approve(3)
-        for _ in range(2 if self.chance.happens(0.2) else 1):  # the platform delivers some clicks twice
-            await self._ask(
-                lambda stage: stage.service.decide(
-                    turn.id, decision, stage.origin(by, f"{turn.id} {by.id}"), shown=turn.control_hash
-                )
-            )
+            decision = Approve(2)
+        self.allowed[turn.agent_id] += decision.times if isinstance(decision, Approve) else 0
+        await self._ask_often(
+            lambda stage, origin: stage.service.decide(turn.id, decision, origin, shown=turn.control_hash), by
+        )
         self.clicks.append(turn.id)
 
     async def _write(self, agent: Agent, by: Actor) -> None:
         note = f"note-{len(self.written)}-{by.id}-{self.chance.random.randrange(10**9)}"
-        outcome = await self._ask(lambda stage: stage.service.reply(agent.id, note, stage.origin(by)))
-        if not isinstance(outcome.agent.status, Finished):  # who writes to a finished agent is told to resume it
+        outcomes = await self._ask_often(lambda stage, origin: stage.service.reply(agent.id, note, origin), by)
+        # Who writes to a finished agent is told to resume it.
+        if not any(isinstance(each.agent.status, Finished) for each in outcomes):
             self.written.append((agent.id, note))
 
-    async def _look(self, agent: Agent) -> Agent:
-        return await self._insist(lambda stage: stage.views.agent(CHANNEL, agent.id))
-
     def _cards(self, agent: Agent) -> list[Turn]:
-        return [card for card in self.surface.cards.values() if card.agent_id == agent.id]
+        return [card for card in self.chat.cards.values() if card.agent_id == agent.id]
+
+    async def _ask_often(self, request: Callable[[Stage, Origin], Awaitable[T]], by: Actor) -> list[T]:
+        """Deliver what a person does, with the platform's id of it: now and then twice, or to two processes at once."""
+        delivery = f"delivery {next(self.deliveries)}"
+
+        async def deliver(stage: Stage) -> T:
+            return await request(stage, stage.origin(by, delivery))
+
+        if not self.chance.happens(0.2):
+            return [await self._ask(deliver)]
+        if self.chance.happens(0.5):
+            return [await self._ask(deliver), await self._ask(deliver)]
+        answers = await asyncio.gather(self._ask(deliver), self._ask(deliver), return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return [answer for answer in answers if not isinstance(answer, BaseException)]
 
     async def _ask(self, request: Callable[[Stage], Awaitable[T]]) -> T:
-        """Ask the newest process once."""
-        process, stage = self.processes[-1]
-        if process.is_dead:
-            raise ConnectionError(process.name)
+        """Ask one of the processes that serve people, once."""
+        serving = [each for each in self.living if each.kind == "web" or not self.webs]
+        if not serving:
+            raise ConnectionError
+        program = self.chance.random.choice(serving) if self.is_shared else serving[0]
 
         async def answer() -> T:
-            return await request(stage)
+            return await request(program.stage)
 
-        return await process.answer(answer())
+        return await program.process.answer(answer())
 
     async def _insist(self, request: Callable[[Stage], Awaitable[T]]) -> T:
         """Ask until there is an answer."""
@@ -168,22 +312,3 @@ class Town:
                 return await self._ask(request)
             except (ConnectionError, DatabaseAway):
                 await CLOCK.sleep(0.5)
-
-    def complaints(self) -> list[str]:
-        """What went wrong, as people would see it: in the files, the chat, and what the model was told."""
-        found = []
-        for agent_id, files in self.workspaces.by_agent.items():
-            words = Counter(files.contents["a.txt"][0].decode().split()) if "a.txt" in files.contents else Counter()
-            found += [f"{agent_id}: {word} was written {count} times" for word, count in words.items() if count > 1]
-        for agent_id, note in self.written:
-            if not any(note in prompt for prompt in self.model.read.get(agent_id, ())):
-                found.append(f"{agent_id}: nobody read {note}")
-        for agent in self.surface.agents.values():
-            if isinstance(agent.status, Paused) and "went wrong" in agent.status.reason:
-                found.append(f"{agent.id}: {agent.status.reason}")
-        found += [f"{turn_id}: people were asked what became of it" for turn_id in self.asked]
-        if "killed" not in self.ends:
-            found += [
-                f"{notice} was posted {count} times" for notice, count in self.surface.posted.items() if count > 1
-            ]
-        return found

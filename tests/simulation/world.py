@@ -3,62 +3,94 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cache
 from inspect import iscoroutinefunction
 from typing import Any
 
 from agent_core.commands.registry import CommandContext
-from agent_core.errors import DatabaseAway, ModelUnavailable, SurfaceBusy
+from agent_core.errors import DatabaseAway, ModelUnavailable
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ThreadRef
 from agent_core.model.command import CommandCall
+from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
-from agent_core.model.note import Notice
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
+from agent_core.model.usage import Budget, Usage
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.models import CallOptions
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from agent_core.testing.surface import RecordingSurface
-from tests.simulation.scheduler import CLOCK, Chance
+from tests.simulation.chat import RUNS, Doings
+from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process
+from tests.simulation.wire import Faults
 
 Pause = Callable[[], Awaitable[None]]
+THOUGHT_SECONDS, COMMAND_SECONDS = 1.0, 2.0
 
 
-@dataclass(slots=True)
-class Faults:
-    """How often what fails. All 0 is a calm world."""
-
-    away: float = 0.0  # of the commits: the database goes away before it
-    lost: float = 0.0  # of the commits: it takes effect, and the answer is lost
-    busy: float = 0.0  # of what is shown: the platform is busy
-    unreachable: float = 0.0  # of the calls of models
-
-    def calm_down(self) -> None:
-        self.away = self.lost = self.busy = self.unreachable = 0.0
+is_read = cache(iscoroutinefunction)
 
 
 class YieldingRepository:
     """A repository that lets others run before and after each read."""
 
-    def __init__(self, repository: object, pause: Pause) -> None:
+    def __init__(self, repository: Any, pause: Pause) -> None:
         self._repository, self._pause = repository, pause
+        self.saved: list[Any] | None = None
+
+    def save(self, record: Any) -> None:
+        self._repository.save(record)
+        if self.saved is not None:
+            self.saved.append(record)
 
     def __getattr__(self, name: str) -> Any:
-        member = getattr(self._repository, name)
-        if not iscoroutinefunction(member):
+        repository, pause = self._repository, self._pause
+        member = getattr(repository, name)
+        if not is_read(getattr(type(repository), name)):
             return member
 
         async def read(*given: Any, **named: Any) -> Any:
-            await self._pause()
+            await pause()
             found = await member(*given, **named)
-            await self._pause()
+            await pause()
             return found
 
         return read
+
+
+@dataclass(slots=True)
+class Takers:
+    """Which process took each agent last. Others may save nothing of it but what it has to pay: else it is in `late`.
+
+    `saved`: the agents as they were saved last.
+    """
+
+    by_agent: dict[AgentId, Process | None] = field(default_factory=dict)
+    saved: dict[AgentId, Agent] = field(default_factory=dict)
+    late: list[str] = field(default_factory=list)
+
+    def note(self, agents: Sequence[Agent], turns: Sequence[Turn]) -> None:
+        """Note what a process saved. Processes that serve people save without having taken the agent."""
+        process = PROCESS.get()
+        advances = process is not None and process.name.startswith("worker")
+        for agent in agents:
+            before = self.saved.get(agent.id)
+            self.saved[agent.id] = agent
+            if before is None or agent.fence > before.fence:
+                self.by_agent[agent.id] = process
+            elif advances and self.by_agent.get(agent.id) is not process and _unpaid(agent) != _unpaid(before):
+                self.late.append(f"{agent.id} was saved by {process and process.name}, which had lost it")
+        for turn in turns:
+            if advances and self.by_agent.get(turn.agent_id) is not process:
+                self.late.append(f"{turn.id} was saved by {process and process.name}, which had lost its agent")
+
+
+def _unpaid(agent: Agent) -> Agent:
+    """The agent without what a save that charges it changes."""
+    return replace(agent, budget=Budget(), usage=Usage(), calls={}, unbilled=Usage(), save_id="")
 
 
 class YieldingDatabase(InMemoryDatabase):
@@ -66,11 +98,15 @@ class YieldingDatabase(InMemoryDatabase):
 
     def __init__(self, chance: Chance, faults: Faults) -> None:
         super().__init__()
-        self.chance, self.faults = chance, faults
+        self.chance, self.faults, self.takers = chance, faults, Takers()
+
+    def peek(self, agent_id: AgentId) -> Agent:
+        """The agent as it is saved. This takes no time."""
+        return self._store.agents[agent_id].value
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[Any]:
-        async with super().begin() as work:
+        async with InMemoryDatabase.begin(self) as work:
             yield _YieldingUnit(work, self)
 
 
@@ -79,9 +115,14 @@ class _YieldingUnit:
 
     def __init__(self, work: UnitOfWork, database: YieldingDatabase) -> None:
         self._work, self._database = work, database
+        self._agents, self._turns = list[Agent](), list[Turn]()
 
     def __getattr__(self, name: str) -> Any:
-        return YieldingRepository(getattr(self._work, name), self._database.chance.pause)
+        repository = YieldingRepository(getattr(self._work, name), self._database.chance.pause)
+        if name in ("agents", "turns"):
+            repository.saved = self._agents if name == "agents" else self._turns
+        setattr(self, name, repository)
+        return repository
 
     async def commit(self) -> None:
         chance, faults = self._database.chance, self._database.faults
@@ -89,55 +130,29 @@ class _YieldingUnit:
         if chance.happens(faults.away):
             raise DatabaseAway
         await self._work.commit()
+        self._database.takers.note(self._agents, self._turns)
         await chance.pause()
         if chance.happens(faults.lost):
             raise DatabaseAway
 
 
-@dataclass(slots=True)
-class SlowSurface(RecordingSurface):
-    """A chat that takes its time and is busy now and then. `posted`: how often each notice was posted."""
-
-    chance: Chance = field(default_factory=lambda: Chance.of(0))
-    weather: Faults = field(default_factory=Faults)
-    posted: Counter[str] = field(default_factory=Counter)
-
-    async def open_thread(self, agent: Agent) -> ThreadRef:
-        await self._take_time()
-        return await RecordingSurface.open_thread(self, agent)
-
-    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        await self._take_time()
-        self.chance.note(f"card {turn.number} {turn.state}")
-        return await RecordingSurface.show(self, agent, turn, may_exist=may_exist)
-
-    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
-        await self._take_time()
-        if may_exist and self.posted[notice.id]:
-            return  # found in the thread
-        self.posted[notice.id] += 1
-        self.chance.note(f"notice {notice.kind}")
-        await RecordingSurface.notice(self, agent, notice, may_exist=may_exist)
-        await self._take_time()
-
-    async def _take_time(self) -> None:
-        await self.chance.pause(0.2)
-        if self.chance.happens(self.weather.busy):
-            raise SurfaceBusy("slow down", 0.5)
+REPLY_USAGE = Usage(prompt=100, completion=10)
+PRICE_PER_TOKEN = Decimal("0.00001")
 
 
 class ManyStories(ScriptedModel):
     """Plays each agent's part: some appends to its file, each with a word of its own, and then the end."""
 
-    def __init__(self, chance: Chance, faults: Faults, steps: int) -> None:
+    def __init__(self, chance: Chance, faults: Faults, doings: Doings, steps: int) -> None:
         super().__init__()
-        self.chance, self.faults, self.steps = chance, faults, steps
+        self.chance, self.faults, self.steps, self.doings = chance, faults, steps, doings
         self.words, self.calls = 0, Counter[str]()
         self.read: dict[str, list[str]] = {}
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
-        """Think for up to 3 s, as long as nobody gives the call up."""
-        await CLOCK.sleep(self.chance.random.random() * 3)
+        """Think for a while, as long as nobody gives the call up."""
+        with self.doings.of(options.cache_key, "a model is called"):
+            await CLOCK.sleep(self.chance.random.random() * THOUGHT_SECONDS)
         if self.chance.happens(self.faults.unreachable):
             raise ModelUnavailable("busy", 1.0)
         agent = options.cache_key
@@ -146,7 +161,10 @@ class ManyStories(ScriptedModel):
         self.words += 1
         text = self._play(agent)
         self.chance.note(f"reply {text}")
-        return Reply(text=text, usage=Usage(prompt=100, completion=10))
+        return Reply(text=text, usage=REPLY_USAGE)
+
+    def price(self, usage: Usage, model: str) -> Decimal:
+        return (usage.prompt + usage.completion) * PRICE_PER_TOKEN
 
     def _play(self, agent: str) -> str:
         if self.calls[agent] > self.steps:
@@ -156,15 +174,14 @@ class ManyStories(ScriptedModel):
         return reply_text("append_to_file", {"filename": "a.txt", "text": f"word-{self.words}.\n"})
 
 
-def slow_hook(chance: Chance, effects: Counter[str]) -> Any:
-    """A hook that lets time pass before and after each command, and counts what each append did."""
+def slow_hook(chance: Chance, doings: Doings) -> Any:
+    """A hook that lets time pass before and after each command."""
 
     async def hook(call: CommandCall, context: CommandContext, run: NextHook) -> Result:
-        await chance.pause(2.0)
-        result = await run(call, context)
-        if call.name == "append_to_file" and result.kind == "succeeded":
-            effects[str(call.arguments["text"])] += 1
-        await chance.pause(2.0)
+        with doings.of(context.agent.id, f"{call.name}{RUNS}"):
+            await chance.pause(COMMAND_SECONDS)
+            result = await run(call, context)
+            await chance.pause(COMMAND_SECONDS)
         return result
 
     return hook

@@ -41,7 +41,8 @@ def execute(folder: Path, words: list[str]) -> int:
         case ["image", "inspect", *_, image]:
             return 0 if image in told["images"] else 1
         case ["ps", *_]:
-            sys.stdout.write("".join(f"{path.stem}\n" for path in folder.glob("*.pid")))
+            found = ((path.stem, path.with_suffix(".process")) for path in folder.glob("*.pid"))
+            sys.stdout.writelines(f"{name} {who.read_text() if who.exists() else ''}\n" for name, who in found)
         case ["rm", "--force", *names]:
             for name in names:
                 remove(folder / f"{name}.pid")

@@ -58,19 +58,19 @@ class PostgresServer:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a server that ends with the tests."""
-    with _server() as server:
+    with serving_postgres() as server:
         yield server.url
 
 
 @pytest.fixture
 def own_postgres() -> Iterator[PostgresServer]:
     """A server for one test."""
-    with _server() as server:
+    with serving_postgres() as server:
         yield server
 
 
 @contextmanager
-def _server() -> Iterator[PostgresServer]:
+def serving_postgres() -> Iterator[PostgresServer]:
     """A server in a folder of its own, which is not pytest's: as root's, the server's user may not enter that."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns if XDG_RUNTIME_DIR is not set

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import discord
@@ -16,21 +16,22 @@ from adapters.chat.texts import creation_text, deletion_text
 from adapters.discord.inbound.context import (
     DiscordContext,
     acknowledge,
-    edit_key,
     open_form,
     show_thinking,
     tell,
 )
-from adapters.discord.inbound.form_store import StoredForm
+from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound import views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
+from adapters.discord.outbound.notification_messages import OUR_DIRECT
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
 from adapters.ui_text import most_times
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
+from agent_core.model.form_draft import FormDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.turn import Turn
 
@@ -64,8 +65,8 @@ class DiscordClickListener:
             case UploadButton() as upload:
                 await self._upload(upload, interaction, origin)
             case DeleteButton(agent_id):
-                agent = await self.context.service.delete(agent_id, origin)
-                await tell(interaction, deletion_text(agent, origin.by))
+                deleted = await self.context.service.delete(agent_id, origin)
+                await tell(interaction, deletion_text(deleted, origin.by))
             case DiscordDraftButton() as offer:
                 await self._create_offered(offer, interaction, origin)
 
@@ -84,14 +85,15 @@ class DiscordClickListener:
             form = views.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
         else:
             _, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-            form = self._edit_form(turn, origin) if button.verb == "edit" else views.reject_form(turn)
+            form = await self._edit_form(turn, origin) if button.verb == "edit" else views.reject_form(turn)
         await open_form(interaction, form)
 
-    def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
+    async def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
         """The form for the arguments; filled with this person's last invalid edit, if one is stored."""
-        spec, held = self.context.views.spec(turn.call.name), self.context.edits.forms.get(edit_key(turn.id, origin.by))
-        typed = held.given if held and not isinstance(held.given, AgentDraft) else None
-        return views.edit_form(turn, spec, typed=typed, problems=held.problems if held else None)
+        spec, edit = self.context.views.spec(turn.call.name), await self.context.forms.find(origin, turn.id)
+        return views.edit_form(
+            turn, spec, typed=edit.fields if edit else None, problems=edit.problems if edit else None
+        )
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Run a self-review; Discord is told first that the answer comes later."""
@@ -115,11 +117,16 @@ class DiscordClickListener:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                fresh = AgentDraft().like(await self.context.service.load_agent_defaults(origin))
-                held = StoredForm(fresh) if opening.subject == EMPTY_FORM else self.context.drafts.get(opening.subject)
-                await open_form(interaction, _agent_form(held, origin))
+                await open_form(interaction, _agent_form(await self._new_agent(opening.subject, origin)))
             case "open":
                 pass
+
+    async def _new_agent(self, key: str, origin: Origin) -> FormDraft:
+        """The stored form with this key, or an empty one with the settings of the channel's last new agent."""
+        if key != EMPTY_FORM:
+            return await self.context.forms.get(origin, key)
+        fresh = AgentDraft().like(await self.context.service.load_agent_defaults(origin))
+        return replace(self.context.forms.blank(origin), agent_draft=fresh)
 
     async def _upload(self, upload: UploadButton, interaction: discord.Interaction, origin: Origin) -> None:
         """Upload a file of the agent to its thread, visible to the whole channel."""
@@ -136,16 +143,16 @@ class DiscordClickListener:
         self, offer: DiscordDraftButton, interaction: discord.Interaction, origin: Origin
     ) -> None:
         """Create the drafted agent, or open the form filled with the draft."""
-        held = self.context.drafts.get(offer.key)
-        if offer.verb == "create" and isinstance(held.given, AgentDraft):
-            agent = await self.context.service.create(held.given, origin)
+        form = await self.context.forms.get(origin, offer.key)
+        if offer.verb == "create" and form.agent_draft:
+            agent = await self.context.service.create(form.agent_draft, origin)
             await tell(interaction, creation_text(agent))
         else:
-            await open_form(interaction, _agent_form(held, origin))
+            await open_form(interaction, _agent_form(form))
 
 
-def _agent_form(held: StoredForm, origin: Origin) -> ui.Modal:
-    return views.agent_form(held.given, place=origin.channel.key, problems=held.problems)
+def _agent_form(form: FormDraft) -> ui.Modal:
+    return views.agent_form(form.agent_draft or form.fields, place=form.channel.key, problems=form.problems)
 
 
 def clicked_value(interaction: discord.Interaction[Any]) -> str:
@@ -157,7 +164,7 @@ def clicked_value(interaction: discord.Interaction[Any]) -> str:
 def message_has_button(interaction: discord.Interaction[Any]) -> bool:
     """Whether the message still has the clicked button. Only then discord.py calls its callback."""
     custom_id = str(dict(interaction.data or {}).get("custom_id"))
-    is_ours = bool(OUR_BUTTON.fullmatch(custom_id) or OUR_CHOICE.fullmatch(custom_id))
+    is_ours = any(each.fullmatch(custom_id) for each in (OUR_BUTTON, OUR_CHOICE, OUR_DIRECT))
     return (
         is_ours
         and interaction.message is not None
@@ -173,7 +180,7 @@ def _parts(components: Iterable[Any]) -> Iterator[Any]:
             yield accessory
 
 
-def dynamic_items(clicks: DiscordClickListener) -> tuple[type[ui.DynamicItem[Any]], ...]:
+def dynamic_items(clicks: DiscordClickListener, direct: DiscordDirectListener) -> tuple[type[ui.DynamicItem[Any]], ...]:
     """The classes by which discord.py recognizes Signoff's buttons and menus, also those of earlier processes."""
 
     class Pressed(ui.DynamicItem[Any], template=OUR_BUTTON):
@@ -189,4 +196,8 @@ def dynamic_items(clicks: DiscordClickListener) -> tuple[type[ui.DynamicItem[Any
     class Chosen(Pressed, template=OUR_CHOICE):
         pass
 
-    return (Pressed, Chosen)
+    class Direct(Pressed, template=OUR_DIRECT):
+        async def callback(self, interaction: discord.Interaction[Any]) -> None:
+            await direct.press(interaction, clicked_value(interaction))
+
+    return (Pressed, Chosen, Direct)

@@ -13,22 +13,16 @@ from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import text_message
 from adapters.discord.outbound.surface import DiscordSurface
-from agent_core.model.actors import Actor
-from agent_core.model.ids import TurnId
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscordContext(ChatServices):
-    """The services, the surface and two stores of forms that all listeners share.
-
-    `drafts`: agents that the model drafted, and invalid forms for a new agent. `edits`: invalid edits of arguments.
-    """
+    """The services, the surface and the store of forms that all listeners share."""
 
     surface: DiscordSurface
-    drafts: FormStore
-    edits: FormStore
+    forms: FormStore
 
 
 async def tell(interaction: discord.Interaction, said: str | DiscordMessage) -> None:
@@ -70,8 +64,3 @@ def log_rejected_answer(interaction: discord.Interaction) -> Iterator[None]:
     except discord.HTTPException as refused:
         facts = {"interaction": interaction.id, "code": refused.code, "status": refused.status}
         logger.warning("not answered", extra=facts)
-
-
-def edit_key(turn_id: TurnId, by: Actor) -> str:
-    """The key in `edits` for a person's invalid edit of a turn's command."""
-    return f"{turn_id}/{by.id}"

@@ -1,57 +1,50 @@
-"""Keeps forms in memory for an hour, so that a button can open them with their values.
+"""Keeps forms in the database for an hour, so that a button can open them with their values in any process.
 
 These are forms that were submitted with invalid values, and agents that the model drafted and no person created yet.
 """
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 
-from cachetools import TTLCache
-
-from adapters.forms import Form
 from agent_core.errors import NotPossible
-from agent_core.model.draft import AgentDraft
+from agent_core.model.actors import Origin
+from agent_core.model.form_draft import FORM_LIFETIME, FormDraft
 from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database, queue_in_one_unit
 
-STORED_FOR = timedelta(hours=1)
-MAX_STORED = 2_000
 EXPIRED = "This form was kept for one hour and is gone: start again with /agent new."
 
 
 @dataclass(frozen=True, slots=True)
-class StoredForm:
-    """The values to fill a form with, and an error message for each invalid value.
-
-    For an agent that the model drafted, `problems` is empty.
-    """
-
-    given: AgentDraft | Form
-    problems: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class FormStore:
-    """Stores forms by key. All are lost when the process ends.
+    """Stores forms by key; only the person who made one finds it, in the same channel.
 
-    The key is random and carried by a button, or for edited arguments it names turn and person (`context.edit_key`).
+    The key is random and carried by a button, or it names the turn whose arguments were edited.
     """
 
+    database: Database
     clock: Clock
-    forms: TTLCache[str, StoredForm] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.forms = TTLCache(MAX_STORED, ttl=STORED_FOR.total_seconds(), timer=lambda: self.clock.now().timestamp())
+    def blank(self, origin: Origin, key: str = "") -> FormDraft:
+        """An empty form of this person in this channel, under `key` or a new random key."""
+        return FormDraft(
+            channel=origin.channel,
+            person=origin.by.id,
+            key=key or secrets.token_urlsafe(16),
+            expires_at=self.clock.now() + FORM_LIFETIME,
+        )
 
-    def keep(self, form: StoredForm, key: str = "") -> str:
-        """Store a form under `key`, or under a new random key; return the key."""
-        key = key or secrets.token_urlsafe(16)
-        self.forms[key] = form
-        return key
+    async def save(self, form: FormDraft) -> None:
+        """Save the form; raise InvalidInput if it is too long."""
+        await queue_in_one_unit(self.database, lambda work: work.form_drafts.put(form))
 
-    def get(self, key: str) -> StoredForm:
-        """The stored form; raise NotPossible if it has expired."""
-        if form := self.forms.get(key):
+    async def find(self, origin: Origin, key: str) -> FormDraft | None:
+        """This person's form in this channel, or None if there is none or it has expired."""
+        async with self.database.begin() as work:
+            return await work.form_drafts.get(origin.channel, origin.by.id, key, self.clock.now())
+
+    async def get(self, origin: Origin, key: str) -> FormDraft:
+        """This person's form in this channel; raise NotPossible if there is none or it has expired."""
+        if form := await self.find(origin, key):
             return form
         raise NotPossible(EXPIRED)

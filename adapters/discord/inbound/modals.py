@@ -14,13 +14,12 @@ from adapters.discord.inbound import submitted_forms
 from adapters.discord.inbound.context import (
     DiscordContext,
     acknowledge,
-    edit_key,
     show_thinking,
     tell,
 )
-from adapters.discord.inbound.form_store import StoredForm
+from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.inbound_event import origin_of
-from adapters.discord.inbound.submitted_forms import AgentForm, EditForm, TextForm
+from adapters.discord.inbound.submitted_forms import AgentForm, DirectForm, EditForm, TextForm
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
 from adapters.forms import times_of
@@ -34,6 +33,10 @@ class DiscordModalListener:
     """Carries out submitted forms. Only `custom_id` and values are read, so forms work after a restart."""
 
     context: DiscordContext
+
+    @property
+    def direct(self) -> DiscordDirectListener:
+        return DiscordDirectListener(self.context)
 
     async def submit(self, interaction: discord.Interaction) -> None:
         if isinstance(refusal := await attempt(self._carry_out(interaction, origin_of(interaction))), RefusedAction):
@@ -49,6 +52,8 @@ class DiscordModalListener:
             case EditForm() as sent:
                 if refused := await self._approve_edited(sent, origin):
                     await tell(interaction, refused)
+            case DirectForm(about, reason):
+                await self.direct.reject(interaction, about, reason)
             case TextForm(Button("reject") as button, reason):
                 await press(button, FormInput(text=reason), origin)
             case TextForm(Button("approve") as button, number):
@@ -60,8 +65,9 @@ class DiscordModalListener:
         try:
             agent = await self.context.service.create(sent.draft(), origin)
         except InvalidInput as error:
-            key = self.context.drafts.keep(StoredForm(sent.fields, error.problems))
-            return refused_message(error.problems, ViewButton("new agent", key))
+            form = replace(self.context.forms.blank(origin), fields=sent.fields, problems=error.problems)
+            await self.context.forms.save(form)
+            return refused_message(error.problems, ViewButton("new agent", form.key))
         return text_message(creation_text(agent))
 
     async def _approve_edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
@@ -72,7 +78,8 @@ class DiscordModalListener:
         try:
             await self.context.actions.press(button, FormInput(arguments=sent.arguments(turn, spec)), origin)
         except InvalidInput as error:
-            self.context.edits.keep(StoredForm(sent.fields, error.problems), edit_key(turn.id, origin.by))
+            form = replace(self.context.forms.blank(origin, turn.id), agent_id=turn.agent_id)
+            await self.context.forms.save(replace(form, fields=sent.fields, problems=error.problems))
             return refused_message(error.problems, button)
         return None
 

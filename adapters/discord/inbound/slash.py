@@ -1,7 +1,7 @@
 """The slash command `/agent`, with ephemeral answers."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from typing import Any, get_args
 
@@ -11,11 +11,10 @@ from discord import app_commands
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommand_answers import run_subcommand
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
-from adapters.discord.inbound.form_store import StoredForm
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.outbound import render, views
 from adapters.discord.outbound.message import DiscordMessage, link_to
-from adapters.management_commands import ThreadVerb
+from adapters.management_commands import CHANNEL_VERBS, ThreadVerb
 from adapters.subcommands import (
     HELP,
     AgentVerb,
@@ -37,6 +36,8 @@ TEXT_HINTS: dict[ThreadVerb, str] = {
     "model": "The name of another model, or default. Leave empty to show its model.",
     "budget": "US dollars, none, or channel 20 for all agents here. Leave empty to show what was spent.",
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
+    "reminders": "call @PEOPLE, after 5m 30m 4h, quiet 18:00-08:00, weekends off, zone NAME. Leave empty to show them.",
+    "notify": "me, or off. Leave empty to see whether you get direct messages.",
     "sites": "allow HOST, deny HOST or clear. Leave empty to show them.",
 }
 Run = Callable[[discord.Interaction, str], Awaitable[None]]
@@ -89,7 +90,9 @@ class DiscordSlashListener:
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)
         draft = drafted.draft.like(await self.context.service.load_agent_defaults(origin))
-        return render.offer_message(draft, self.context.drafts.keep(StoredForm(draft)), said=drafted.said)
+        form = replace(self.context.forms.blank(origin), agent_draft=draft)
+        await self.context.forms.save(form)
+        return render.offer_message(draft, form.key, said=drafted.said)
 
 
 def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
@@ -98,8 +101,9 @@ def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     group.add_command(_command("list", slash.run))
     group.add_command(_command("help", slash.run))
     group.add_command(_command("new", slash.run, text=NEW_HINT))
-    group.add_command(_command("sites", slash.run, text=TEXT_HINTS["sites"]))
-    for verb in (*get_args(AgentVerb), *(verb for verb in get_args(ThreadVerb) if verb != "sites")):
+    for verb in CHANNEL_VERBS:
+        group.add_command(_command(verb, slash.run, text=TEXT_HINTS[verb]))
+    for verb in (*get_args(AgentVerb), *(verb for verb in get_args(ThreadVerb) if verb not in CHANNEL_VERBS)):
         text = {"text": TEXT_HINTS[verb]} if verb in TEXT_HINTS else {}
         command = _command(verb, slash.run, name=NAME_HINT, **text)
         command.autocomplete("name")(slash.names)

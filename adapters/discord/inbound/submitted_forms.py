@@ -56,7 +56,15 @@ class TextForm:
     text: str
 
 
-Submitted: TypeAlias = AgentForm | EditForm | TextForm
+@dataclass(frozen=True, slots=True)
+class DirectForm:
+    """The submitted reason of a rejection in a direct message; `about` names the channel and the button."""
+
+    about: str
+    text: str
+
+
+Submitted: TypeAlias = AgentForm | EditForm | TextForm | DirectForm
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
@@ -76,6 +84,8 @@ def read(custom_id: str, values: Values) -> Submitted:
         case "new":
             chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
             return AgentForm(about, {**texts, **_chosen(chosen)})
+        case "dm":
+            return DirectForm(rest, texts.get("text", ""))
         case "edit":
             return EditForm(Button.parse(rest), texts)
         case "reject" | "reply" | "approve":

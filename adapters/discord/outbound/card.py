@@ -21,7 +21,7 @@ from adapters.discord.outbound.texts import (
 )
 from adapters.text_fit import units
 from adapters.turn_state import STATE_SIGNS, cut_parts
-from adapters.ui_text import CUT_TO_FIT, first_lines
+from adapters.ui_text import CUT_TO_FIT, EXCERPT_CHARACTERS, head_and_tail
 from adapters.visible_text import one_line
 
 # Limit of all texts in a message, https://discord.com/developers/docs/components/reference, with a margin.
@@ -30,6 +30,7 @@ CARD_TEXT_BUDGET = MAX_MESSAGE_TEXT - 60
 # Limits of the parts that get their space first, including backslashes.
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER, MAX_OUTCOME = 200, 300, 250, 300, 900
 MAX_FOLDED, MAX_FOLDED_SAYS, MAX_FOLDED_OUTCOME = 150, 300, 1900
+EXCERPT_MARGIN = 60  # for the line that counts what is left out
 SHOW_ALL_HAS_THE_REST = "-# … Show all has the rest."
 
 
@@ -96,7 +97,8 @@ def _open(card: Card, footer: Sequence[str]) -> CardParts:
     is_more = thoughts.is_cut or card.model_reasoning or (card.is_brief and (card.plan or card.details))
     openings = [ViewButton("thoughts", card.turn)] if is_more else []
     is_cut = head.is_cut or (is_running and outcome.is_cut) or any(part.is_cut for part in bottom)
-    return CardParts((*items,), (*openings, *([show_all] if is_cut and not command.is_cut else [])))
+    has_more = is_cut or card.repeats_preview
+    return CardParts((*items,), (*openings, *([show_all] if has_more and not command.is_cut else [])))
 
 
 def _folded(card: Card, footer: Sequence[str]) -> CardParts:
@@ -144,11 +146,11 @@ def _bottom(card: Card, footer: Sequence[str]) -> list[CommandTexts]:
 
 
 def _outcome(card: Card, most: int) -> CommandTexts:
-    """The first lines of the outcome in a code block; as a quotation if they contain ``` themselves."""
+    """The first and last lines of the outcome in a code block; as a quotation if they contain ``` themselves."""
     text = clean(card.outcome).strip("\n")
     if not text.strip():
         return CommandTexts(())
-    lines, is_more = first_lines(text)
+    lines, is_more = head_and_tail(text, min(most - EXCERPT_MARGIN, EXCERPT_CHARACTERS))
     can_be_in_box = can_be_boxed(lines.strip("\n"))
     shown = cut_by_size(lines, most, units if can_be_in_box else quoted_size).strip("\n")
     drawn = boxed(shown) if can_be_boxed(shown) else quoted(shown)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.cards import Card
+from adapters.cards import Card, Labelled
 from adapters.discord.outbound.texts import (
     FENCE,
     boxed,
@@ -39,11 +39,15 @@ class CommandTexts:
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """An argument or a preview; `language` is for syntax highlighting in a code block."""
+    """An argument or a preview; `language` is for syntax highlighting in a code block.
+
+    `instead`: a line to show instead of the text, or "".
+    """
 
     name: str
     text: str
     language: str = ""
+    instead: str = ""
 
     @property
     def size(self) -> Callable[[str], int]:
@@ -79,13 +83,18 @@ def _shown(card: Card) -> list[ShownValue]:
     preview = card.preview
     language = "diff" if preview and preview.kind == "diff" else ""
     above = [ShownValue(one_line(preview.title) or "Preview", clean(preview.body), language)] if preview else []
-    return [*above, *(ShownValue(one_line(each.label) or "?", clean(each.text)) for each in card.arguments)]
+    return [*above, *map(_argument, card.arguments)]
+
+
+def _argument(argument: Labelled) -> ShownValue:
+    text = "" if argument.instead else clean(argument.text)
+    return ShownValue(one_line(argument.label) or "?", text, instead=argument.instead)
 
 
 def _drawn(shown: ShownValue, name: str, most: int) -> CommandTexts:
     title, inner = f"**{escaped(name)}**", shown.text.strip("\n")
     if not inner:
-        return CommandTexts((f"{title} *{_ends(len(shown.text)) if shown.text else 'empty'}*",))
+        return CommandTexts((f"{title} *{_ends(len(shown.text)) if shown.text else shown.instead or 'empty'}*",))
     around = _around(shown.text, inner)
     if shown.size(shown.text) <= most:
         if _fits_in_line(inner):

@@ -69,15 +69,16 @@ def rows(buttons: Sequence[Item]) -> Iterator[Row]:
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[ViewButton]) -> list[Row]:
-    """The buttons of a card in its current state: decisions, the menu of Approve ×N, then those that show more."""
+    """The rows of a card in its current state: decisions, Approve ×N, what shows more; apart from them Stop, Revoke."""
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb == "review"]
-    first = [each for each in card.buttons if each not in several and each not in reviews]
-    if approve := next((each for each in card.buttons if each.verb == "approve"), None):
-        first.insert(-1, Button("reply", agent.id, shown=approve.shown))
+    stops = [each for each in card.buttons if each.verb in ("stop", "revoke")]
+    first = [each for each in card.buttons if each not in (*several, *reviews, *stops)]
+    if approve := next((each for each in first if each.verb == "approve"), None):
+        first.append(Button("reply", agent.id, shown=approve.shown))
     more: list[Pressable] = [*reviews, *openings]
     chosen: list[Row] = [ui.ActionRow(_times(several, risks))] if several else []
-    return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)])]
+    return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)]), *rows([*map(element, stops)])]
 
 
 def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[ui.LayoutView]:

@@ -19,30 +19,37 @@ T = TypeVar("T")
 
 MAX_REMEMBERED_MESSAGES = 5_000
 MAX_SEARCHED = 100
+MAX_NONCE = 25  # https://discord.com/developers/docs/resources/message#create-message
+NOBODY = discord.AllowedMentions.none()
 MAX_CLOCK_SKEW = timedelta(minutes=2)
 LOWEST_MARK = 2**30  # above Discord's own component ids, which count from 1; ids are 32-bit numbers
 
 
 @dataclass(slots=True, kw_only=True)
 class DiscordSender:
-    """Sends and edits messages. `drawn` caches a hash of each message, to skip edits that change nothing."""
+    """Sends and edits messages. `drawn` caches a hash of each message by place and id, to skip edits without effect."""
 
     calls: DiscordApi
-    drawn: LRUCache[int, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
+    drawn: LRUCache[tuple[int, int], bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
 
-    async def post(self, place: int, message: DiscordMessage, nonce: str) -> int:
+    async def post(
+        self, place: int, message: DiscordMessage, nonce: str, mentions: discord.AllowedMentions = NOBODY
+    ) -> int:
         """Send a message and return its id. Discord ignores a second message with the same nonce for some minutes."""
-        there = self._messageable(place)
+        there, mark = self._messageable(place), nonce if len(nonce) <= MAX_NONCE else str(mark_of(nonce))
         sent = await self.in_open_thread(
-            place, lambda: there.send(view=ready(message, nonce), files=files_of(message), nonce=nonce)
+            place,
+            lambda: there.send(
+                view=ready(message, nonce), files=files_of(message), nonce=mark, allowed_mentions=mentions
+            ),
         )
-        self.drawn[sent.id] = message.digest
+        self.drawn[place, sent.id] = message.digest
         return sent.id
 
     async def edit(self, place: int, message_id: int, message: DiscordMessage, nonce: str) -> bool:
         """Edit a message, unless it is unchanged; return whether the message exists."""
         view = ready(message, nonce)
-        if self.drawn.get(message_id) == message.digest:
+        if self.drawn.get((place, message_id)) == message.digest:
             return True
         standing = self._messageable(place).get_partial_message(message_id)
         try:
@@ -51,8 +58,14 @@ class DiscordSender:
             if refused.code == UNKNOWN_MESSAGE:
                 return False
             raise
-        self.drawn[message_id] = message.digest
+        self.drawn[place, message_id] = message.digest
         return True
+
+    async def delete(self, place: int, message_id: int) -> None:
+        """Delete a message; raise DiscordRefused if it does not exist."""
+        standing = self._messageable(place).get_partial_message(message_id)
+        await self.in_open_thread(place, standing.delete)
+        self.drawn.pop((place, message_id), None)
 
     async def find_posted(self, place: int, nonce: str, since: datetime) -> int:
         """The id of Signoff's message with this nonce among the newest MAX_SEARCHED since that time, or 0."""
@@ -85,9 +98,10 @@ class DiscordSender:
         await self.calls.ensure_login()
         return client.get_channel(place) or await self.calls.ask(lambda: client.fetch_channel(place))
 
-    def forget(self, message_id: int) -> None:
-        """Forget the message's hash: its next edit is sent even if it changes nothing."""
-        self.drawn.pop(message_id, None)
+    def forget(self, place: int, message_id: int = 0) -> None:
+        """Forget the hash of a message, or of all in the place: the next edit is sent even if it changes nothing."""
+        for key in [each for each in self.drawn if each[0] == place and message_id in (0, each[1])]:
+            del self.drawn[key]
 
     async def _open_again(self, place: int) -> None:
         thread = await self.calls.ask(lambda: self.calls.client.fetch_channel(place))

@@ -7,11 +7,11 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
-from adapters.cards import Card, Labelled, free_text, how_to_talk, spend_text, status_text, turn_card
+from adapters.cards import Card, Labelled, free_text, spend_text, status_text, turn_card
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.subcommand_answers import Link
-from adapters.chat.texts import AT_REST, notice_text, settings_lines
+from adapters.chat.texts import AT_REST, how_to_talk, notice_text, settings_lines
 from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, card_items, small
 from adapters.discord.outbound.command_section import CommandTexts
 from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
@@ -19,6 +19,7 @@ from adapters.discord.outbound.decision_log import log_message
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, upload_button
 from adapters.discord.outbound.full_text import all_of, file_name, text_file
 from adapters.discord.outbound.message import DiscordMessage, compose
+from adapters.discord.outbound.notification_messages import mention_text
 from adapters.discord.outbound.texts import (
     NOTHING,
     clean,
@@ -33,10 +34,11 @@ from adapters.discord.outbound.texts import (
 from adapters.risk_labels import Level
 from adapters.text_fit import beginning_by_size, units
 from adapters.turn_state import Tone
-from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, media_type, model_text, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, deletion_note, effort_text, media_type, model_text, size_text
 from adapters.visible_text import one_line, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lines import counted
@@ -88,14 +90,19 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
 
 def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
     facts = [
-        f"Started by {agent.owner}",
         model_text(agent, model),
         effort_text(agent),
         spend_text(agent),
         free_text(agent),
     ]
-    texts = [_about(agent.name, agent.role, agent.goals), *_small(*filter(None, facts)), *_small(how_to_talk(agent))]
+    about = started_by(agent.owner, " · ".join(filter(None, facts)))
+    texts = [_about(agent.name, agent.role, agent.goals), about, *_small(how_to_talk(agent))]
     return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
+
+
+def started_by(owner: Actor, facts: str) -> str:
+    """Who made the agent, with a mention, so that they follow its thread, and facts about it."""
+    return f"-# Started by {mention_text(owner.id) or escaped(str(owner))} · {escaped(one_line(facts))}"
 
 
 def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
@@ -154,11 +161,12 @@ def file_message(said: str, file: Attachment) -> DiscordMessage:
     return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
 
 
-def agents_message(agents: Sequence[Agent], link: Link) -> DiscordMessage:
+def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> DiscordMessage:
     if not agents:
         said = "No agents here yet."
         return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
-    return compose(ui.TextDisplay(listed([_linked(agent, link) for agent in agents], "agents", MAX_TEXT)))
+    lines = [f"{_linked(agent, link)}{deletion_note(agent, agents, retention)}" for agent in agents]
+    return compose(ui.TextDisplay(listed(lines, "agents", MAX_TEXT)))
 
 
 def agent_message(agent: Agent, link: Link) -> DiscordMessage:

@@ -11,6 +11,8 @@ from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.message import DiscordMessage
+from adapters.discord.outbound.notification_messages import allowed_mentions
+from adapters.discord.outbound.notifications import DiscordNotifications
 from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
 from adapters.discord.outbound.render import notice_message, root_message, text_message, turn_message
 from adapters.visible_text import one_line, visible
@@ -42,6 +44,7 @@ class DiscordSurface:
     lines: set[AgentId] = field(default_factory=set)
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
     members: MemberDirectory = field(init=False)
+    notifications: DiscordNotifications = field(init=False)
     updates: StatusUpdates = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,6 +52,7 @@ class DiscordSurface:
             send=self._send_status, soon=self.soon, clock=self.clock, delay=STATUS_DELAY_SECONDS
         )
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
+        self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message and open its thread, unless they exist."""
@@ -82,6 +86,14 @@ class DiscordSurface:
         """Show the agent's status soon; of several changes in a row only the last is sent."""
         self.updates.update(agent)
 
+    def forget_shown(self, agent: Agent) -> None:
+        """Forget the agent's messages and status. A status line or fallback may stand in its root message."""
+        self.lines.add(agent.id)
+        self.updates.forget(agent.id)
+        if agent.thread:
+            self.sending.forget(thread_of(agent))
+            self.sending.forget(int(agent.channel.channel), thread_of(agent))
+
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Send the owner a direct message that the agent's thread is gone."""
         self.soon(self._say_to(int(agent.owner.id), f"{agent.name} is paused. {reason}"))
@@ -99,7 +111,7 @@ class DiscordSurface:
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
         """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
         if agent.thread and (stands := message_in(thread_of(agent), turn.shown_as)):
-            self.sending.forget(stands)
+            self.sending.forget(thread_of(agent), stands)
             await self.sending.edit(thread_of(agent), stands, self._card(agent, turn), turn.id)
 
     async def close(self) -> None:
@@ -116,7 +128,9 @@ class DiscordSurface:
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
         """Create the root message and its thread, unless they exist; return their common id."""
         root = await self.sending.find_posted(place.id, agent.id, agent.created_at)
-        root = root or await self.sending.post(place.id, self._root(agent), agent.id)
+        root = root or await self.sending.post(
+            place.id, self._root(agent), agent.id, allowed_mentions([agent.owner.id])
+        )
         message = place.get_partial_message(root)
         try:
             await self.sending.calls.ask(
@@ -139,6 +153,7 @@ class DiscordSurface:
                 auto_archive_duration=AUTO_ARCHIVE_MINUTES,
                 view=ready(message, agent.id),
                 files=files_of(message),
+                allowed_mentions=allowed_mentions([agent.owner.id]),
             )
         )
         return post.thread.id

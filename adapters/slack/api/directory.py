@@ -14,6 +14,7 @@ from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceError
 from agent_core.model.actors import Actor, ActorKind
 from agent_core.model.channels import ChannelScope
+from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 
 User: TypeAlias = Mapping[str, Any]
@@ -32,9 +33,13 @@ class SlackDirectory:
     calls: SlackApi
     soon: BackgroundTasks
     clock: Clock
+    broadcast: Broadcast = NO_BROADCAST
     known: LRUCache[tuple[str, str], tuple[Actor, datetime]] = field(
         default_factory=lambda: LRUCache(MAX_CACHED_PEOPLE)
     )
+
+    def __post_init__(self) -> None:
+        self.broadcast.subscribe("person", self._forget)
 
     async def actor(self, channel: ChannelScope, person: str) -> Actor:
         """The person, from a cache entry that is at most half an hour old, or from Slack within two seconds.
@@ -56,6 +61,48 @@ class SlackDirectory:
         except (SurfaceError, TimeoutError) as fault:
             raise NotAllowed("do this yet: Slack did not confirm who you are. Try again in a moment.") from fault
 
+    async def channels_of(self, workspace: str, person: str) -> frozenset[str]:
+        """The ids of the channels that both the person and Signoff are members of, as Slack knows them now.
+
+        Raise NotAllowed if Slack does not tell, for example because the app was installed without the permission.
+        """
+        found: set[str] = set()
+        pages = self.calls.pages(
+            workspace,
+            lambda client, cursor: client.users_conversations(
+                user=person, types="public_channel,private_channel", exclude_archived=True, limit=PAGE, cursor=cursor
+            ),
+            MOST_PAGES,
+            place=f"users.conversations/{person}",
+        )
+        try:
+            async for page in pages:
+                found.update(str(channel["id"]) for channel in page["channels"])
+        except SurfaceError as fault:
+            raise NotAllowed(f"do this here: Slack did not tell which channels you are in. {fault}") from fault
+        return frozenset(found)
+
+    async def require_in_channel(self, channel: ChannelScope, person: str) -> None:
+        """Raise NotAllowed unless the person is a member of the channel now. Slack is asked, for at most 2 s."""
+        if channel.channel.startswith("D"):
+            return  # a direct message with Signoff, which nobody else can be in
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
+                channels = await self.channels_of(channel.workspace, person)
+        except TimeoutError as slow:
+            raise NotAllowed("do this yet: Slack did not confirm that you are in the agent's channel.") from slow
+        if channel.channel not in channels:
+            raise NotAllowed("do this here: you are no member of the agent's channel.")
+
+    def find_person(self, workspace: str, name: str) -> str:
+        """The id of the one known person whose display name is `name`, in any case; "" for none or several."""
+        found = {
+            actor.id
+            for (place, _), (actor, _) in self.known.items()
+            if place == workspace and actor.display.casefold() == name.casefold()
+        }
+        return found.pop() if len(found) == 1 else ""
+
     def name_of(self, workspace: str, person: str) -> str:
         """The person's display name if it is cached, else their id."""
         found = self.known.get((workspace, person))
@@ -66,6 +113,11 @@ class SlackDirectory:
         actor = actor_of(workspace, user)
         self.known[workspace, actor.id] = (actor, self.clock.now())
         return actor
+
+    def learn_change(self, workspace: str, user: User) -> None:
+        """Store a user object that Slack sent because it changed; the other processes forget what they know."""
+        actor = self.learn(workspace, user)
+        self.broadcast.publish("person", f"{workspace}/{actor.id}")
 
     async def warm(self, workspace: str) -> None:
         """Fill the cache with the workspace's members, as far as Slack permits."""
@@ -78,6 +130,10 @@ class SlackDirectory:
         async for page in pages:
             for user in page["members"]:
                 self.learn(workspace, user)
+
+    def _forget(self, key: str) -> None:
+        workspace, _, person = key.rpartition("/")
+        self.known.pop((workspace, person), None)
 
     async def _fetch(self, workspace: str, person: str) -> Actor:
         answer = await self.calls.ask(workspace, lambda client: client.users_info(user=person), place="users.info")

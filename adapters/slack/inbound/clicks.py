@@ -135,9 +135,9 @@ class SlackClickListener:
 
     async def _delete(self, deletion: DeleteButton, event: SlackEvent) -> None:
         origin = await self.context.origin(event)
-        agent = await self.context.service.delete(deletion.agent, origin)
-        there = replace(event, thread=agent.thread.thread if agent.thread else "")
-        self.context.soon(self.context.post(there, SlackMessage.plain(deletion_text(agent, origin.by))))
+        deleted = await self.context.service.delete(deletion.agent, origin)
+        there = replace(event, thread=deleted.agent.thread.thread if deleted.agent.thread else "")
+        self.context.soon(self.context.post(there, SlackMessage.plain(deletion_text(deleted, origin.by))))
 
     async def _create_offered(self, offer: SlackDraftButton, event: SlackEvent) -> None:
         """Create the drafted agent, or open the form filled with the draft."""

@@ -1,5 +1,6 @@
-"""The Home tab: publishes a person's open decisions, agents and spend, and handles clicks there and in views."""
+"""The Home tab: what a person may decide, their agents and the spend; handles clicks there and in views."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapters.actions import FormInput
@@ -7,20 +8,23 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.inbound.context import Ack, SlackContext
+from adapters.slack.inbound.direct_messages import member_origin
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
-from adapters.slack.inbound.submitted_forms import home_channel, place_of
+from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.message import link_to
-from agent_core.errors import NotFound
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.errors import NotAllowed
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.turn import Turn
+from agent_core.service.approval_queue import WaitingAgent
 
 
 @dataclass(frozen=True, slots=True)
 class HomeTab:
-    """Shows people the agents that they own in all channels, and handles clicks on the tab and in open views."""
+    """Shows people what they may decide and their own agents, and handles clicks on the tab and in open views."""
 
     context: SlackContext
 
@@ -31,8 +35,7 @@ class HomeTab:
     async def publish(self, event: SlackEvent) -> None:
         owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
         mine = sorted(owned, key=lambda agent: agent.since, reverse=True)
-        waiting = [asked for agent in mine if (asked := await self._find_proposal(agent))]
-        view = views.home(mine, waiting, link_to)
+        view = views.home(mine, await self._list_waiting(event, mine), link_to)
         await self.context.calls.ask(
             event.workspace,
             lambda client: client.views_publish(user_id=event.person, view=view),
@@ -44,29 +47,60 @@ class HomeTab:
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
             self.context.soon(self.context.open(event, views.sentence_view("Not done", refusal.text)))
+            if body["view"].get("type") == "home":
+                self.context.soon(self.publish(event))
         await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
+        is_on_tab = body["view"].get("type") == "home"
         match parse_action(body["actions"][0]):
             case ViewButton("new agent"):
                 self.context.soon(self.context.open(event, views.agent_form(None, None, "")))
+            case ViewButton("show all") as opening if is_on_tab:
+                await self._show_all(opening, body, event)
             case ViewButton("show all") as opening:
                 self.context.soon(self._turn_over(opening, body["view"], event))
-            case Button("stop" | "resume") as button:
-                await self._on_mine(button, body, event)
+            case Button("reject") as button:
+                await self._ask_reason(button, body, event)
+            case Button("stop" | "resume" | "approve" | "run again" | "it ran" | "skip") as button:
+                await self.context.actions.press(button, FormInput(), await self._origin(button, body, event))
                 self.context.soon(self.publish(event))
             case _:
                 pass
 
-    async def _on_mine(self, button: Button, body: Body, event: SlackEvent) -> None:
-        """Stop or resume the person's own agent; the channel comes from the database, not from the button."""
+    async def _list_waiting(self, event: SlackEvent, mine: Sequence[Agent]) -> Sequence[WaitingAgent]:
+        """What the person may decide: in the channels that they are in, and in their own direct message."""
+        directory = self.context.directory
+        by = await directory.actor(ChannelScope("slack", event.workspace, ""), event.person)
+        try:
+            channels = await directory.channels_of(event.workspace, event.person)
+        except NotAllowed:  # the installation may not ask Slack: what the person made themselves is shown
+            channels = frozenset(agent.channel.channel for agent in mine)
+        own = {agent.channel.channel for agent in mine if agent.channel.channel.startswith("D")}
+        places = [ChannelScope("slack", event.workspace, channel) for channel in sorted(channels | own)]
+        queue = self.context.views.queue
+        return await queue.list_waiting(await queue.list_agents(by, places))
+
+    async def _origin(self, button: Button, body: Body, event: SlackEvent) -> Origin:
+        """The person in the agent's channel, which they are in, or whose agent they made."""
+        channel = home_channel(body["actions"][0])
         owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
-        agent = next((agent for agent in owned if agent.id == AgentId(button.subject)), None)
-        if agent is None or agent.channel != home_channel(body["actions"][0]):
-            raise NotFound("agent", "of yours by this button")
-        in_channel = replace(event, channel=agent.channel.channel)
-        origin = await self.context.origin(in_channel)
-        await self.context.actions.press(button, FormInput(), origin)
+        if any(agent.id == AgentId(button.subject) and agent.channel == channel for agent in owned):
+            return await self.context.origin(replace(event, channel=channel.channel))
+        return await member_origin(self.context, event, channel)
+
+    async def _ask_reason(self, button: Button, body: Body, event: SlackEvent) -> None:
+        origin = await self._origin(button, body, event)
+        agent, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
+        place = FormContext(origin.channel.key, str(button), "")
+        self.context.soon(self.context.open(event, views.reason_form(agent, turn, place)))
+
+    async def _show_all(self, opening: ViewButton, body: Body, event: SlackEvent) -> None:
+        """Show the whole of what waits, in a view over the tab."""
+        origin = await member_origin(self.context, event, home_channel(body["actions"][0]))
+        card = turn_card(*await self.context.views.turn(origin.channel, TurnId(opening.subject)))
+        place = FormContext(origin.channel.key, str(opening), "")
+        self.context.soon(self.context.open(event, views.show_all(card, place, opening.part)))
 
     async def _turn_over(self, opening: ViewButton, view: Body, event: SlackEvent) -> None:
         """Show another part of a long text in the open view."""
@@ -74,9 +108,3 @@ class HomeTab:
         agent, turn = await self.context.views.turn(place.scope, TurnId(opening.subject))
         shown = views.show_all(turn_card(agent, turn), place, opening.part)
         await self.context.replace(event.workspace, view["id"], shown)
-
-    async def _find_proposal(self, agent: Agent) -> tuple[Agent, Turn] | None:
-        if not isinstance(agent.status, Awaiting):
-            return None
-        turn = await self.context.views.newest_turn(agent.channel, agent.id)
-        return (agent, turn) if turn else None

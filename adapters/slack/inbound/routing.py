@@ -15,6 +15,7 @@ from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.inbound.clicks import SlackClickListener
 from adapters.slack.inbound.context import SlackContext, thread_of
+from adapters.slack.inbound.direct_messages import SlackDirectListener, channel_in
 from adapters.slack.inbound.home import HomeTab
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, workspaces_in
 from adapters.slack.inbound.messages import SlackMessageListener
@@ -33,12 +34,15 @@ SCOPES = (
     "app_mentions:read",
     "assistant:write",
     "channels:history",
+    "channels:read",
     "chat:write",
     "commands",
     "files:read",
     "files:write",
     "groups:history",
+    "groups:read",
     "im:history",
+    "im:write",
     "reactions:write",
     "users:read",
 )
@@ -58,9 +62,12 @@ class EventRouter:
 
     def listen(self, app: AsyncApp) -> None:
         clicks, slash = SlackClickListener(self.context), SlackSlashListener(self.context)
+        direct = SlackDirectListener(self.context)
         forms = SlackModalListener(self.context)
         # Bolt asks each listener in turn, so those that people wait for come first.
-        app.action({"type": "block_actions", "action_id": OUR_ACTIONS})(_acknowledging(_by_place(clicks, self.home)))
+        app.action({"type": "block_actions", "action_id": OUR_ACTIONS})(
+            _acknowledging(_by_place(clicks, direct, self.home))
+        )
         app.view(OUR_ACTIONS)(_acknowledging(forms.submit))
         app.command(COMMAND)(_acknowledging(slash.run))
         for name, listener in self.by_name.items():
@@ -97,7 +104,7 @@ class EventRouter:
         await self.context.service.stop(agent.id, await self.context.origin(event))
 
     async def _person(self, body: Body, workspace: str) -> None:
-        self.context.directory.learn(workspace, body["event"]["user"])
+        self.context.directory.learn_change(workspace, body["event"]["user"])
 
     async def _forget(self, workspace: str) -> None:
         logger.warning("removed from a workspace", extra={"workspace": workspace})
@@ -150,9 +157,15 @@ def _acknowledging(listener: Callable[[Any, Body, str], Awaitable[None]]) -> Cal
     return listen
 
 
-def _by_place(clicks: SlackClickListener, home: HomeTab) -> Callable[[Any, Body, str], Awaitable[None]]:
+def _by_place(
+    clicks: SlackClickListener, direct: SlackDirectListener, home: HomeTab
+) -> Callable[[Any, Body, str], Awaitable[None]]:
     async def press(ack: Any, body: Body, workspace: str) -> None:
-        is_in_view = (body.get("container") or {}).get("type") == "view"
-        await (home.press if is_in_view else clicks.press)(ack, body, workspace)
+        if (body.get("container") or {}).get("type") == "view":
+            await home.press(ack, body, workspace)
+        elif channel := channel_in(body):
+            await direct.press(ack, body, workspace, channel)
+        else:
+            await clicks.press(ack, body, workspace)
 
     return press

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import logging
 import math
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import TypeAdapter
 
 from agent_core.model.installation import Installation
+from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 
@@ -21,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 TOKEN_KEY_PURPOSE = b"signoff/slack/installations/1"
 RENEWAL_CLAIM_SECONDS = 30  # a process that refreshes a token claims this time slot and the next
-CACHE_TTL = timedelta(minutes=1)  # another process may have changed the row
+CACHE_TTL = timedelta(minutes=1)  # another process may have changed the row, and its message may be lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +51,12 @@ _INSTALL = TypeAdapter(WorkspaceInstall)
 class InstallationStore:
     """All installations of one Slack app. Rows encrypted under another client secret count as not installed."""
 
-    def __init__(self, *, database: Database, clock: Clock, client_secret: str) -> None:
+    def __init__(
+        self, *, database: Database, clock: Clock, client_secret: str, broadcast: Broadcast = NO_BROADCAST
+    ) -> None:
         self._database = database
+        self._broadcast = broadcast
+        broadcast.subscribe("installation", lambda workspace: self._change(workspace, None))
         self._clock = clock
         self._seal = Fernet(base64.urlsafe_b64encode(derive_key(client_secret, TOKEN_KEY_PURPOSE)))
         self._known: TTLCache[str, WorkspaceInstall] = TTLCache(
@@ -82,7 +88,7 @@ class InstallationStore:
         sealed = self._sealed(install)
         await queue_in_one_unit(self._database, lambda work: work.installations.put(sealed))
         self._shut.discard(install.workspace)
-        self._change(install.workspace, install)
+        self._publish(install.workspace, install)
 
     async def renew(self, before: WorkspaceInstall, after: WorkspaceInstall) -> WorkspaceInstall | None:
         """Store `after` only if `before` is still stored (compare and swap); return what is stored afterwards."""
@@ -92,12 +98,12 @@ class InstallationStore:
             found = self._opened(there)
             if there is None or found != before:
                 return found
-            sealed = replace(self._sealed(after), installed_at=there.installed_at)
+            sealed = replace(self._sealed(after, self._seal.decrypt(there.sealed)), installed_at=there.installed_at)
             work.installations.put(sealed, replacing=there.sealed)
             return after
 
         kept = await in_one_unit(self._database, act)
-        self._change(before.workspace, kept)
+        self._publish(before.workspace, kept)
         return kept
 
     async def may_renew(self, install: WorkspaceInstall) -> bool:
@@ -117,20 +123,27 @@ class InstallationStore:
     async def forget(self, workspace: str) -> None:
         """Remove an installation after the workspace uninstalled Signoff."""
         await queue_in_one_unit(self._database, lambda work: work.installations.remove("slack", workspace))
-        self._change(workspace, None)
+        self._publish(workspace, None)
 
     def _remember(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._known.pop(workspace, None)
         if install:
             self._known[workspace] = install
 
+    def _publish(self, workspace: str, install: WorkspaceInstall | None) -> None:
+        """Remember a change that was saved here; the other processes forget what they know."""
+        self._change(workspace, install)
+        self._broadcast.publish("installation", workspace)
+
     def _change(self, workspace: str, install: WorkspaceInstall | None) -> None:
         self._changes += 1
         self._remember(workspace, install)
 
-    def _sealed(self, install: WorkspaceInstall) -> Installation:
+    def _sealed(self, install: WorkspaceInstall, before: bytes = b"{}") -> Installation:
+        """The encrypted installation. `before`: its JSON as stored so far, whose fields of a newer release stay."""
         now = self._clock.now()
-        text = self._seal.encrypt_at_time(_INSTALL.dump_json(install), int(now.timestamp())).decode()
+        content = json.dumps({**json.loads(before), **_INSTALL.dump_python(install, mode="json")})
+        text = self._seal.encrypt_at_time(content.encode(), int(now.timestamp())).decode()
         return Installation(
             surface="slack", workspace=install.workspace, name=install.team_name, sealed=text, installed_at=now
         )

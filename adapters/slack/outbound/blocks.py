@@ -1,9 +1,10 @@
 """Builders for Slack's Block Kit that keep to its limits.
 
-Texts are plain or rich text, so nothing in them can mention, link or format; only `date_field` is mrkdwn. Lengths
-are in UTF-16 code units, as Slack counts.
+Texts are plain or rich text, so nothing in them can mention, link or format; only `date_field` is mrkdwn. Only
+`mention_run` and `mention_text` mention, and take ids, never text. Lengths are in UTF-16 code units, as Slack counts.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -32,6 +33,8 @@ MAX_MESSAGE_TEXT = 12_000
 DATE_FORMAT = "{date_short_pretty} {time}"
 # docs.slack.dev/reference/methods/chat.postMessage advises a shorter text; Signoff's is one line.
 MAX_NOTIFICATION = 300
+
+SLACK_ID = re.compile(r"[USW][A-Z0-9]+")
 
 
 def notification(text: str) -> str:
@@ -84,6 +87,20 @@ def date_run(at: datetime) -> Block:
 
 def link_run(url: str, label: str) -> Block:
     return {"type": "link", "url": url, "text": label}
+
+
+def mention_run(mentioned: str) -> Block:
+    """A mention of a person or, by an id that begins with S, of a user group."""
+    if mentioned.startswith("S"):
+        return {"type": "usergroup", "usergroup_id": mentioned}
+    return {"type": "user", "user_id": mentioned}
+
+
+def mention_text(mentioned: str) -> str:
+    """The mention in a message's `text`; "" for what is no id of Slack."""
+    if not SLACK_ID.fullmatch(mentioned):
+        return ""
+    return f"<!subteam^{mentioned}>" if mentioned.startswith("S") else f"<@{mentioned}>"
 
 
 def numbered(*texts: str) -> Block:

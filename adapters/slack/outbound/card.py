@@ -22,7 +22,7 @@ from adapters.slack.outbound.controls import element
 from adapters.slack.outbound.texts import weight
 from adapters.text_fit import beginning_by_size, cut, fits, shares
 from adapters.turn_state import STATE_SIGNS, cut_parts
-from adapters.ui_text import CUT_TO_FIT, first_lines, more_text
+from adapters.ui_text import CUT_TO_FIT, head_and_tail, more_text
 from adapters.visible_text import one_line, readable
 
 # Limits of the parts that get their space first, in UTF-16 units.
@@ -54,6 +54,11 @@ def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) ->
     pressable = [show_all_button(card)] if is_cut else []
     pressable += [each for row in controls for each in row["elements"]]
     return [*shown, context(" · ".join(footer), most=MAX_FOOTER), *([actions(*pressable)] if pressable else [])]
+
+
+def command_in(card: Card, room: int) -> CardBlocks:
+    """Preview and arguments alone, cut to `room` units."""
+    return _command(card, room)
 
 
 def show_all_button(card: Card) -> Block:
@@ -112,21 +117,22 @@ def _command(card: Card, room: int) -> CardBlocks:
     labels = [one_line(part.label) or "?" for part in shown]
     most = max(MIN_NAME, min(MAX_NAME, room // (4 * len(shown))))
     names = [cut(label, most) for label in labels]
-    texts = [readable(part.text) for part in shown]
+    texts = ["" if part.instead else readable(part.text) for part in shown]
     room -= sum(map(weight, names)) + len(shown) * (ARGUMENT_OVERHEAD + 4 * BLOCK_OVERHEAD)
     given = shares([weight(text) for text in texts], room)
     fitted = [beginning_by_size(text, share, weight) for text, share in zip(texts, given, strict=True)]
     elements: list[Block] = []
-    for which, (name, text, part) in enumerate(zip(names, texts, fitted, strict=True)):
-        elements += _boxed(name, text, part) if which < len(preview) else _argument(name, text, part)
+    insteads = [part.instead for part in shown]
+    for which, (name, text, part, instead) in enumerate(zip(names, texts, fitted, insteads, strict=True)):
+        elements += _boxed(name, text, part) if which < len(preview) else _argument(name, text, part, instead)
     if beyond:
         elements.append(line(run(f"… {beyond:,} more arguments: Show all", "italic")))
     return CardBlocks([rich(*_joined(elements))], beyond > 0 or fitted != texts or names != labels)
 
 
-def _argument(name: str, text: str, part: str) -> list[Block]:
+def _argument(name: str, text: str, part: str, instead: str) -> list[Block]:
     if not text:
-        return [line(run(name, "bold"), run(" "), run("empty", "italic"))]
+        return [line(run(name, "bold"), run(" "), run(instead or "empty", "italic"))]
     if part == text and "\n" not in text and fits(text, MAX_INLINE_VALUE):
         return [line(run(name, "bold"), run(" "), run(text, "code"))]
     return _boxed(name, text, part)
@@ -162,6 +168,6 @@ def _folded(card: Card) -> CardBlocks:
 def _outcome(card: Card) -> CardBlocks:
     if not card.outcome.strip():
         return CardBlocks([])
-    shown, is_more = first_lines(readable(card.outcome))
+    shown, is_more = head_and_tail(readable(card.outcome))
     mark = [line(run("… Show all has the rest.", "italic"))] if is_more else []
     return CardBlocks([rich(preformatted(shown), *mark)], is_more)

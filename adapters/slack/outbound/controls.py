@@ -54,7 +54,7 @@ def parse_action(action: Mapping[str, Any]) -> Pressable:
         case "create" | "change":
             return SlackDraftButton.parse(value)
         case _:
-            return ViewButton.parse(value) if value.startswith("another number:") else Button.parse(value)
+            return ViewButton.parse(value) if value.partition(":")[0] in get_args(ViewVerb) else Button.parse(value)
 
 
 def action_id(pressable: Pressable) -> str:
@@ -103,23 +103,32 @@ def upload_button(agent: Agent, path: str) -> Block | None:
 
 
 def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[Block]:
-    """The buttons of a card in its current state, as one block; no block if there are none."""
-    drawn: list[Block] = []
+    """The buttons of a card in its current state, as blocks: the decisions, and apart from them Stop and Revoke."""
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
+    chosen: list[Block] = []
+    stops: list[Block] = []
     for each in card.buttons:
         match each:
             case Button("approve", _, 1):
-                drawn.append(element(each, style="primary"))
-                drawn += [_times(each, several, risks)] if several else []
-            case Button("approve"):
+                chosen.append(element(each, style="primary"))
+                chosen += [_times(each, several, risks)] if several else []
+            case Button("approve" | "review"):
                 pass
             case Button("stop"):
-                drawn.append(stop_button(agent))
-            case Button("review"):
-                drawn.append(menu(f"{PREFIX}more", option(each.label, str(each))))
+                stops.append(stop_button(agent))
+            case Button("revoke"):
+                stops.append(element(each))
             case _:
-                drawn.append(element(each))
-    return [actions(*drawn)] if drawn else []
+                chosen.append(element(each))
+    (chosen or stops).extend(_more(card))
+    return [actions(*row) for row in (chosen, stops) if row]
+
+
+def _more(card: Card) -> list[Block]:
+    """The menu of a card that is open or running: what is seldom needed."""
+    inside: list[Pressable] = [each for each in card.buttons if each.verb == "review"]
+    inside += [ViewButton("show all", card.turn)] if card.repeats_preview and card.tone in ("open", "busy") else []
+    return [menu(f"{PREFIX}more", *(option(each.label, str(each)) for each in inside))] if inside else []
 
 
 def reply_box(agent: Agent, shown: str) -> Block:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
-from adapters.cards import free_text, how_to_talk, spend_text, status_text, summary_text, turn_card
+from adapters.cards import free_text, spend_text, status_text, summary_text, turn_card
 from adapters.chat.subcommand_answers import Link
-from adapters.chat.texts import AT_REST, notice_text, settings_lines
+from adapters.chat.texts import AT_REST, how_to_talk, notice_text, settings_lines
 from adapters.slack.outbound.blocks import (
     MAX_MESSAGE_BLOCKS,
     MAX_MESSAGE_TEXT,
@@ -15,8 +15,10 @@ from adapters.slack.outbound.blocks import (
     actions,
     context,
     line,
+    mention_text,
     notification,
     numbered,
+    plain,
     quoted,
     rich,
     run,
@@ -37,10 +39,11 @@ from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage, metadata
 from adapters.slack.outbound.texts import escaped, weight
 from adapters.text_fit import beginning, beginning_by_size, cut, shares
-from adapters.ui_text import DELETE_MEANS, HelpText, effort_text, model_text, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, deletion_note, effort_text, model_text, size_text
 from adapters.visible_text import one_line, readable, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lines import counted
@@ -49,6 +52,7 @@ from agent_core.model.turn import Turn
 
 MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 160, 1000, 8000, 150
 MAX_LISTED_AGENTS, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_BLOCKS - 15, 20
+MAX_AGENT_LINE = MAX_MESSAGE_TEXT // MAX_LISTED_AGENTS - 80  # each also has a time and a button
 EXPLANATION = (
     "Signoff runs agents in your team's chat, and nothing runs until someone signs it off.",
     "Mention Signoff and say what you want done, or press New agent:",
@@ -69,7 +73,6 @@ def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit:
 def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMessage:
     """The root message, to which the agent's thread is attached."""
     facts = [
-        f"Started by {agent.owner}",
         model_text(agent, model),
         effort_text(agent),
         spend_text(agent),
@@ -77,12 +80,20 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
     ]
     blocks = [
         *_about(agent.name, agent.role, agent.goals),
-        context(" · ".join(filter(None, facts))),
+        started_by(agent.owner, " · ".join(filter(None, facts))),
         context(how_to_talk(agent)),
     ]
     blocks += [context(f"● {one_line(status_line)}", most=MAX_SHORT)] if status_line.strip() else []
     said = f"{agent.name}: {agent.role}"
     return SlackMessage(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
+
+
+def started_by(owner: Actor, facts: str) -> Block:
+    """Who made the agent, with a mention, so that they follow its thread, and facts about it."""
+    mention = mention_text(owner.id)
+    if not mention:
+        return context(f"Started by {owner} · {facts}")
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": f"Started by {mention}"}, plain(facts)]}
 
 
 def notice_message(agent: Agent, notice: Notice) -> SlackMessage:
@@ -125,12 +136,18 @@ def answer_message(answer: Answer) -> SlackMessage:
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
 
 
-def agents_message(agents: Sequence[Agent], link: Link) -> SlackMessage:
+def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> SlackMessage:
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
     blocks = [
-        section(standing_text(agent), linked(agent, link), at=agent.since) for agent in agents[:MAX_LISTED_AGENTS]
+        section(
+            f"{standing_text(agent)}{deletion_note(agent, agents, retention)}",
+            linked(agent, link),
+            most=MAX_AGENT_LINE,
+            at=agent.since,
+        )
+        for agent in agents[:MAX_LISTED_AGENTS]
     ]
     blocks += rest_line(len(agents) - MAX_LISTED_AGENTS, " agents")
     return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)

@@ -13,6 +13,7 @@ from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.outbound.message import SlackMessage
+from adapters.slack.outbound.notifications import SlackNotifications
 from adapters.slack.outbound.posted import find_posted
 from adapters.slack.outbound.render import notice_message, root_message, turn_message
 from adapters.text_fit import cut
@@ -25,7 +26,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-MAX_REMEMBERED_MESSAGES = 5_000
+MAX_REMEMBERED_AGENTS, MAX_REMEMBERED_MESSAGES = 1_000, 20
 STATUS_DELAY_SECONDS = 0.2  # seconds; shorter states are not sent, to save calls of the API
 SessionStatus = Literal["processing", "suspended", "active", "closed"]
 SESSION_STATUSES: dict[str, SessionStatus] = {
@@ -44,7 +45,8 @@ class SlackSurface:
     """Shows agents in Slack.
 
     Caches; if they are lost, unchanged content is sent again:
-    `drawn`: a hash of each message. `sessions`: the last state sent to Slack's own indicator for each agent.
+    `drawn`: a hash of each message, by agent and `ts`.
+    `sessions`: the last state sent to Slack's own indicator for each agent.
     `lines`: the agents whose root message has, or had, a status line or the fallback.
     """
 
@@ -54,14 +56,18 @@ class SlackSurface:
     directory: SlackDirectory
     continuous_limit: int | None = None
     name: SurfaceName = "slack"
-    drawn: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_MESSAGES))
+    drawn: LRUCache[AgentId, dict[str, bytes]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_AGENTS))
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
     lines: set[AgentId] = field(default_factory=set)
     without_sessions: set[str] = field(default_factory=set)
     updates: StatusUpdates = field(init=False)
+    notifications: SlackNotifications = field(init=False)
 
     def __post_init__(self) -> None:
         clock = self.calls.clock
+        self.notifications = SlackNotifications(
+            calls=self.calls, directory=self.directory, continuous_limit=self.continuous_limit
+        )
         self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=clock, delay=STATUS_DELAY_SECONDS)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
@@ -94,6 +100,12 @@ class SlackSurface:
         """Make the next `status` send the status even if unchanged, because Slack changed its indicator by itself."""
         self.updates.forget(agent.id)
         self.sessions.pop(agent.id, None)
+
+    def forget_shown(self, agent: Agent) -> None:
+        """Forget the agent's messages and status. A status line or fallback may stand in its root message."""
+        self.drawn.pop(agent.home, None)
+        self.lines.add(agent.id)
+        self.forget_status(agent)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Send the owner a direct message that the agent's thread is gone."""
@@ -145,7 +157,7 @@ class SlackSurface:
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
         """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
         if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
-            self.drawn.pop(f"{agent.channel.key}/{stands}", None)
+            self._drawn_of(agent).pop(stands, None)
             await self._edit(agent, stands, self._card(agent, turn))
 
     def _card(self, agent: Agent, turn: Turn) -> SlackMessage:
@@ -155,13 +167,12 @@ class SlackSurface:
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         ts = await self.post(agent.channel, message, thread=thread)
-        self.drawn[f"{agent.channel.key}/{ts}"] = message.digest
+        self._remember(agent, ts, message.digest)
         return ts
 
     async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
         """Edit a message, unless it is unchanged; return whether the message exists."""
-        key, digest = f"{agent.channel.key}/{ts}", message.digest
-        if self.drawn.get(key) == digest:
+        if self._drawn_of(agent).get(ts) == message.digest:
             return True
         try:
             await self.calls.ask(
@@ -173,8 +184,20 @@ class SlackSurface:
             if refused.error == "message_not_found":
                 return False
             raise
-        self.drawn[key] = digest
+        self._remember(agent, ts, message.digest)
         return True
+
+    def _drawn_of(self, agent: Agent) -> dict[str, bytes]:
+        drawn: dict[str, bytes] = self.drawn.setdefault(agent.home, {})
+        return drawn
+
+    def _remember(self, agent: Agent, ts: str, digest: bytes) -> None:
+        """Remember what a message shows; of each agent and its helpers the newest messages, with the root message."""
+        drawn = self._drawn_of(agent)
+        drawn.pop(ts, None)
+        drawn[ts] = digest
+        while len(drawn) > MAX_REMEMBERED_MESSAGES:
+            del drawn[next(iter(drawn))]
 
     async def _send_status(self, agent: Agent, text: str) -> None:
         """Set Slack's indicator, and the status line of the root message if that is needed.

@@ -4,9 +4,10 @@ import json
 from collections.abc import Sequence
 from decimal import Decimal
 
-from adapters.buttons import ViewButton, ViewVerb
-from adapters.cards import Card, Labelled, as_text, money
+from adapters.buttons import Button, ViewButton, ViewVerb
+from adapters.cards import Card, Labelled, as_text, money, turn_card
 from adapters.chat.card_sections import thoughts_sections
+from adapters.chat.notification_texts import wait_text
 from adapters.chat.subcommand_answers import Link
 from adapters.forms import DEFAULT_EFFORT, argument_names
 from adapters.slack.inbound.submitted_forms import ARGUMENT, FormContext
@@ -28,9 +29,11 @@ from adapters.slack.outbound.blocks import (
     plain,
     section,
 )
+from adapters.slack.outbound.card import command_in, show_all_button
 from adapters.slack.outbound.controls import APPROVE_N, PREFIX, element, rest_button
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
 from adapters.slack.outbound.inputs import FIELD, MAX_INPUT_PIECE, entries
+from adapters.slack.outbound.notification_messages import DIRECT_VERBS
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, rest_line, standing_text
 from adapters.text_fit import beginning, cut
 from adapters.visible_text import one_line, readable
@@ -41,8 +44,9 @@ from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, MAX_GOAL_CHARACTERS, MAX_GOALS, AgentDraft
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
+from agent_core.service.approval_queue import WaitingAgent
 
-MAX_OWN_AGENTS, MAX_WAITING = 30, 20
+MAX_OWN_AGENTS, MAX_WAITING, MAX_WAITING_TEXT = 15, 12, 600
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
 VERBOSITIES = {"full": "All thoughts", "brief": "The text only, the rest under Thoughts"}
 NEW_AGENT = "New agent"
@@ -150,11 +154,14 @@ def sentence_view(title: str, text: str) -> Block:
     return _view(title, [section(text)])
 
 
-def home(mine: Sequence[Agent], waiting: Sequence[tuple[Agent, Turn]], link: Link) -> Block:
-    """The Home tab: a person's open decisions, their agents and the spend."""
+def home(mine: Sequence[Agent], waiting: Sequence[WaitingAgent], link: Link) -> Block:
+    """The Home tab: what a person may decide in all channels, their agents and the spend."""
     blocks: list[Block] = []
     if waiting:
-        blocks += [heading("Waiting for you"), *(_asking(*each, link) for each in waiting[:MAX_WAITING])]
+        blocks += [
+            heading("Waiting for you"),
+            *(block for each in waiting[:MAX_WAITING] for block in _waiting(each.agent, each.turn, link)),
+        ]
         blocks += rest_line(len(waiting) - MAX_WAITING)
     if not (mine or waiting):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
@@ -208,9 +215,23 @@ def _view(title: str, blocks: Sequence[Block], place: FormContext | None = None,
     return view | {"private_metadata": str(place)} if place else view
 
 
-def _asking(agent: Agent, turn: Turn, link: Link) -> Block:
-    said = f"{one_line(agent.name)} · turn {turn.number} · {one_line(turn.call.name)}"
-    return section(cut(said, 300), linked(agent, link), at=agent.since)
+def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
+    """What waits, in as many words as fit, with the buttons that decide it. Each block names the agent's channel."""
+    opens = linked(agent, link)
+    said = section(cut(wait_text(agent, turn), MAX_WAITING_TEXT), at=agent.since)
+    if turn is None:
+        shown, pressable = [said], [element(Button("resume", agent.id))]
+    else:
+        card = turn_card(agent, turn)
+        command = command_in(card, MAX_WAITING_TEXT)
+        pressable = [element(each) for each in card.buttons if each.verb in DIRECT_VERBS and each.times == 1]
+        shown, pressable = [said, *command.blocks], [*pressable, show_all_button(card)]
+    blocks = [*shown, actions(*pressable, *([opens] if opens else [])), divider()]
+    places = [f"{agent.channel.key} {agent.id} {number}" for number in range(len(blocks))]
+    return [
+        block | {"block_id": place} if len(place) <= MAX_ID else block
+        for block, place in zip(blocks, places, strict=True)
+    ]
 
 
 def _mine(agent: Agent, link: Link) -> list[Block]:

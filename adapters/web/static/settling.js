@@ -25,13 +25,14 @@ function noteControls() {
     present.add(key);
     const was = seen.get(key) || { x, y, appeared: now, moved: now, scrolled: -Infinity };
     seen.set(key, was);
-    const isShifted = Math.hypot(x - was.x, y + scrolled - was.y) > MOVED_PX;
-    if (isShifted || (scrolled && !isPersonScrolling)) was.moved = now;
-    else if (scrolled) was.scrolled = now;
-    if (isShifted || scrolled) Object.assign(was, { x, y });
+    const isInPlace = Math.hypot(x - was.x, y - was.y) <= MOVED_PX;  // on the screen, also while the page scrolls
+    const isShifted = !isInPlace && Math.hypot(x - was.x, y + scrolled - was.y) > MOVED_PX;
+    if (isShifted || (!isInPlace && scrolled && !isPersonScrolling)) was.moved = now;
+    else if (!isInPlace && scrolled) was.scrolled = now;
+    if (!isInPlace) Object.assign(was, { x, y });
     const isFresh = now - was.moved < SETTLING_MS;
     isSettling ||= isFresh;
-    if (isFresh) control.setAttribute("aria-disabled", "true");
+    if (isFresh || isAway) control.setAttribute("aria-disabled", "true");
     else control.removeAttribute("aria-disabled");
   }
   for (const key of seen.keys()) if (!present.has(key)) seen.delete(key);
@@ -48,12 +49,27 @@ function settledSince(was, isPointer) {
   return Math.max(was.moved, pointerMoved < was.scrolled ? was.scrolled : -Infinity);
 }
 
+const isInSight = ({ top, bottom }) => bottom > 0 && top < innerHeight;
+
+/** A key acts on the focus, which may be scrolled away: bring the card back; the control settles anew. */
+function bringBack(control, was) {
+  const card = control.closest("article"), head = card?.querySelector(".head");
+  if (!head || control.closest("[popover]")) return false;
+  if ([head, control].every(each => isInSight(each.getBoundingClientRect()))) return false;
+  noteScriptScroll();
+  card.scrollIntoView({ block: "start" });
+  was.appeared = performance.now();
+  document.getElementById("news").textContent = "This card was out of sight. Read it, then press again.";
+  return true;
+}
+
 document.addEventListener("click", event => {
   const control = event.target.closest?.(DECIDING);
   if (!control) return;
   noteControls();
-  const was = seen.get(keyOf(control));
-  if (was && performance.now() - settledSince(was, event.detail > 0) >= SETTLING_MS) return;
+  const was = seen.get(keyOf(control)), isPointer = event.detail > 0;
+  const isHeld = was && !isPointer && bringBack(control, was);
+  if (was && !isHeld && performance.now() - settledSince(was, isPointer) >= SETTLING_MS) return;
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);

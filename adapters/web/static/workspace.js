@@ -1,8 +1,9 @@
 // Keeps the page up to date and sends its forms without a page load. All links and forms also work without it.
 "use strict";
 
-const REGIONS = "[data-live]", END_PX = 44;
-let asked = null, sent = 0;
+const REGIONS = "[data-live]", END_PX = 44, RETRY_MS = 2000;
+const UNCONFIRMED = "Signoff cannot be reached: your click is not confirmed. Look whether it took effect before you try again. What you wrote stays here.";
+let asked = null, sent = 0, pending = null, retry = null;
 
 /** Update the page from the server's HTML; text that the person is typing stays. */
 function take(text) {
@@ -10,20 +11,23 @@ function take(text) {
   const regions = [...fresh.querySelectorAll(REGIONS)], known = new Set(regions.map(region => region.id));
   const wasAtEnd = isAtEnd();
   let isChangedThread = false;
+  const headlines = [];
   for (const region of regions) {
     const old = document.getElementById(region.id);
     if (old && signature(old) === region.outerHTML) continue;
     isChangedThread ||= !old || old.matches("#thread > *, #present");
+    if (region.matches(".card.open") && !old?.matches(".open")) headlines.push(region.getAttribute("aria-label"));
     if (!old) { insert(region); announce(region); }
     else replace(old, region);
   }
   for (const region of document.querySelectorAll("#thread > " + REGIONS))
-    if (!known.has(region.id)) region.remove();
+    if (!known.has(region.id)) leave(region);
   const box = document.getElementById("reply"), twin = fresh.getElementById("reply");
   if (box && twin) box.placeholder = twin.placeholder;
-  document.title = fresh.title;
+  callPerson(fresh, headlines);
   showLocalTimes();
-  if (wasAtEnd && isChangedThread) showNewest("smooth");
+  countSelected();
+  if (wasAtEnd && isChangedThread) showNewest();
   noteControls();
 }
 
@@ -41,48 +45,64 @@ function insert(region) {
   thread.insertBefore(region, before || null);
 }
 
-/** Whether the end of the thread is in view, or at most as far below it as a button with its margin is high. */
+/** Whether the newest entry fills the middle of the screen, or the end of the thread is in view, or almost. */
 function isAtEnd() {
-  const end = document.getElementById("present")?.getBoundingClientRect().bottom;
-  return end > 0 && end <= innerHeight + END_PX;
+  const end = document.getElementById("present")?.getBoundingClientRect().bottom, middle = innerHeight / 2;
+  const newest = document.querySelector("#thread > :last-child")?.getBoundingClientRect();
+  return (end > 0 && end <= innerHeight + END_PX) || (newest?.top <= middle && newest.bottom >= middle);
 }
 
 /** Scroll to the end of the thread, above the reply box; a newest entry that does not fit is shown from its beginning. */
-function showNewest(behavior) {
+function showNewest() {
   const newest = document.querySelector("#thread > :last-child"), present = document.getElementById("present");
   if (!present) return;
   const height = present.getBoundingClientRect().bottom - (newest || present).getBoundingClientRect().top;
   const box = document.querySelector("form.reply")?.offsetHeight || 0;
   noteScriptScroll();
-  (height + box <= innerHeight ? present : newest).scrollIntoView({ block: "nearest", behavior });
+  if (height + box <= innerHeight) present.scrollIntoView({ block: "nearest" });
+  else newest.scrollIntoView({ block: "start" });
 }
 
 /** Scroll to what the person has just written, wherever they were. */
 function showOwnReply() {
   noteScriptScroll();
-  document.getElementById("present")?.scrollIntoView({ block: "end", behavior: "smooth" });
+  document.getElementById("present")?.scrollIntoView({ block: "end" });
 }
 
 /** Replace a region, unless the person is typing in it and its form is still valid. */
 function replace(old, region) {
-  const isWriting = old.querySelector(":popover-open") || [...old.querySelectorAll("input, textarea")].some(isChanged);
+  const isWriting = isWritingIn(old);
   if (isWriting && region.querySelector("[popover]") && old.matches("article")) return;
   if (isWriting && old.matches("article")) { warn(old, region); return; }
   const active = document.activeElement, inside = old.contains(active) && active.id;
   const at = inside && [active.selectionStart, active.selectionEnd];
   const opened = new Set([...old.querySelectorAll("details[open]")].map(titleOf));
   served.set(region, region.outerHTML);
-  for (const field of old.querySelectorAll("input[id], textarea[id]")) {
+  keepSelection(old, region);
+  for (const field of old.querySelectorAll("input[id]:not(.pick), textarea[id]")) {
     const twin = region.querySelector("#" + CSS.escape(field.id));
     if (!twin || !isChanged(field)) continue;
     if (field.type === "file") twin.files = field.files;
     else twin.value = field.value;
   }
   for (const detail of region.querySelectorAll("details")) if (opened.has(titleOf(detail))) detail.open = true;
+  const isOpen = old.matches(":popover-open");
   old.replaceWith(region);
+  if (isOpen) region.showPopover();
   if (inside === region.id) comeBack(inside);
   else if (inside) focusAt(document.getElementById(inside), at);
   announce(region, old);
+}
+
+/** Remove a region that is no longer on the page, unless the person is typing in it. */
+function leave(region) {
+  const gone = "Meanwhile this was decided. What you wrote stays here.";
+  if (isWritingIn(region)) return tellInSheets(region, gone);
+  region.remove();
+}
+
+function isWritingIn(region) {
+  return region.querySelector(":popover-open") || [...region.querySelectorAll("input, textarea")].some(isChanged);
 }
 
 function titleOf(detail) { return detail.querySelector("summary").textContent; }
@@ -98,12 +118,17 @@ function isChanged(field) { return "defaultValue" in field && field.value !== fi
 /** Another person decided while this person was typing: say so, and keep the typed text. */
 function warn(old, region) {
   const said = (region.getAttribute("aria-label") || "").split(", ").slice(1).join(", ");
-  for (const sheet of old.querySelectorAll(":popover-open")) {
+  tellInSheets(old, "Meanwhile: " + said + ". What you wrote stays here.");
+}
+
+/** Show a sentence in the sheets of this card that are open, until they are closed. */
+function tellInSheets(card, sentence) {
+  for (const sheet of card.querySelectorAll(":popover-open")) {
     if (sheet.querySelector(".alert")) continue;
     const line = document.createElement("p");
     line.className = "alert";
     line.setAttribute("role", "alert");
-    line.textContent = "Meanwhile: " + said + ". What you wrote stays here.";
+    line.textContent = sentence;
     sheet.prepend(line);
     sheet.addEventListener("toggle", event => { if (event.newState === "closed") refresh(); }, { once: true });
   }
@@ -124,7 +149,9 @@ async function refresh() {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     const text = await answer.text();
     if (before !== sent) asked.again = true;
-    else if (answer.ok) take(text);
+    else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
+    else if (answer.ok && document.querySelector("[data-reloads]")) location.reload();
+    else if (answer.ok && document.querySelector(REGIONS)) take(text);
   } catch { /* the event stream reconnects and refreshes */ }
   const { again } = asked;
   asked = null;
@@ -143,6 +170,7 @@ async function send(form, button) {
     const answer = await fetch(form.action, { method: "POST", body });
     const text = await answer.text();
     sent++;
+    if (answer.status === 503) { noteAway(NO_DATABASE, refusal(text)); return; }
     const isHere = new URL(answer.url).pathname === location.pathname || answer.url === form.action;
     if (answer.ok && !isHere) { location.href = answer.url; return; }
     say(answer.ok ? "" : refusal(text));
@@ -155,7 +183,7 @@ async function send(form, button) {
       comeBack(form.closest("article, aside")?.id);
     } else refresh();
   } catch {
-    say("Signoff cannot be reached. What you wrote is still here; try again.");
+    noteAway(UNREACHED, UNCONFIRMED);
   } finally {
     release();
     if (button) button.textContent = label;
@@ -165,9 +193,9 @@ async function send(form, button) {
 /** The values of a form, to notice what was typed while a request was running. */
 function contentOf(form) { return String(new URLSearchParams(new FormData(form))); }
 
-/** The focused button was removed: move the focus to its card, so that it does not jump to the top of the page. */
+/** The focused button was removed: move the focus to its card, or in a list of cards to the next one. */
 function comeBack(id) {
-  const card = id && document.getElementById(id);
+  const card = id && (document.getElementById(id) || document.querySelector("[data-list] > article"));
   if (!card || document.activeElement !== document.body) return;
   card.tabIndex = -1;
   card.focus({ preventScroll: true });
@@ -186,7 +214,7 @@ function refusal(text) {
 }
 
 function say(sentence) {
-  const place = document.querySelector(":popover-open") || document.getElementById("alert");
+  const place = document.querySelector(".pop:popover-open") || document.getElementById("alert");
   place.querySelector(":scope > .alert")?.remove();
   if (!sentence) return;
   const line = document.createElement("p");
@@ -223,12 +251,24 @@ document.addEventListener("formdata", event => {
   if (event.target.matches?.("form.reply") && begunWith !== null) event.formData.set("seen", begunWith);
 });
 
+const replyBox = document.querySelector("form.reply");
+if (replyBox) new ResizeObserver(() => {
+  document.documentElement.style.setProperty("--box", `${replyBox.offsetHeight}px`);
+}).observe(replyBox);
 document.querySelectorAll(REGIONS).forEach(signature);
 showLocalTimes();
-if (!location.hash) showNewest("instant");
+if (!location.hash) showNewest();
 noteControls();
-const stream = new EventSource("/events");
-let pending = null;
-stream.addEventListener("changed", () => { clearTimeout(pending); pending = setTimeout(refresh, 30); });
-stream.addEventListener("beat", refresh);
-stream.addEventListener("open", refresh);
+/** Listen to changes. The browser connects again after a lost connection, but not after an error's answer. */
+function listen() {
+  const stream = new EventSource("/events");
+  stream.addEventListener("changed", () => { clearTimeout(pending); pending = setTimeout(refresh, 30); });
+  stream.addEventListener("beat", refresh);
+  stream.addEventListener("open", refresh);
+  stream.addEventListener("error", () => {
+    checkServer();
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(); refresh(); }, RETRY_MS);
+  });
+}
+listen();
+checkServer();

@@ -10,26 +10,32 @@ from functools import partial
 
 SHAPES = (
     "write “text” to FILE",
-    "create a file FILE with TEXT",
     "append “text” to FILE",
     "read FILE",
     "list files",
+    "search the files for “text”",
     "delete FILE",
 )
 OUTLINE = (
     "# {heading}\n\n(An outline by demo mode, which is a script and writes no prose. "
     "A connected model would write the content here.)\n"
 )
-MAX_EXCERPT_CHARACTERS = 40
+MAX_EXCERPT_CHARACTERS, MAX_QUERY_CHARACTERS = 40, 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A command with arguments, and a short description."""
+    """A command with arguments, and a short description.
+
+    `remark`: what the thoughts say besides the title.
+    `answers_reply`: whether the remark answers the reply that rejected the step before.
+    """
 
     command: str
     arguments: Mapping[str, object]
     title: str
+    remark: str = ""
+    answers_reply: bool = False
 
 
 def parse_actions(goal: str) -> tuple[Action, ...]:
@@ -75,7 +81,8 @@ APPEND = _words("append", "add", "attach")
 READ = _words("read", "show", "open", "display", "print", "view", "cat", "check")
 LIST = _words("list", "show", "display", "print")
 DELETE = _words("delete", "remove", "erase")
-VERB = _words(WRITE, MAKE, APPEND, READ, LIST, DELETE)
+SEARCH = _words("search", "look", "find", "grep")
+VERB = _words(WRITE, MAKE, APPEND, READ, LIST, DELETE, SEARCH)
 AND = _words("and", "then", "also", "finally", "afterwards")
 CLAUSE_BREAK = re.compile(rf"(?:\s*[,;\n]\s*|\.\s+|\s+(?={AND}\s))(?:{AND},?\s+)*(?={VERB}\b)", re.IGNORECASE)
 LEAD_IN = re.compile(rf"^\s*(?:(?:please|now|first|next|{AND}),?\s+)*", re.IGNORECASE)
@@ -95,6 +102,10 @@ FILE_LIST = _shape(
     rf"{LIST}(?:\s+(?:me|us))?(?:\s+all)?(?:\s+of)?\s+{OUR}"
     rf"(?:(?:files?|documents|(?:contents\s+of\s+{OUR})?(?:folder|directory|workspace))\b)"
     r"(?:\s+(?:in|of|under|inside|from))?(?:\s+(?P<folder>.+?))?"
+)
+FILE_SEARCH = _shape(
+    rf"{SEARCH}(?:\s+(?:in|through))?\s+(?:all\s+(?:of\s+)?)?{OUR}(?:files?|documents|folder|workspace)\s+for\s+"
+    rf"(?:{KIND}:?\s+)?(?P<query>.+)"
 )
 FOLDER_WORDS = re.compile(r"^(?:(?:the|your|our|my|folder|directory|workspace)(?:\s+|$))+", re.IGNORECASE)
 NEW_FILE = _shape(
@@ -146,6 +157,7 @@ def _parse_clauses(clauses: list[str], quotes: _Quotes) -> tuple[Action, ...]:
 def _clause(clause: str, last_file: str, quotes: _Quotes) -> tuple[Action, ...]:
     for shape, act in (
         (FILE_LIST, _listing),
+        (FILE_SEARCH, _searching),
         (NEW_FILE, _new_file),
         (APPENDED, _appending),
         (WRITTEN_TO, _writing),
@@ -167,6 +179,15 @@ def _listing(found: re.Match[str], _before: str, quotes: _Quotes) -> tuple[Actio
         return ()
     title = f"List the files in {folder}" if folder else "List the files"
     return (Action(command="list_files", arguments={"directory": folder} if folder else {}, title=title),)
+
+
+def _searching(found: re.Match[str], _before: str, quotes: _Quotes) -> tuple[Action, ...]:
+    quoted = quotes.inside(found["query"])
+    query = found["query"] if quoted is None else quoted.strip()
+    if not query or len(query) > MAX_QUERY_CHARACTERS or (quoted is None and re.search(r"\s|\ue000", query)):
+        return ()
+    title = f"Search the files for {_excerpt(query)}"
+    return (Action(command="search_files", arguments={"query": query}, title=title),)
 
 
 def _new_file(found: re.Match[str], last_file: str, quotes: _Quotes) -> tuple[Action, ...]:

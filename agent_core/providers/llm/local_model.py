@@ -22,7 +22,7 @@ MAGIC = b"GGUF"
 DEFAULT_CONTEXT_TOKENS = 4_096
 CALL_TIMEOUT_SECONDS = 1_200.0  # a long prompt to a large model on few cores takes minutes
 CRASH_DETECTION_SECONDS = 1.0  # after a broken connection, until the exit of the process is seen
-INSTALL_COMMAND = "pip install 'signoff[local]'"
+INSTALL_COMMAND = "make extras EXTRAS=local"
 
 
 @dataclass(frozen=True, slots=True)

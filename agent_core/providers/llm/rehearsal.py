@@ -6,29 +6,34 @@ Its reply depends only on the prompt. It recognises its earlier steps by the fir
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import pairwise
-from typing import Literal
 
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import CallOptions
-from agent_core.prompt.system import CONSTRAINTS
+from agent_core.ports.rehearsal import Tour
 from agent_core.providers.llm.goal_patterns import SHAPES, Action, parse_actions
+from agent_core.providers.llm.rehearsal_prompt import (
+    MAX_QUOTE_CHARACTERS,
+    NOT_PROPOSED,
+    RehearsalPast,
+    parse_commands,
+    parse_goals,
+    parse_past,
+    shorten,
+)
 from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.providers.llm.tour import REPORT_TITLE, TOUR_END, TOUR_GOAL, read_tour, tour_actions
 
 LABEL = "Demo · scripted, no AI"
-CONNECT_HINT = "To connect a model (also one of a local server such as Ollama), set {settings} and restart."
+CONNECT_HINT = "To connect a model, put {settings} into .env and start again."
 NO_GOALS = "This is demo mode: a script without AI, which can only carry out an agent's goals."
-MAX_TITLE_CHARACTERS, MAX_QUOTE_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEPS = 120, 300, 3900, 10
+MAX_TITLE_CHARACTERS, MAX_NAMED_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEPS = 120, 60, 3900, 10
 WINDOW_TOKENS = 16_000
 
-StepOutcome = Literal["done", "failed", "rejected", "withdrawn", "not proposed", "unknown"]
 SUMMARY_LABELS = {"done": "Done", "rejected": "Rejected", "failed": "Failed", "not proposed": "Not possible"}
-STEP_MARK = re.compile(r"Step (\d+) of \d+ · (.*)")
 UNUSED_REPLY = re.compile(r"^Your last reply could not be used: (.*) Nothing was run\.$", re.MULTILINE | re.DOTALL)
-NOT_PROPOSED = "This step could not be put before you: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,19 +45,12 @@ class RehearsalStep:
     why_idle: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RehearsalPast:
-    """A past turn in the prompt: its step number and title, its outcome, and the reason for it."""
-
-    number: int
-    title: str
-    outcome: StepOutcome
-    why: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class RehearsalModel:
-    """Implements `LanguageModel` without AI, free of charge. `settings` names the settings that connect a model."""
+    """Implements `LanguageModel` and `Rehearsal` without AI, free of charge.
+
+    `settings` names the settings that connect a model.
+    """
 
     settings: str = "an API key or a base URL"
 
@@ -76,6 +74,25 @@ class RehearsalModel:
     def price(self, usage: Usage, model: str) -> Decimal | None:
         return FREE
 
+    def goals_problem(self, goals: Sequence[str]) -> str:
+        unknown = next((goal for goal in goals if not _actions(goal)), "")
+        said = shorten(unknown, MAX_NAMED_CHARACTERS)
+        return (
+            unknown
+            and f"Goals: demo mode can't do “{said}”. Connect a model ({self.settings} in .env) or try: {_try()}"
+        )
+
+    def model_problem(self, name: str) -> str:
+        is_own = name in ("", self.default_model)
+        return "" if is_own else f"Model: demo mode is a script and has no {name}. {self._hint}"
+
+    def tour(self) -> Tour:
+        return read_tour()
+
+    @property
+    def _hint(self) -> str:
+        return CONNECT_HINT.format(settings=self.settings)
+
 
 def complete_prompt(messages: Sequence[Message], settings: str) -> str:
     """The reply to a prompt. `settings` names the settings that connect a model."""
@@ -85,42 +102,14 @@ def complete_prompt(messages: Sequence[Message], settings: str) -> str:
         return NO_GOALS
     commands, past = parse_commands(system_prompt), parse_past(messages[1:])
     hint = CONNECT_HINT.format(settings=settings)
-    steps = [step for number, goal in enumerate(goals, 1) for step in _steps(number, goal, commands, hint)]
+    steps = [step for number, goal in enumerate(goals, 1) for step in _steps(number, goal, commands, past, hint)]
     settled = settle_steps(steps, past)
     left = [at for at in range(len(steps)) if at not in settled]
     remarks = _remarks(past[-1:], messages[-1].content, is_more=bool(left))
     if not left:
-        return _finish(steps, settled, remarks)
+        return _finish(steps, settled, remarks, TOUR_END if goals == (TOUR_GOAL,) else "", hint)
     complaint = UNUSED_REPLY.search(messages[-1].content)
-    return _propose(steps, left, remarks, _shorten(complaint[1], MAX_QUOTE_CHARACTERS) if complaint else "")
-
-
-def parse_goals(system_prompt: str) -> tuple[str, ...]:
-    """The numbered goals in the system prompt."""
-    _, found, rest = system_prompt.partition("\n\nGoals:\n")
-    block, ended, _ = rest.partition(f"\n\nConstraints:\n1. {CONSTRAINTS[0]}")
-    goals: list[str] = []
-    for line in block.split("\n") if found and ended else ():
-        number = f"{len(goals) + 1}. "
-        if line.startswith(number):
-            goals.append(line.removeprefix(number))
-        elif goals:
-            goals[-1] += f"\n{line}"
-    return tuple(goals)
-
-
-def parse_commands(system_prompt: str) -> frozenset[str]:
-    """The names of the commands in the system prompt."""
-    _, _, rest = system_prompt.partition("\n\nCommands:\n")
-    block, _, _ = rest.partition("\n\nReview of your work:\n")
-    return frozenset(re.findall(r"^- (\w+)\(", block, re.MULTILINE))
-
-
-def parse_past(messages: Sequence[Message]) -> tuple[RehearsalPast, ...]:
-    """The past turns in the prompt, oldest first."""
-    return tuple(
-        _past(reply.content, result.content) for reply, result in pairwise(messages) if reply.role == "assistant"
-    )
+    return _propose(steps, left, remarks, shorten(complaint[1], MAX_QUOTE_CHARACTERS) if complaint else "")
 
 
 def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) -> dict[int, RehearsalPast]:
@@ -139,10 +128,24 @@ def settle_steps(steps: Sequence[RehearsalStep], past: Sequence[RehearsalPast]) 
     return {at: turn for at, turn in through.items() if turn.outcome != "withdrawn"}
 
 
-def _steps(number: int, goal: str, commands: frozenset[str], hint: str) -> list[RehearsalStep]:
-    actions = parse_actions(goal)
+def _actions(goal: str, past: Sequence[RehearsalPast] = ()) -> tuple[Action, ...]:
+    """The commands for a goal; empty if demo mode does not know it."""
+    if goal != TOUR_GOAL:
+        return parse_actions(goal)
+    report = next((turn for turn in reversed(past) if turn.title == REPORT_TITLE), None)
+    return tour_actions(report.outcome, report.why.partition(" rejected it: ")[2]) if report else tour_actions()
+
+
+def _try() -> str:
+    return f"{'; '.join(SHAPES)}."
+
+
+def _steps(
+    number: int, goal: str, commands: frozenset[str], past: Sequence[RehearsalPast], hint: str
+) -> list[RehearsalStep]:
+    actions = _actions(goal, past)
     if not actions:
-        why_idle = f"Demo mode has no pattern for goal {number}. Try one of these: {'; '.join(SHAPES)}. {hint}"
+        why_idle = f"Demo mode has no pattern for goal {number}. Try one of these: {_try()} {hint}"
         return [_idle(number, f"Goal {number} is not understood: {goal}", why_idle)]
     missing = sorted({action.command for action in actions} - commands)
     if missing:
@@ -157,28 +160,8 @@ def _idle(number: int, title: str, why_idle: str) -> RehearsalStep:
 
 
 def _with_title(action: Action, title: str) -> Action:
-    line = _shorten(" ".join(title.split()), MAX_TITLE_CHARACTERS)
-    return Action(command=action.command, arguments=action.arguments, title=line)
-
-
-def _past(reply: str, result_text: str) -> RehearsalPast:
-    parsed = json.loads(reply)
-    text, name = str(parsed["thoughts"]["text"]), str(parsed["command"]["name"])
-    mark = STEP_MARK.match(text)
-    outcome, why = _outcome(name, result_text)
-    if outcome == "done" and NOT_PROPOSED in text:
-        outcome, why = "not proposed", text.partition(NOT_PROPOSED)[2].partition("\n")[0]
-    return RehearsalPast(number=int(mark[1]) if mark else 0, title=mark[2] if mark else "", outcome=outcome, why=why)
-
-
-def _outcome(name: str, result_text: str) -> tuple[StepOutcome, str]:
-    if result_text.startswith(f"{name} was not run: "):
-        return "withdrawn", ""
-    if result_text.startswith(f"{name} was not run. "):
-        return "rejected", _shorten(result_text.removeprefix(f"{name} was not run. "), MAX_QUOTE_CHARACTERS)
-    _, _, result = result_text.partition(f"Result of {name}: ")
-    failed = result.startswith(("Error: ", "Interrupted: ")) or re.match(r"stopped by .* while it ran", result)
-    return ("failed", _shorten(result, MAX_QUOTE_CHARACTERS)) if failed else ("done", "")
+    line = shorten(" ".join(title.split()), MAX_TITLE_CHARACTERS)
+    return replace(action, title=line)
 
 
 def _find_step(turn: RehearsalPast, steps: Sequence[RehearsalStep], known: Mapping[int, RehearsalPast]) -> int | None:
@@ -202,7 +185,8 @@ def _remarks(last: Sequence[RehearsalPast], trigger: str, *, is_more: bool) -> l
 def _propose(steps: Sequence[RehearsalStep], left: Sequence[int], remarks: Sequence[str], complaint: str) -> str:
     at = left[0]
     step, action = steps[at], steps[at].action
-    lines = [f"Step {at + 1} of {len(steps)} · {action.title}", *remarks]
+    said = () if action.answers_reply else remarks
+    lines = [f"Step {at + 1} of {len(steps)} · {action.title}", *said, *filter(None, [action.remark])]
     if complaint:
         lines.append(f"{NOT_PROPOSED}{complaint}")
         action, speak = Action(command="do_nothing", arguments={}, title=""), "One step could not be put before you."
@@ -221,11 +205,16 @@ def _propose(steps: Sequence[RehearsalStep], left: Sequence[int], remarks: Seque
     )
 
 
-def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast], remarks: Sequence[str]) -> str:
-    lines = [
-        "This was demo mode: a script, no AI.",
-        *(_summary_line(step, settled[at]) for at, step in enumerate(steps)),
-    ]
+def _finish(
+    steps: Sequence[RehearsalStep],
+    settled: Mapping[int, RehearsalPast],
+    remarks: Sequence[str],
+    tour_end: str,
+    hint: str,
+) -> str:
+    summary = [_summary_line(step, settled[at]) for at, step in enumerate(steps)]
+    lines = [tour_end] if tour_end else ["This was demo mode: a script, no AI.", *summary]
+    reason = shorten("\n".join(lines), MAX_REASON_CHARACTERS - len(hint))
     every = {1: "The only step was", 2: "Both steps were"}.get(len(steps), f"All {len(steps)} steps were")
     proposed = f"{every} proposed."
     return _reply(
@@ -233,9 +222,7 @@ def _finish(steps: Sequence[RehearsalStep], settled: Mapping[int, RehearsalPast]
         reasoning="Every step of the script was proposed once. You decide whether the goals are reached.",
         plan="- No steps are left.",
         speak="The script has ended. May I finish?",
-        action=Action(
-            command="task_complete", arguments={"reason": _shorten("\n".join(lines), MAX_REASON_CHARACTERS)}, title=""
-        ),
+        action=Action(command="task_complete", arguments={"reason": f"{reason}\n{hint}"}, title=""),
     )
 
 
@@ -264,7 +251,3 @@ def _reply(*, text: str, reasoning: str, plan: str, speak: str, action: Action) 
     }
     command = {"name": action.command, "args": dict(action.arguments)}
     return json.dumps({"thoughts": thoughts, "command": command}, ensure_ascii=False)
-
-
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -15,11 +15,12 @@ from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from agent_core.ports.sandbox import NOTHING_SEALED
+from agent_core.providers.own_process import is_gone, own_process
 from agent_core.providers.sandbox.backend import LIMITS, NotStarted, ProgramLimits, user_for
 
 IMAGE = "python:3.12-slim"
 GVISOR = "runsc"
-LABEL = "signoff.sandbox"
+LABEL, PROCESS_LABEL = "signoff.sandbox", "signoff.process"
 PASSED_VARIABLES = (
     "PATH",
     "HOME",
@@ -96,8 +97,8 @@ class DockerProcess:
 class DockerBackend:
     """Starts programs in Docker containers. `data`: the folder of the database.
 
-    Containers are labelled with a hash of that folder's path, so that two Signoffs on one machine do not remove each
-    other's containers.
+    Containers are labelled with a hash of that folder's path and with their process, so that Signoffs on one machine do
+    not remove each other's containers. `is_shared`: other processes may use the same folder.
     """
 
     data: Path
@@ -106,6 +107,7 @@ class DockerBackend:
     image: str = IMAGE
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     runtime: str = ""
+    is_shared: bool = False
 
     async def find_missing(self) -> str:
         """What Docker lacks to run programs; "" if nothing is missing.
@@ -120,12 +122,19 @@ class DockerBackend:
         self.runtime = GVISOR if GVISOR in output.split() else ""
         if (await self.ask("image", "inspect", "--format", "{{.Id}}", self.image))[0]:
             return f"Docker has no image {self.image}. Fetch it: docker pull {self.image}"
-        _, leftover = await self.ask("ps", "--all", "--quiet", "--filter", f"label={LABEL}={self._owner}")
-        if names := leftover.split():
-            await self.ask("rm", "--force", *names)
-        for folder in self.data.glob(f"{SEALED_PREFIX}*"):
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await self._remove_leftovers()
         return ""
+
+    async def _remove_leftovers(self) -> None:
+        """Remove what processes that ended have left. Containers end by themselves after an hour."""
+        shown = f'{{{{.ID}}}} {{{{.Label "{PROCESS_LABEL}"}}}}'
+        _, found = await self.ask("ps", "--all", "--format", shown, "--filter", f"label={LABEL}={self._owner}")
+        containers = [line.partition(" ") for line in found.splitlines()]
+        left = [name for name, _, process in containers if not self.is_shared or is_gone(process)]
+        if left:
+            await self.ask("rm", "--force", *left)
+        for folder in () if self.is_shared else self.data.glob(f"{SEALED_PREFIX}*"):
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
@@ -179,7 +188,8 @@ class DockerBackend:
     def _run_options(self, name: str, mounts: Mapping[Path, str], workspace: str) -> Iterator[str]:
         limits, user = self.limits, user_for(workspace)
         yield from ("docker", "run", "--rm", "--init", "--pull", "never", "--name", name)
-        yield from ("--label", f"{LABEL}={self._owner}", "--log-driver", "none")
+        yield from ("--label", f"{LABEL}={self._owner}", "--label", f"{PROCESS_LABEL}={own_process()}")
+        yield from ("--log-driver", "none")
         yield from ("--runtime", self.runtime) if self.runtime else ()
         yield from ("--network", "none", "--hostname", "sandbox", "--read-only", "--cap-drop", "ALL")
         yield from ("--security-opt", "no-new-privileges", "--ipc", "private")

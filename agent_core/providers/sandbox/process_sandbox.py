@@ -17,6 +17,7 @@ from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, SandboxBackend, user_for
 from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.sandbox.docker import IMAGE, DockerBackend
+from agent_core.providers.sandbox.lent_folder import FolderLender, LentFolder
 from agent_core.providers.sandbox.sandbox_self_test import find_escapes
 from agent_core.providers.sandbox.supervisor import ProcessSupervisor, ignore_output
 from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
@@ -37,17 +38,19 @@ class BackgroundProcess:
     record: Background
     supervisor: ProcessSupervisor
     task: "asyncio.Task[ProgramRun]"
+    lent: LentFolder
 
     @property
     def state(self) -> Background:
+        record = replace(self.record, output=self.supervisor.output.text, files_note=self.lent.note)
         if not self.task.done():
-            return replace(self.record, output=self.supervisor.output.text)
+            return record
         if self.task.cancelled():
-            return replace(self.record, output=self.supervisor.output.text, exit_code=EXIT_KILLED)
+            return replace(record, exit_code=EXIT_KILLED)
         if self.task.exception():
-            return replace(self.record, exit_code=EXIT_KILLED, ended_because="it could not be watched any more")
+            return replace(record, output="", exit_code=EXIT_KILLED, ended_because="it could not be watched any more")
         run = self.task.result()
-        return replace(self.record, output=run.output, exit_code=run.exit_code, ended_because=run.ended_because)
+        return replace(record, output=run.output, exit_code=run.exit_code, ended_because=run.ended_because)
 
     async def wait_for_output(self, clock: Clock) -> None:
         """Wait for the first output, the end, or a timeout."""
@@ -63,17 +66,22 @@ class BackgroundProcess:
         self.task.cancel()
         await asyncio.wait([self.task])
         await self.supervisor.process.kill()  # a task cancelled before its first step did not kill it
+        await self.lent.give_back()
         return self.state
 
 
 @dataclass(slots=True, kw_only=True)
 class ProcessSandbox:
-    """Implements `Sandbox`. Every program runs through the backend."""
+    """Implements `Sandbox`. Every program runs through the backend.
+
+    `lender`: lends folders with copies of the workspaces, if those are not in folders of this machine.
+    """
 
     backend: SandboxBackend
     workspaces: FolderWorkspaces
     clock: Clock
     limits: ProgramLimits = LIMITS
+    lender: FolderLender | None = None
     _background: dict[AgentId, list[BackgroundProcess]] = field(default_factory=dict)
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -91,16 +99,26 @@ class ProcessSandbox:
         report: Callable[[str], None] = ignore_output,
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
-        supervisor = await self._start_process(argv, self.workspaces.of(agent), sealed)
-        return await supervisor.supervise(seconds, report)
+        lent = await self._lend(agent)
+        try:
+            supervisor = await self._start_process(argv, lent.files, sealed)
+            run = await supervisor.supervise(seconds, report)
+        finally:
+            note = await lent.give_back()
+        return replace(run, files_note=note)
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
         self._require_slot(agent)
-        supervisor = await self._start_process(argv, self.workspaces.of(agent))
-        task = asyncio.create_task(supervisor.supervise(self.limits.background_seconds))
+        lent = await self._lend(agent)
+        try:
+            supervisor = await self._start_process(argv, lent.files)
+        except BaseException:
+            await lent.give_back()
+            raise
+        task = asyncio.create_task(self._supervise(supervisor, lent))
         task.add_done_callback(_log_fault)
         record = Background(key=f"p{next(self._numbers)}", line=_shown_command(argv), started_at=self.clock.now())
-        running = BackgroundProcess(record=record, supervisor=supervisor, task=task)
+        running = BackgroundProcess(record=record, supervisor=supervisor, task=task, lent=lent)
         self._background.setdefault(agent.id, []).append(running)
         try:
             await running.wait_for_output(self.clock)
@@ -127,6 +145,15 @@ class ProcessSandbox:
     async def close(self) -> None:
         for agent_id in tuple(self._background):
             await self.end_all(agent_id)
+
+    async def _lend(self, agent: Agent) -> LentFolder:
+        return await self.lender.lend(agent) if self.lender else LentFolder(self.workspaces.of(agent))
+
+    async def _supervise(self, supervisor: ProcessSupervisor, lent: LentFolder) -> ProgramRun:
+        try:
+            return await supervisor.supervise(self.limits.background_seconds)
+        finally:
+            await lent.give_back()
 
     async def _run_in_folder(self, argv: Sequence[str], folder: Path, seconds: float) -> ProgramRun:
         supervisor = await self._start_process(argv, FolderFiles(folder, self.workspaces.limits))
@@ -171,16 +198,31 @@ def _shown_command(argv: Sequence[str]) -> str:
 
 
 def bubblewrap_sandbox(
-    workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS
+    workspaces: FolderWorkspaces | FolderLender, clock: Clock, data: Path, limits: ProgramLimits = LIMITS
 ) -> ProcessSandbox:
     """A sandbox with bubblewrap. `data` is the folder of the database, which programs must not see."""
-    backend = BubblewrapBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits)
-    return ProcessSandbox(backend=backend, workspaces=workspaces, clock=clock, limits=limits)
+    folders, lender = _folders_of(workspaces)
+    backend = BubblewrapBackend(data=data, file_bytes=folders.limits.file_bytes, limits=limits)
+    return ProcessSandbox(backend=backend, workspaces=folders, clock=clock, limits=limits, lender=lender)
 
 
 def docker_sandbox(
-    workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS, image: str = IMAGE
+    workspaces: FolderWorkspaces | FolderLender,
+    clock: Clock,
+    data: Path,
+    limits: ProgramLimits = LIMITS,
+    image: str = IMAGE,
+    *,
+    is_shared: bool = False,
 ) -> ProcessSandbox:
-    """A sandbox with Docker. `data` is the folder of the database, in which sealed files are copied."""
-    backend = DockerBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits, image=image)
-    return ProcessSandbox(backend=backend, workspaces=workspaces, clock=clock, limits=limits)
+    """A sandbox with Docker. `data`: a folder for copies of sealed files, which other processes use if `is_shared`."""
+    folders, lender = _folders_of(workspaces)
+    file_bytes = folders.limits.file_bytes
+    backend = DockerBackend(data=data, file_bytes=file_bytes, limits=limits, image=image, is_shared=is_shared)
+    return ProcessSandbox(backend=backend, workspaces=folders, clock=clock, limits=limits, lender=lender)
+
+
+def _folders_of(workspaces: FolderWorkspaces | FolderLender) -> tuple[FolderWorkspaces, FolderLender | None]:
+    if isinstance(workspaces, FolderWorkspaces):
+        return workspaces, None
+    return FolderWorkspaces(workspaces.root, workspaces.limits), workspaces

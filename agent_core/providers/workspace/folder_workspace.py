@@ -1,19 +1,26 @@
-"""Implements the workspace ports with a folder for each agent. Blocking calls run in threads."""
+"""Implements the workspace ports with a folder for each agent. Blocking calls run in threads.
+
+Several machines may share the folder by NFS: `docs/how-to/run-on-several-machines.md` says what it must guarantee.
+"""
 
 import asyncio
 import os
-from contextlib import suppress
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
+from typing import TypeVar
 
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
-from agent_core.model.files import FileEntry, content_fingerprint
+from agent_core.model.files import FileEntry, StorageIdentity, content_fingerprint
+from agent_core.ports.files import WorkspaceOwner
 from agent_core.providers.sandbox.workspace_quota import entries_in
 from agent_core.providers.workspace.safe_fs import (
     OPEN_APPEND,
     OPEN_READ,
+    StaleFile,
     files_below,
     open_descriptor,
     open_folder,
@@ -24,15 +31,24 @@ from agent_core.providers.workspace.safe_fs import (
     translate_errors,
     write_all,
 )
+from agent_core.providers.workspace.workspace_lock import lock_workspace
 from agent_core.providers.workspace.workspace_paths import (
+    IDENTITY_NAME,
     LIMITS,
+    MAX_IDENTITY_BYTES,
+    OWNER_NAME,
     Limits,
     changed_error,
+    folder_name,
+    new_identity,
     no_folder_error,
     require_fits,
     split_file_path,
     split_path,
 )
+
+T = TypeVar("T")
+MAX_STALE_READS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +59,7 @@ class FolderFiles:
     limits: Limits = LIMITS
 
     async def read(self, path: str) -> bytes:
-        return await asyncio.to_thread(self._read, path)
+        return await asyncio.to_thread(_retry_stale, lambda: self._read(path))
 
     async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
         await asyncio.to_thread(self._write, path, data, append, expected)
@@ -53,11 +69,11 @@ class FolderFiles:
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """List the files below the folder; skip entries whose name is not a valid part of a path."""
-        return await asyncio.to_thread(self._listing, folder)
+        return await asyncio.to_thread(_retry_stale, lambda: self._listing(folder))
 
     async def fingerprint(self, path: str) -> str:
         """SHA-256 of the content; for a file over the size limit, SHA-256 of inode, size and modification time."""
-        return await asyncio.to_thread(self._fingerprint, path)
+        return await asyncio.to_thread(_retry_stale, lambda: self._fingerprint(path))
 
     def _read(self, path: str) -> bytes:
         *folders, name = split_file_path(path)
@@ -73,26 +89,50 @@ class FolderFiles:
         return data
 
     def _write(self, path: str, data: bytes, append: bool, expected: str | None) -> None:
-        *folders, name = split_file_path(path)
+        parts = split_file_path(path)
         with translate_errors(path):
-            old = self._size(path)
-            kept = old if append else None
-            self._require_fits(path, (kept or 0) + len(data), old)
-            with open_folder(self.folder, folders, make=True) as folder:
-                if kept is None:
-                    replace_file(folder, name, data, lambda: self._check(path, expected))
-                    return
-                with open_regular_file(folder, name, path, OPEN_APPEND) as descriptor:
-                    if expected is not None and self._digest(descriptor) != expected:
-                        raise changed_error(path)
-                    write_all(descriptor, data)
+            if not append:
+                self._replace(path, parts, data, lambda: self._guard(path, expected))
+                return
+            with self._guard(path, expected):
+                self._append(path, parts, data)
+
+    def _replace(
+        self, path: str, parts: Sequence[str], data: bytes, guard: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        *folders, name = parts
+        self._require_fits(path, len(data), self._size(path))
+        with open_folder(self.folder, folders, make=True) as folder:
+            replace_file(folder, name, data, guard)
+
+    def _append(self, path: str, parts: Sequence[str], data: bytes) -> None:
+        """Append inside the lock, and open the file there: O_APPEND of NFS writes at the end that was last seen."""
+        *folders, name = parts
+        old = self._size(path)
+        if old is None:
+            self._replace(path, parts, data, nullcontext)
+            return
+        self._require_fits(path, old + len(data), old)
+        with (
+            open_folder(self.folder, folders) as folder,
+            open_regular_file(folder, name, path, OPEN_APPEND) as descriptor,
+        ):
+            write_all(descriptor, data)
 
     def _delete(self, path: str, expected: str | None) -> None:
         *folders, name = split_file_path(path)
         with translate_errors(path), open_folder(self.folder, folders) as folder:
             stat_file(folder, name, path)
-            self._check(path, expected)
-            os.unlink(name, dir_fd=folder)
+            with self._guard(path, expected):
+                os.unlink(name, dir_fd=folder)
+
+    @contextmanager
+    def _guard(self, path: str, expected: str | None) -> Iterator[None]:
+        """Hold the workspace's lock; raise CommandError if `expected` is given and is not the file's fingerprint."""
+        with lock_workspace(self.folder):
+            if expected is not None and _retry_stale(lambda: self._fingerprint(path)) != expected:
+                raise changed_error(path)
+            yield
 
     def _listing(self, path: str) -> tuple[FileEntry, ...]:
         parts = split_path(path)
@@ -122,10 +162,6 @@ class FolderFiles:
         )
         return content_fingerprint(identity.encode() or data)
 
-    def _check(self, path: str, expected: str | None) -> None:
-        if expected is not None and self._fingerprint(path) != expected:
-            raise changed_error(path)
-
     def _size(self, path: str) -> int | None:
         *folders, name = split_file_path(path)
         with suppress(FileNotFoundError), open_folder(self.folder, folders) as folder:
@@ -148,12 +184,34 @@ class FolderWorkspaces:
     limits: Limits = LIMITS
 
     def of(self, agent: Agent) -> FolderFiles:
-        return FolderFiles(self.root / _folder_name(agent), self.limits)
+        return FolderFiles(self.root / folder_name(agent.home), self.limits)
 
-    async def remove(self, agent: Agent) -> None:
+    async def identify(self) -> StorageIdentity:
+        """The identity of the folder, made at the first call; raise CommandError if it cannot be read or written."""
+        text = await asyncio.to_thread(self._read_or_make, IDENTITY_NAME, new_identity())
+        return StorageIdentity(id=text, place=f"{self.root} on {platform.node()}")
+
+    async def belong_to(self, database_id: str) -> str:
+        """Mark the folder with the database that its files belong to, unless it is marked; return the id in the mark.
+
+        Raise CommandError if it cannot be read or written.
+        """
+        return await asyncio.to_thread(self._read_or_make, OWNER_NAME, database_id.encode("ascii"))
+
+    async def remove(self, agent: WorkspaceOwner) -> None:
         if agent.head:
             return
-        await asyncio.to_thread(self._remove, _folder_name(agent))
+        await asyncio.to_thread(self._remove, folder_name(agent.home))
+
+    def _read_or_make(self, name: str, text: bytes) -> str:
+        """The content of a file beside the workspaces, which is made with this text if it is missing."""
+        with translate_errors(name), open_folder(self.root, (), make=True) as root, lock_workspace(self.root / name):
+            try:
+                with open_regular_file(root, name, name, OPEN_READ) as descriptor:
+                    text = os.read(descriptor, MAX_IDENTITY_BYTES)
+            except FileNotFoundError:
+                replace_file(root, name, text, nullcontext)
+        return text.decode("ascii", "replace")
 
     def _remove(self, name: str) -> None:
         with (
@@ -164,5 +222,9 @@ class FolderWorkspaces:
             remove_tree(root, name)
 
 
-def _folder_name(agent: Agent) -> str:
-    return quote(agent.home, safe="").replace(".", "%2E")
+def _retry_stale(read: Callable[[], T]) -> T:
+    """Call `read` again if another machine replaced the file meanwhile."""
+    for _ in range(MAX_STALE_READS - 1):
+        with suppress(StaleFile):
+            return read()
+    return read()

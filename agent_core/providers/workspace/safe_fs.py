@@ -5,7 +5,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,10 @@ MAX_VISITED = 100_000  # entries of any kind
 OPEN_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class StaleFile(CommandError):
+    """Another machine replaced or deleted the file while it was open here. On NFS only."""
+
+
 @contextmanager
 def translate_errors(path: str) -> Iterator[None]:
     """Turn OSError into CommandError, or OutsideWorkspace for a symlink; messages name the path in the workspace."""
@@ -40,7 +44,8 @@ def translate_errors(path: str) -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OutsideWorkspace(path) from None
-        raise CommandError(f"{path or 'The workspace'} could not be used: {error.strerror}.") from None
+        kind = StaleFile if error.errno == errno.ESTALE else CommandError
+        raise kind(f"{path or 'The workspace'} could not be used: {error.strerror}.") from None
 
 
 @contextmanager
@@ -88,14 +93,17 @@ def stat_file(folder: int, name: str, path: str) -> os.stat_result:
     return status
 
 
-def replace_file(folder: int, name: str, data: bytes, check: Callable[[], None]) -> None:
-    """Replace a file atomically and durably (fsync, rename). If `check` raises before the rename, the file stays."""
+def replace_file(folder: int, name: str, data: bytes, guard: Callable[[], AbstractContextManager[None]]) -> None:
+    """Replace a file atomically and durably (fsync, rename).
+
+    The rename is done inside `guard`; if that raises, the file stays.
+    """
     draft = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
     try:
         with open_descriptor(draft, OPEN_CREATE, within=folder) as descriptor:
             write_all(descriptor, data)
-        check()
-        os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        with guard():
+            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(draft, dir_fd=folder)

@@ -1,12 +1,17 @@
 """Checks paths and names in a workspace (path traversal) and its size limits, and makes the error messages."""
 
+import secrets
 import unicodedata
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from agent_core.errors import CommandError, OutsideWorkspace
 
 MAX_NAME_BYTES = 255
 MAX_DEPTH = 20
+IDENTITY_NAME = "workspace.id"  # the file beside the workspaces that tells one storage from another
+OWNER_NAME = ".database.id"  # the file beside the workspaces with the id of the database that they belong to
+MAX_IDENTITY_BYTES = 100
 TEMPORARY_PREFIX = ".signoff-unfinished-"
 CONTROL_CATEGORIES = ("Cc", "Cs", "Zl", "Zp")  # controls, surrogates, line and paragraph separators
 BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # reorder the displayed name
@@ -22,6 +27,21 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+def folder_name(home: str) -> str:
+    """The name of the folder of the root agent with this id. It has no dot: such names are free for other files."""
+    return quote(home, safe="").replace(".", "%2E")
+
+
+def new_identity() -> bytes:
+    """The content for a new file IDENTITY_NAME."""
+    return secrets.token_hex(16).encode("ascii")
+
+
+def is_own_name(name: str) -> bool:
+    """Whether an entry beside the workspaces is Signoff's own, such as its locks, and no workspace."""
+    return name == IDENTITY_NAME or name.startswith(".")
 
 
 def split_path(path: str) -> tuple[str, ...]:
@@ -42,6 +62,11 @@ def split_file_path(path: str) -> tuple[str, ...]:
     if not parts or path.endswith(("/", "/.")):
         raise CommandError(f"{path!r} names no file.")
     return parts
+
+
+def folders_above(path: str) -> tuple[str, ...]:
+    """The folders of a path, the outermost first."""
+    return tuple(path[:end] for end, letter in enumerate(path) if letter == "/")
 
 
 def is_name(name: str) -> bool:

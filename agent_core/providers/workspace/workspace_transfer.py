@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from agent_core.errors import CommandError, TransferRefused
 from agent_core.providers.sandbox.workspace_quota import WorkspaceEntry, entries_in
@@ -21,7 +21,7 @@ from agent_core.providers.workspace.safe_fs import (
     open_folder,
     open_regular_file,
 )
-from agent_core.providers.workspace.workspace_paths import TEMPORARY_PREFIX, is_name
+from agent_core.providers.workspace.workspace_paths import OWNER_NAME, TEMPORARY_PREFIX, is_name, is_own_name
 
 CHUNK_BYTES = 1 << 20
 UNFINISHED = f"{TEMPORARY_PREFIX}import"
@@ -37,22 +37,47 @@ class WorkspaceFile:
     modified: int = 0
 
 
+class StoredFiles(Protocol):
+    """The files of all workspaces in a storage. `left_out`: paths of what `files` could not read."""
+
+    left_out: list[str]
+
+    def files(self) -> Iterator[WorkspaceFile]:
+        """All folders and files, each folder before its content. A file is open until the next one is asked for."""
+
+    def restore(self, file: WorkspaceFile) -> None:
+        """Write a file durably, or make a folder; raise TransferRefused if that is not possible."""
+
+    def holds(self, path: str, digest: str) -> bool:
+        """Whether a file with this SHA-256 is there; raise TransferRefused if something else is there."""
+
+    def workspace_names(self) -> set[str]:
+        """The names of the folders of all workspaces."""
+
+    def is_owned(self) -> bool:
+        """Whether the files belong to a database; raise TransferRefused if the storage cannot be read."""
+
+    def release(self) -> None:
+        """Let the files belong to the first database that a Signoff starts on; raise TransferRefused."""
+
+    def folds_names(self) -> bool:
+        """Whether names that differ only in case or in their Unicode normal form are one file."""
+
+
 @dataclass(slots=True)
 class WorkspaceTransfer:
-    """The folder `root` that holds the workspaces. `left_out`: paths of what `files` could not read."""
+    """Implements `StoredFiles` in the folder `root`."""
 
     root: Path
     left_out: list[str] = field(default_factory=list)
 
     def files(self) -> Iterator[WorkspaceFile]:
-        """All folders and files, each folder before its content. A file is open until the next one is asked for."""
         with suppress(FileNotFoundError), open_folder(self.root, ()) as root:
             for entry in entries_in(root):
-                if not entry.name.startswith(TEMPORARY_PREFIX):
+                if not is_own_name(entry.path.partition("/")[0]) and not entry.name.startswith(TEMPORARY_PREFIX):
                     yield from self._read(entry)
 
     def restore(self, file: WorkspaceFile) -> None:
-        """Write a file durably, or make a folder; raise TransferRefused if that is not possible."""
         *folders, name = file.path.split("/")
         try:
             if file.content is None:
@@ -64,7 +89,6 @@ class WorkspaceTransfer:
             raise TransferRefused(f"{self.root / file.path} cannot be written: {fault}") from fault
 
     def holds(self, path: str, digest: str) -> bool:
-        """Whether a file with this SHA-256 is there; raise TransferRefused if something else is there."""
         *folders, name = path.split("/")
         found = sha256()
         try:
@@ -82,8 +106,19 @@ class WorkspaceTransfer:
             raise TransferRefused(f"{self.root / path} is there already with other content.")
         return True
 
+    def workspace_names(self) -> set[str]:
+        return {path.name for path in self.root.iterdir()} if self.root.is_dir() else set()
+
+    def is_owned(self) -> bool:
+        return (self.root / OWNER_NAME).exists()
+
+    def release(self) -> None:
+        try:
+            (self.root / OWNER_NAME).unlink(missing_ok=True)
+        except OSError as fault:
+            raise TransferRefused(f"{self.root / OWNER_NAME} cannot be deleted: {fault}") from fault
+
     def folds_names(self) -> bool:
-        """Whether names that differ only in case or in their Unicode normal form are one file in `root`."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe, twins = self.root / f"{UNFINISHED}-\u00e9", (f"{UNFINISHED}-\u00c9", f"{UNFINISHED}-e\u0301")
         probe.touch(mode=0o600)

@@ -48,11 +48,11 @@ class WiredDiscord:
             views=core.views,
             drafting=core.drafting,
             uploads=core.uploads,
+            tour=core.tour,
             inbound_log=InboundLog(database, clock),
             soon=self.surface.soon,
             surface=self.surface,
-            drafts=FormStore(clock),
-            edits=FormStore(clock),
+            forms=FormStore(database, clock),
             clock=clock,
         )
         return DiscordConnection(

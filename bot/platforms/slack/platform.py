@@ -1,11 +1,16 @@
 """Slack's entry in the platform catalog; it is imported without Slack's SDK."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError, SurfaceError
 from agent_core.model.channels import SurfaceName
 from bot.platforms.platform import ChatPlatform, PlatformParts, PlatformStatus, WiredPlatform
 from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from adapters.slack.install.installations import WorkspaceInstall
 
 EVENTS = "/slack/events"
 SHOWN = ("SLACK_BOT_TOKEN", "SLACK_CLIENT_ID", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
@@ -35,7 +40,7 @@ class SlackPlatform(ChatPlatform):
         )
 
     async def fault(self, settings: Settings) -> str | None:
-        """Test the token by asking Slack for its account."""
+        """Test the token by asking Slack for its account and permissions."""
         from adapters.slack.api.tokens import SlackTokens  # imports Slack's SDK
         from adapters.slack.api.web_api import SLACK_API
 
@@ -43,15 +48,26 @@ class SlackPlatform(ChatPlatform):
         tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         try:
             await tokens.source.prepare()
+            return _missing_permissions(await tokens.source.every())
         except SettingsError as error:
             return error.fault
         except SurfaceError as error:
             return str(error)
         finally:
             await tokens.close()
-        return None
 
     def wire(self, settings: Settings, parts: PlatformParts) -> WiredPlatform:
         from bot.platforms.slack.wiring import WiredSlack  # imports Slack's SDK
 
         return WiredSlack.of(settings, parts)
+
+
+def _missing_permissions(installs: "Sequence[WorkspaceInstall]") -> str | None:
+    """Which permissions of `manifest.yml` the app was installed without, as a sentence; None if Slack tells none."""
+    from adapters.slack.inbound.routing import SCOPES  # imports Slack's SDK
+
+    given = {scope for install in installs for scope in install.scopes}
+    missing = [scope for scope in SCOPES if scope not in given]
+    if not given or not missing:
+        return None
+    return f"The Slack app lacks permissions: {', '.join(missing)}. Update it from manifest.yml and install it again."

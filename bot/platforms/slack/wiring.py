@@ -42,8 +42,11 @@ class WiredSlack:
         soon, base_url = BackgroundTasks(), settings.slack_api_url or SLACK_API
         database, clock = parts.database, parts.clock
         secret = settings.slack_client_secret.get_secret_value()
-        installed = InstallationStore(database=database, clock=clock, client_secret=secret) if secret else None
-        if installed:
+        installed = None
+        if secret:
+            installed = InstallationStore(
+                database=database, clock=clock, client_secret=secret, broadcast=parts.broadcast
+            )
             client_id = settings.slack_client_id
             tokens = SlackTokens.many(
                 installed=installed, clock=clock, client_id=client_id, client_secret=secret, base_url=base_url
@@ -51,7 +54,7 @@ class WiredSlack:
         else:
             tokens = SlackTokens.single(bot_token=settings.slack_bot_token.get_secret_value(), base_url=base_url)
         calls = SlackApi(tokens=tokens, clock=clock)
-        directory = SlackDirectory(calls=calls, soon=soon, clock=clock)
+        directory = SlackDirectory(calls=calls, soon=soon, clock=clock, broadcast=parts.broadcast)
         surface = SlackSurface(
             calls=calls,
             soon=soon,
@@ -69,6 +72,7 @@ class WiredSlack:
             views=core.views,
             drafting=core.drafting,
             uploads=core.uploads,
+            tour=core.tour,
             inbound_log=InboundLog(self.parts.database, clock),
             surface=self.surface,
             directory=self.surface.directory,

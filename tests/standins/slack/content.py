@@ -42,7 +42,8 @@ def note_mentions(channel: "Channel", message: Json, given: Arguments) -> None:
     """Keep whom the message notifies."""
     linking = given.flag("link_names") or given.text("parse") == "full"
     for who in mentions(message, linking=linking):
-        channel.team.slack.notified.append(Mention(channel.id, message["ts"], who))
+        kind = (message.get("metadata") or {}).get("event_type", "")
+        channel.team.slack.notified.append(Mention(channel.id, message["ts"], who, kind))
 
 
 def _text(given: Arguments) -> str:

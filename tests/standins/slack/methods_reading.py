@@ -40,8 +40,10 @@ def members(team: Team, given: Arguments) -> Json:
 
 
 def list_channels(team: Team, given: Arguments) -> Json:
-    """conversations.list and users.conversations."""
+    """conversations.list and users.conversations; the latter only those that the named user is a member of."""
     seen = [channel for channel in team.channels.values() if channel.bot_is_member or not channel.is_private]
+    if user := given.text("user"):
+        seen = [channel for channel in seen if user in channel.members and not channel.person]
     return _page("channels", [channel.described() for channel in seen], given, default=100)
 
 

@@ -72,11 +72,15 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Somebody whom a message really notifies; `who` is as in mrkdwn: `<!channel>`, `<@U1>`, `<!subteam^S1>`."""
+    """Somebody whom a message really notifies; `who` is as in mrkdwn: `<!channel>`, `<@U1>`, `<!subteam^S1>`.
+
+    `kind`: the event type of the message's metadata, or "".
+    """
 
     channel: str
     ts: str
     who: str
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

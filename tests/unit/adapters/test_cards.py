@@ -9,13 +9,15 @@ from inline_snapshot import snapshot
 
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
-from adapters.ui_text import age, ago, covered_text, first_lines, size_text
+from adapters.preview_repeats import AS_ABOVE, WITHOUT_LINE_END
+from adapters.ui_text import age, ago, covered_text, head_and_tail, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.diffs import diff_of
 from agent_core.model.lease import Lease
 from agent_core.model.lines import counted
 from agent_core.model.result import Failed, Interrupted, Succeeded
@@ -196,6 +198,58 @@ def test_every_argument_is_on_the_card_and_what_is_not_text_is_json() -> None:
     assert shown == {"filename": "a.txt", "text": "one", "times": "2"}
 
 
+def a_write(text: object, preview: Preview) -> Turn:
+    call = CommandCall("write_to_file", {"filename": "a.txt", "text": text})
+    return replace(TURN, proposal=Proposal(thoughts=THOUGHTS, call=call, preview=preview))
+
+
+@pytest.mark.proves("card:once")
+@pytest.mark.parametrize(
+    ("text", "old", "line"),
+    [
+        ("one\ntwo\n", "", AS_ABOVE),
+        ("one\ntwo", "", WITHOUT_LINE_END),
+        ("three\n", "one\ntwo\n", AS_ABOVE),
+        ("++three\n\n", "one\n", AS_ABOVE),
+    ],
+)
+def test_a_text_that_a_diff_adds_and_nothing_else_is_not_repeated(text: str, old: str, line: str) -> None:
+    turn = a_write(text, Preview(title="a.txt", body=diff_of(old, old + text).body, kind="diff"))
+    card = turn_card(AGENT, turn)
+    assert [(argument.text, argument.instead) for argument in card.arguments] == [("a.txt", ""), (text, line)]
+    assert card.repeats_preview
+
+
+@pytest.mark.proves("card:once")
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("one\n", "two\n", "two\n"),
+        ("one\n", "one\ntwo\n", "one\ntwo\n"),
+        ("one", "onetwo\n", "two\n"),
+        ("", "one\r\ntwo\r\n", "one\r\ntwo\r\n"),
+        ("", "one\x0btwo\n", "one\x0btwo\n"),
+        ("", "one\n" * 3000, "one\n" * 3000),
+        ("", "x" * 70_000, "x" * 70_000),
+        ("", "", ""),
+    ],
+)
+def test_a_text_that_a_diff_does_not_show_to_its_last_character_stands_on_the_card(
+    old: str, new: str, text: str
+) -> None:
+    turn = a_write(text, Preview(title="a.txt", body=diff_of(old, new).body, kind="diff"))
+    assert not turn_card(AGENT, turn).repeats_preview
+
+
+@pytest.mark.proves("card:once")
+def test_a_preview_that_is_the_argument_is_not_repeated_and_one_that_holds_more_is_no_substitute() -> None:
+    same, longer = (
+        turn_card(AGENT, a_write("ls -l", Preview(title="Shell", body=body))) for body in ("ls -l", "ls -l\n")
+    )
+    assert [argument.instead for argument in same.arguments] == ["", AS_ABOVE]
+    assert not longer.repeats_preview
+
+
 @pytest.mark.proves("card:hidden")
 @pytest.mark.parametrize(
     "hidden", ["\u202e", "\u200b", "\x1b", "\u2066", "\r", "\u3164", "\U000e0041", "\x00", "\ud800"]
@@ -320,11 +374,20 @@ def test_an_opening_is_read_back_from_its_text() -> None:
         ViewButton.parse(str(Button("approve", TURN.id)))
 
 
-def test_a_result_begins_with_twelve_lines_and_1200_characters() -> None:
+@pytest.mark.proves("result:both-ends")
+def test_a_long_result_has_its_first_and_last_lines_and_says_how_much_is_left_out() -> None:
     lines = "\n".join(map(str, range(20)))
-    assert first_lines(lines) == ("\n".join(map(str, range(12))), True)
-    assert first_lines("x" * 2000) == ("x" * 1200, True)
-    assert first_lines("all\n") == ("all", False)
+    assert head_and_tail(lines) == ("0\n1\n2\n3\n4\n5\n6\n7\n… 8 lines left out …\n16\n17\n18\n19", True)
+    assert head_and_tail("x" * 2000 + "y") == ("x" * 800 + "\n… 801 characters left out …\n" + "x" * 399 + "y", True)
+    assert head_and_tail("\n".join(map(str, range(12))) + "\n") == ("\n".join(map(str, range(12))), False)
+    assert head_and_tail("all\n") == ("all", False)
+
+
+def test_the_last_lines_of_a_result_begin_between_characters() -> None:
+    family = "👩‍👩‍👧"
+    shown, _ = head_and_tail(family * 400, 200)
+    first, _, last = shown.split("\n")
+    assert {first.replace(family, ""), last.replace(family, "")} == {""}
 
 
 def test_ages_and_sizes_in_words() -> None:

@@ -17,10 +17,12 @@ from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, No
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
+from agent_core.model.reservation import Account
 from agent_core.model.seen_proposal import SeenProposal
-from agent_core.model.sites import Sites
+from agent_core.model.sites import SITES_KEY, Sites
 from agent_core.model.usage import Usage
 from agent_core.service.decision_log import LogFilter
+from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -130,6 +132,21 @@ async def test_a_budget_is_shown_with_what_each_kind_of_call_cost() -> None:
         "• turns: $0.010, 1,200 tokens read, 80 written",
         "All agents in this channel: $0 spent, no limit",
     ]
+
+
+async def test_a_budget_says_how_much_of_it_is_an_estimate_and_why() -> None:
+    stage, agent = await a_stage()
+    cost = Decimal("0.2")
+    async with stage.database.begin() as work:
+        await charge_account(work, Account.of(agent), {"chat": Usage(cost=cost + cost)}, cost)
+        await work.commit()
+    why = "(about $0.20 of it estimated, because a process ended during a call)"
+    own, _, shared = (await granted(stage, "budget", "")).text.splitlines()
+    assert (own, shared) == (
+        f"Clerk: $0.40 spent, no limit {why}",
+        f"All agents in this channel: $0.40 spent, no limit {why}",
+    )
+    assert (await granted(stage, "budget", "9")).text == f"Clerk: $0.40 of $9.00 spent {why}"
 
 
 @pytest.mark.parametrize(
@@ -335,6 +352,18 @@ async def test_sites_are_allowed_denied_and_cleared_in_words() -> None:
     )
     assert await say("", stage.origin()) == await say("", stage.origin(BEN))
     assert await say("clear", stage.origin()) == "Agents here may reach every public site."
+
+
+@pytest.mark.proves("upgrade:fields")
+async def test_sites_keep_what_a_newer_release_saved_beside_them() -> None:
+    stage = Stage()
+    async with stage.database.begin() as work:
+        work.preferences.put(CHANNEL, SITES_KEY, '{"allow": ["a.org"], "deny": [], "ask": ["b.org"]}')
+        await work.commit()
+    await set_sites(stage.agent_settings, "deny c.org", stage.origin())
+    async with stage.database.begin() as work:
+        kept = json.loads(await work.preferences.get(CHANNEL, SITES_KEY) or "")
+    assert kept == {"allow": ["a.org"], "deny": ["c.org"], "ask": ["b.org"]}
 
 
 @pytest.mark.parametrize("said", ["allow", "allow not a host!", "maybe example.org", "deny [::1]", "clear all"])

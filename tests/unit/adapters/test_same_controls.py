@@ -36,6 +36,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
 from agent_core.model.turn import Turn
+from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_notice
 from docs.pictures.scenes import scenes
 from tests.standins.discord.forms import submitted
@@ -111,7 +112,7 @@ def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
     yield slack_render.delete_message(agent).blocks
     yield slack_render.explanation_message().blocks
     yield slack_render.offer_message(AgentDraft()).blocks
-    yield home([agent], [(agent, turn)], link)
+    yield home([agent], [WaitingAgent(agent, turn)], link)
 
 
 def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:

@@ -39,6 +39,8 @@ async def passing_time(stage: Stage) -> AsyncIterator[None]:
     async def move() -> None:
         while True:
             await stage.fake_clock.until_sleeping(2)
+            while steps := [task for task in asyncio.all_tasks() if task.get_name().startswith("agent ")]:
+                await asyncio.wait(steps)
             stage.fake_clock.advance(10)
 
     task = asyncio.create_task(move())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.slack.inbound.routing import SCOPES
 from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.providers.llm import endpoint_check
 from agent_core.providers.llm.anthropic_model import ClaudeModel
@@ -125,7 +126,7 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
         "web", "terminal", *(platform.name for platform in PLATFORMS),
-        "model", "tokens", "database", "data folder", "memory", "embeddings", "search",
+        "model", "tokens", "database", "retention", "data folder", "memory", "embeddings", "search",
         "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "vision", "posts",
     ]  # fmt: skip
 
@@ -138,6 +139,7 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     assert off == [*platforms, "programs", "downloads", "pictures", "audio", "speech", "vision", "posts"]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
+    assert seen["retention"].why == "everything is kept until people delete it"
     assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
     assert world.asked == ["local servers"]
     assert not (tmp_path / "home").exists()
@@ -295,8 +297,19 @@ async def test_slack_says_for_whom_it_is_on_and_how_it_comes(
 async def test_a_bot_token_that_slack_knows_is_no_fault(tmp_path: Path) -> None:
     async with SlackStandin.started() as standin:
         standin.team("T1", bot_token="xoxb-one")
+        standin.scopes = ",".join(SCOPES)
         settings = settings_with(tmp_path, SLACK_API_URL=standin.api_url, **BOT, **SOCKET)
         assert await probes(settings).platforms["slack"]() is None
+
+
+async def test_permissions_that_the_slack_app_lacks_are_named(tmp_path: Path) -> None:
+    async with SlackStandin.started() as standin:
+        standin.team("T1", bot_token="xoxb-one")
+        standin.scopes = ",".join(scope for scope in SCOPES if scope != "im:write")
+        settings = settings_with(tmp_path, SLACK_API_URL=standin.api_url, **BOT, **SOCKET)
+        fault = await probes(settings).platforms["slack"]()
+    assert fault
+    assert fault.startswith("The Slack app lacks permissions: im:write.")
 
 
 async def test_a_bot_token_that_slack_refuses_is_a_fault_that_does_not_show_it(tmp_path: Path) -> None:
@@ -339,6 +352,11 @@ def test_slacks_sdk_is_not_loaded_by_looking(tmp_path: Path) -> None:
     [
         (Tables(version="0001"), "on", "postgresql://db/s, tables of version 0001"),
         (Tables(), "on", "postgresql://db/s, its tables are made at the first start"),
+        (
+            Tables(version="0009", is_newer=True),
+            "warn",
+            "postgresql://db/s, tables of version 0009, extended by a newer release: use that one soon",
+        ),
         (Tables(fault="refused the connection"), "fault", "postgresql://db/s refused the connection"),
     ],
 )
@@ -346,6 +364,16 @@ async def test_the_database_says_how_it_stands(tmp_path: Path, tables: Tables, s
     settings = settings_with(tmp_path, DATABASE_URL="postgresql://ana:hush@db/s")
     seen = await found(settings, World(tables=tables))
     assert (seen["database"].state, seen["database"].why) == (state, why)
+
+
+@pytest.mark.parametrize(
+    ("number", "state", "why"),
+    [(0, "warn", "0: agents wait until `run` or `worker` runs"), (2, "on", "2 that take agents")],
+)
+async def test_the_number_of_workers_is_told(tmp_path: Path, number: int, state: str, why: str) -> None:
+    settings = settings_with(tmp_path, DATABASE_URL="postgresql://ana:hush@db/s")
+    seen = await found(settings, World(tables=Tables(version="0008", workers=number)))
+    assert (seen["workers"].state, seen["workers"].why) == (state, why)
 
 
 async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,7 +484,7 @@ async def test_a_gateway_for_claude_needs_no_list_and_no_v1(path: str, lists: bo
 async def test_claude_without_its_sdk_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
     check = await check_model_endpoint(Endpoint(url="http://127.0.0.1:9", key="k", api="anthropic"))
-    assert "pip install 'signoff[claude]'" in check.fault
+    assert "make extras EXTRAS=claude" in check.fault
 
 
 async def test_claude_without_its_sdk_leaves_open_whether_it_sees(
@@ -470,7 +498,7 @@ async def test_claude_without_its_sdk_leaves_open_whether_it_sees(
     assert (told.state, told.why) == (
         "off",
         "not known, because the model cannot be asked: ANTHROPIC_API_KEY needs the package anthropic: "
-        "run pip install 'signoff[claude]', then start again",
+        "run make extras EXTRAS=claude, then start again",
     )
 
 

@@ -107,12 +107,12 @@ def test_claude_behind_a_gateway_on_this_machine_is_not_free() -> None:
 
 def test_claude_without_its_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
-    with pytest.raises(SettingsError, match=r"pip install 'signoff\[claude\]'"):
+    with pytest.raises(SettingsError, match=r"make extras EXTRAS=claude"):
         make_model(load(CLAUDE, None))
 
 
 def test_the_demo_model_knows_what_connects_another() -> None:
-    assert make_model(load({}, None)).settings == "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # type: ignore[attr-defined]
+    assert make_model(load({}, None)).settings == "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"  # type: ignore[attr-defined]
 
 
 def test_a_refused_host_is_told_with_the_list_that_allows_it() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 from collections import deque
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, CardEvent, TerminalSurface, person
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, NoArguments, declare
-from agent_core.errors import InvalidInput, ModelRefused
+from agent_core.errors import EngineTaken, InvalidInput, ModelRefused, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
@@ -30,7 +31,7 @@ from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from bot.solo import SoloOptions, Terminal, export, parse, solo
+from bot.solo import LOCK_LOST, SoloOptions, Terminal, export, parse, run_while_locked, solo
 from tests.patience import PATIENCE_SECONDS
 from tests.wiring import actions_of
 
@@ -597,3 +598,31 @@ async def test_a_memory_that_is_not_there_is_told_and_the_conversation_goes_on()
     desk = desk_of(WRITE, DONE)
     assert await desk.sits(CLERK, "!memory forget zzz", "y", "y") == 0
     assert "There is no memory zzz in this channel." in desk.written
+
+
+class LostLock:
+    """Implements `EngineLock`. An import has taken it while the server was away."""
+
+    async def acquire(self) -> None:
+        """Take it: it is free at first."""
+
+    async def watch(self) -> None:
+        raise EngineTaken
+
+    async def release(self) -> None:
+        """Release it."""
+
+
+@pytest.mark.proves("engine:only-one")
+async def test_a_conversation_ends_with_one_sentence_when_an_import_has_taken_the_database() -> None:
+    ended = asyncio.Event()
+
+    async def talk() -> int:
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with pytest.raises(NotPossible, match=re.escape(LOCK_LOST)):
+        await run_while_locked(talk(), LostLock())
+    assert ended.is_set()

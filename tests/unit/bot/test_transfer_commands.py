@@ -47,6 +47,16 @@ async def test_an_export_and_its_import_say_what_they_did(home: Path) -> None:
     )
 
 
+@pytest.mark.slow
+async def test_a_backup_is_an_export(home: Path) -> None:
+    folder = home.parent
+    code, output = await said(folder, "backup", "x.zip", SIGNOFF_HOME="home")
+    assert (code, output.splitlines()[0]) == (0, f"Exported 1 agent (2 rows) and 1 file to x.zip. {PRIVATE}")
+    code, output = await said(folder, "import", "x.zip", SIGNOFF_HOME="new")
+    assert (code, output.partition(" into ")[0]) == (0, "Imported 1 agent (2 rows) and 1 file")
+    assert (folder / "new/workspaces/agent-ada/poem.txt").read_bytes() == b"Roses"
+
+
 def made_by_other_memories(home: Path) -> None:
     (home / "vectors").mkdir(parents=True)
     (home / "vectors/x.vectors").touch()
@@ -72,16 +82,30 @@ async def test_nothing_starts_on_a_part_of_an_import(home: Path) -> None:
     await revision(f"sqlite:///{home}/signoff.db", HEAD)
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     code, output = await said(tmp_path, "export", "x.zip", SIGNOFF_HOME="home")
     assert (code, output) == (1, f"Nothing was exported. There is no database {tmp_path}/home/signoff.db.\n")
     code, output = await said(tmp_path, "export", "x.zip", DATABASE_URL="postgresql://u:hunter22@127.0.0.1:1/x")
     assert (code, output.count("\n"), "hunter22" in output) == (1, 1, False)
-    assert output.startswith("Nothing was exported. The database cannot be used now")
+    assert output.startswith("Nothing was exported. postgresql://127.0.0.1:1/x cannot be reached (Connect call failed")
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("arguments", [("export",), ("import",), ("export", "x", "--resume"), ("import", "x", "y")])
+@pytest.mark.parametrize(
+    "arguments", [("export",), ("backup",), ("import",), ("export", "x", "--resume"), ("import", "x", "y")]
+)
 async def test_a_wrong_command_line_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     code, output = await said(tmp_path, *arguments)
     assert (code, f"usage: signoff {arguments[0]}" in output) == (2, True)
+
+
+async def test_files_of_another_database_are_refused_in_one_line(home: Path) -> None:
+    folder = home.parent
+    await said(folder, "export", "x.zip", SIGNOFF_HOME="home")
+    (folder / "new/workspaces").mkdir(parents=True)
+    (folder / "new/workspaces/.database.id").write_text("0123")
+    code, output = await said(folder, "import", "x.zip", SIGNOFF_HOME="new")
+    assert (code, output.count("\n"), "Leave WORKSPACE_URL empty" in output) == (1, 1, True)
+    code, _ = await said(folder, "import", "--take-files", "x.zip", SIGNOFF_HOME="new")
+    assert code == 0

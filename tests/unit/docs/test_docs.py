@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -190,3 +191,17 @@ def test_each_sentence_on_what_an_approval_guarantees_names_a_promise_that_is_ke
     sentences = re.findall(r"^- (.+?)(?=^- |^## |\Z)", guaranteed, re.MULTILINE | re.DOTALL)
     assert len(sentences) > 25
     assert [text for text in sentences if not re.search(r"\(`[^)]+`\)", text.replace("\n", " "))] == []
+
+
+def test_optional_packages_are_installed_by_a_command_of_the_clone() -> None:
+    """Signoff is on no package index, so `pip install signoff[...]` would fail or fetch something else."""
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    texts = [path.read_text() for path in (*PAGES, ROOT / ".env.example", *sources_of("agent_core", "adapters", "bot"))]
+    named = {extra for text in texts for extra in re.findall(r"make extras EXTRAS=(\w+)", text)}
+    assert {"claude", "s3", "local", "browser"} <= named <= known.keys()
+    assert [text for text in texts if "install 'signoff" in text] == []
+    assert re.search(r"^extras:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def sources_of(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in (ROOT / folder).rglob("*.py")]

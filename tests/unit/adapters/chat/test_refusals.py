@@ -4,9 +4,13 @@ import logging
 
 import pytest
 
-from adapters.chat.refusals import NOT_FOUND, RefusedAction, attempt
+from adapters.buttons import Button
+from adapters.chat.background import BackgroundTasks
+from adapters.chat.refusals import NOT_FOUND, RefusedAction, attempt, redraw_if_outdated
+from adapters.chat.services import ChatServices
 from adapters.fault_text import AWAY, MAYBE_SAVED, WENT_WRONG
 from agent_core.errors import (
+    ChangedSinceShown,
     CommandError,
     CommitUnknown,
     DatabaseAway,
@@ -15,6 +19,13 @@ from agent_core.errors import (
     SignoffError,
     SurfaceError,
 )
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve
+from agent_core.model.turn import Turn
+from agent_core.service.inbound_log import InboundLog
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from tests.wiring import actions_of
 
 
 async def fail(error: Exception) -> str:
@@ -55,3 +66,32 @@ async def test_a_card_of_a_deleted_agent_says_that_it_was_deleted() -> None:
     refusal = await attempt(fail(NotFound("turn", "turn-1")))
     assert isinstance(refusal, RefusedAction)
     assert refusal.on_card == NOT_FOUND
+
+
+async def test_a_card_that_changes_while_it_is_redrawn_is_drawn_as_it_is_then() -> None:
+    """The loop may have shown the new state before the older one arrived."""
+    stage = Stage(model=ScriptedModel(reply_text("write_to_file", {"filename": "a.txt", "text": "A"})))
+    agent = await stage.create()
+    turn, drawn = await stage.turn(agent), list[str]()
+    context = ChatServices(
+        actions=actions_of(stage),
+        service=stage.service,
+        views=stage.views,
+        drafting=stage.drafting,
+        uploads=stage.uploads,
+        tour=stage.tour,
+        inbound_log=InboundLog(stage.database, stage.clock),
+        soon=BackgroundTasks(),
+        clock=stage.clock,
+    )
+
+    async def draw(_agent: Agent, as_read: Turn) -> None:
+        if not drawn:
+            await stage.decide(agent, Approve())
+        drawn.append(as_read.state)
+
+    with pytest.raises(ChangedSinceShown):
+        async with redraw_if_outdated(Button("approve", turn.id), stage.origin(), context, draw):
+            raise ChangedSinceShown(turn.number, "")
+    await context.soon.close()
+    assert drawn == ["proposed", "approved"]

@@ -39,6 +39,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve
+from agent_core.model.deletion import Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
@@ -133,12 +134,12 @@ NXG looks cheapest.
             "[Edit] edit:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Reject] reject:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Reply] reply:agent-ada:1:3ca6d9f834b0c3db219e2003f15d820b",
-            "[Stop] stop:agent-ada:1",
             "[Approve ×3] approve:turn-agent-ada-0007:3:3ca6d9f834b0c3db219e2003f15d820b",
             "[Approve ×5] approve:turn-agent-ada-0007:5:3ca6d9f834b0c3db219e2003f15d820b",
             "[Approve ×10] approve:turn-agent-ada-0007:10:3ca6d9f834b0c3db219e2003f15d820b",
             "[Another number…] another number:turn-agent-ada-0007:1:3ca6d9f834b0c3db219e2003f15d820b",
             "[Self-review] review:turn-agent-ada-0007:1",
+            "[Stop] stop:agent-ada:1",
         ]
     )
 
@@ -161,7 +162,7 @@ def test_a_running_card_says_who_approved_and_keeps_stop_and_revoke() -> None:
     )
 
 
-def test_a_done_card_is_folded_and_has_the_first_lines_of_its_result() -> None:
+def test_a_done_card_is_short_and_has_the_first_and_last_lines_of_its_result() -> None:
     assert lines(turn_message(AGENT, done("\n".join(map(str, range(30)))))) == snapshot(
         [
             """\
@@ -180,10 +181,11 @@ def test_a_done_card_is_folded_and_has_the_first_lines_of_its_result() -> None:
 5
 6
 7
-8
-9
-10
-11
+… 18 lines left out …
+26
+27
+28
+29
 ```
 -# … Show all has the rest.\
 """,
@@ -226,6 +228,18 @@ def test_line_ends_around_an_argument_are_told() -> None:
         line for line in lines(turn_message(AGENT, asking({"a": "\n\nb\n", "c": "\n", "d": ""}))) if "**a" in line
     ]
     assert command == "**a** `b` · 2 line ends before it, 1 line end after it\n**c** *1 line end*\n**d** *empty*"
+
+
+@pytest.mark.proves("card:once")
+def test_the_text_of_a_new_file_stands_once_and_show_all_has_it_by_itself() -> None:
+    call = CommandCall("write_to_file", {"filename": "a.md", "text": "one\ntwo"})
+    preview = Preview(title="a.md · new file", body="@@ -0,0 +1,2 @@\n+one\n+two", kind="diff", target="a.md")
+    turn = replace(TURN, proposal=Proposal(thoughts=Thoughts(), call=call, preview=preview))
+    shown = lines(turn_message(AGENT, turn))
+    instead = "**text** *as in the preview above, with no line end after the last line*"
+    assert any(line.endswith(f"+two\n```\n**filename** `a.md`\n{instead}") for line in shown)
+    assert SHOW_ALL in shown
+    assert b"== Argument text ==\none\ntwo\n" in whole_file(AGENT, turn).data
 
 
 def test_a_character_that_hides_others_is_spelled_out() -> None:
@@ -341,6 +355,13 @@ def test_a_text_that_is_too_long_comes_whole_in_a_file() -> None:
     assert message.files == (Attachment("message.txt", ("word " * 2000).encode()),)
 
 
+@pytest.mark.proves("retention:said")
+def test_the_list_says_when_an_agent_at_rest_is_deleted() -> None:
+    stopped = replace(AGENT, name="Ada", status=Stopped(ANA))
+    (said,) = lines(agents_message([AGENT, stopped], link, Retention(history_days=30)))
+    assert [line.endswith(" · deleted on 13 Apr 2026") for line in said.splitlines()] == [False, True]
+
+
 def test_agents_are_listed_with_what_they_do_and_a_link() -> None:
     waiting = replace(AGENT, status=Awaiting())
     assert lines(agents_message([waiting, replace(AGENT, name="B [x](y)")], link)) == snapshot(
@@ -440,4 +461,4 @@ async def test_a_proposal_can_be_replied_to_whatever_the_limit_of_commands(limit
     agent = an_agent(channel=channel, thread=ThreadRef(channel, "3"))
     view = ready(turn_message(agent, a_turn(agent, channel=channel), continuous_limit=limit))
     labels = [each.label for each in view.walk_children() if isinstance(each, discord.ui.Button)]
-    assert labels[:5] == ["Approve", "Edit", "Reject", "Reply", "Stop"]
+    assert (labels[:4], labels[-1]) == (["Approve", "Edit", "Reject", "Reply"], "Stop")

@@ -28,15 +28,18 @@ OF_METHODS: dict[str, tuple[str, ...]] = {
     "agents.sessions.setStatus": ("assistant:write", "chat:write"),
     "apps.connections.open": (),  # wants connections:write of the app-level token
     "auth.test": (),
+    "chat.delete": ("chat:write",),
     "chat.postEphemeral": ("chat:write",),
     "chat.postMessage": ("chat:write",),
     "chat.update": ("chat:write",),
     "conversations.history": HISTORY,
     "conversations.replies": HISTORY,
+    "conversations.open": ("im:write",),
     "files.info": ("files:read",),
     "files.upload.v2": ("files:write",),  # files.getUploadURLExternal and files.completeUploadExternal
     "oauth.v2.access": (),
     "reactions.add": ("reactions:write",),
+    "users.conversations": ("channels:read", "groups:read"),
     "users.info": ("users:read",),
     "users.list": ("users:read",),
     "views.open": (),

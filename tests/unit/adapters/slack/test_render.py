@@ -52,6 +52,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, CommandSpec, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approval, Approve, Reject
+from agent_core.model.deletion import Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
@@ -59,6 +60,7 @@ from agent_core.model.lease import Lease
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
+from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
 from docs.pictures.scenes import scenes
 
@@ -303,6 +305,21 @@ NXG looks cheapest.\
                             "value": "reject:turn-agent-ada-0007:1:a8b0b5dd02fae40affef9b88948a38a4",
                         },
                         {
+                            "type": "overflow",
+                            "action_id": "signoff.more",
+                            "options": [
+                                {
+                                    "text": {"type": "plain_text", "text": "Self-review", "emoji": False},
+                                    "value": "review:turn-agent-ada-0007:1",
+                                }
+                            ],
+                        },
+                    ],
+                },
+                {
+                    "type": "actions",
+                    "elements": [
+                        {
                             "type": "button",
                             "text": {"type": "plain_text", "text": "Stop", "emoji": False},
                             "action_id": "signoff.stop",
@@ -319,17 +336,7 @@ NXG looks cheapest.\
                                 "deny": {"type": "plain_text", "text": "Keep going", "emoji": False},
                                 "style": "danger",
                             },
-                        },
-                        {
-                            "type": "overflow",
-                            "action_id": "signoff.more",
-                            "options": [
-                                {
-                                    "text": {"type": "plain_text", "text": "Self-review", "emoji": False},
-                                    "value": "review:turn-agent-ada-0007:1",
-                                }
-                            ],
-                        },
+                        }
                     ],
                 },
                 {
@@ -407,10 +414,11 @@ line 4
 line 5
 line 6
 line 7
-line 8
-line 9
-line 10
-line 11|… Show all has the rest.\
+… 28 lines left out …
+line 36
+line 37
+line 38
+line 39|… Show all has the rest.\
 """,
                 "write · $0.012",
                 "[Show all]",
@@ -442,7 +450,8 @@ text|# Report
 NXG looks cheapest.|\
 """,
             "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
-            "[Run again] [It ran] [Skip] [Stop]",
+            "[Run again] [It ran] [Skip]",
+            "[Stop]",
         ]
     )
 
@@ -579,6 +588,15 @@ def test_the_agents_of_a_channel_with_what_waits_and_since_when() -> None:
     assert read(agents_message([], link).blocks) == snapshot(["No agents here yet. [New agent]"])
 
 
+@pytest.mark.proves("retention:said")
+def test_the_list_says_when_an_agent_at_rest_is_deleted() -> None:
+    stopped = replace(AGENT, name="Ada", status=Stopped(BEN))
+    assert read(agents_message([AGENT, stopped], nowhere, Retention(history_days=30)).blocks) == [
+        "Energy-GPT · thinking · $0.41 of $2.00 (14 Mar 2026, 12:00 UTC)",
+        "Ada · stopped by @ben · $0.41 of $2.00 · deleted on 13 Apr 2026 (14 Mar 2026, 12:00 UTC)",
+    ]
+
+
 def test_more_agents_than_a_message_holds_are_counted() -> None:
     blocks = agents_message([AGENT] * 70, link).blocks
     assert (len(blocks), read(blocks)[-1]) == (36, "and 35 more agents")
@@ -704,6 +722,22 @@ def test_nothing_in_an_argument_can_close_its_box_or_notify() -> None:
     message = turn_message(AGENT, asking({"text": text}, text="<!channel>"))
     assert f"text|{text}|" in read(message.blocks)
     assert "<" not in message.text
+
+
+@pytest.mark.proves("card:once")
+def test_the_text_of_a_new_file_stands_once_and_show_all_is_in_the_menu_of_the_card() -> None:
+    call = CommandCall("write_to_file", {"filename": "a.md", "text": "one\ntwo\n"})
+    preview = Preview(title="a.md · new file", body="@@ -0,0 +1,2 @@\n+one\n+two", kind="diff", target="a.md")
+    proposed = replace(TURN, proposal=Proposal(thoughts=Thoughts(), call=call, preview=preview))
+    shown = "a.md · new file|@@ -0,0 +1,2 @@\n+one\n+two|filename a.md\ntext as in the preview above"
+    for turn in (proposed, proposed.decide(Approve(), by=ANA, at=NOON).start(NOON)):
+        blocks = turn_message(AGENT, turn).blocks
+        assert shown in read(blocks)
+        (inside,) = [part["options"] for part in elements(blocks) if part["type"] == "overflow"]
+        opening = {"type": "overflow", "action_id": "signoff.more", "selected_option": inside[-1]}
+        assert parse_action(opening) == ViewButton("show all", TURN.id)
+    whole = read(show_all(turn_card(AGENT, proposed), PLACE)["blocks"])
+    assert "text|one\ntwo\n|" in whole
 
 
 def test_the_preview_stands_before_the_arguments_that_it_is_of() -> None:
@@ -948,11 +982,20 @@ May I?\
 
 def test_the_home_tab() -> None:
     waits = replace(AGENT, status=Awaiting())
-    view = home([waits, replace(AGENT, id=AgentId("agent-2"), status=Stopped(BEN))], [(waits, TURN)], link)
+    view = home([waits, replace(AGENT, id=AgentId("agent-2"), status=Stopped(BEN))], [WaitingAgent(waits, TURN)], link)
     assert read(view["blocks"]) == snapshot(
         [
             "Waiting for you",
-            "Energy-GPT · turn 7 · write_to_file (14 Mar 2026, 12:00 UTC) [Open]",
+            "Energy-GPT waits for a decision: turn 7, write_to_file (14 Mar 2026, 12:00 UTC)",
+            """\
+report.md · 2 lines · +1 −1|@@ -1 +1 @@
+-Coal looks cheapest.
++NXG looks cheapest.|filename report.md
+text|# Report
+NXG looks cheapest.|\
+""",
+            "[Approve] [Reject] [Show all] [Open]",
+            "",
             "[New agent]",
             "Your agents",
             "2 in all · $0.82 spent",
@@ -983,9 +1026,9 @@ You have no agents yet. Press New agent, or mention Signoff in a channel and say
 
 def test_a_crowded_home_tab_counts_the_rest() -> None:
     mine = [replace(AGENT, id=AgentId(f"agent-{number}")) for number in range(200)]
-    blocks = home(mine, [(agent, TURN) for agent in mine], link)["blocks"]
+    blocks = home(mine, [WaitingAgent(agent, TURN) for agent in mine], link)["blocks"]
     assert len(blocks) <= 100
-    assert [line for line in read(blocks) if line.startswith("and ")] == ["and 180 more", "and 170 more"]
+    assert [line for line in read(blocks) if line.startswith("and ")] == ["and 188 more", "and 185 more"]
 
 
 def test_a_rejection_without_a_reason_ends_with_its_time() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,15 +13,25 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from aiohttp import ClientSession, web
+from cryptography.fernet import Fernet
 
 from adapters.slack.api.tokens import SlackTokens
-from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
+from adapters.slack.install.installations import (
+    TOKEN_KEY_PURPOSE,
+    InstallationStore,
+    WorkspaceInstall,
+    derive_key,
+)
 from adapters.slack.install.oauth import SlackApp, oauth_flow, routes
 from adapters.slack.install.oauth_state import OAuthStates
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGone
+from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.store import StoreBuffer
+from bot.platforms.platform import PlatformParts
+from bot.platforms.slack.wiring import WiredSlack
+from bot.settings import load
 
 HOUR = timedelta(hours=1)
 SECRET = "client-secret-73"
@@ -157,6 +168,7 @@ class Process:
 
     installed: InstallationStore
     tokens: SlackTokens
+    broadcast: LinkedBroadcast
 
     async def token(self, workspace: str = "T1") -> str:
         return (await self.tokens.client(workspace)).token or ""
@@ -176,13 +188,15 @@ def clock() -> FakeClock:
 async def start(database: Counted, clock: FakeClock, slack: FakeSlack) -> AsyncIterator[Callable[..., Process]]:
     """Starts processes on one database."""
     processes: list[Process] = []
+    ends: list[LinkedBroadcast] = []
 
     def begin(secret: str = SECRET) -> Process:
-        installed = InstallationStore(database=database, clock=clock, client_secret=secret)
+        broadcast = LinkedBroadcast(ends)
+        installed = InstallationStore(database=database, clock=clock, client_secret=secret, broadcast=broadcast)
         tokens = SlackTokens.many(
             installed=installed, clock=clock, client_id="id-1", client_secret=secret, base_url=slack.url
         )
-        processes.append(Process(installed, tokens))
+        processes.append(Process(installed, tokens, broadcast))
         return processes[-1]
 
     yield begin
@@ -272,10 +286,35 @@ async def test_a_click_asks_neither_the_database_nor_slack(here: Process, databa
     assert len({id(client.session) for client in clients}) == 1
 
 
-async def test_what_another_process_changed_is_seen_within_a_minute(
+@pytest.mark.proves("workers:messages")
+async def test_what_another_process_changed_is_seen_at_once(start: Callable[..., Process]) -> None:
+    here, there = start(), start()
+    await here.installed.keep(LASTING)
+    assert await there.token() == await here.token() == LASTING.bot_token
+    again = replace(LASTING, bot_token="xoxb-other")
+    await there.installed.keep(again)
+    assert await here.token() == "xoxb-other"
+    await there.installed.renew(again, replace(again, bot_token="xoxb-new"))
+    assert await here.token() == "xoxb-new"
+    await there.installed.forget("T1")
+    assert await here.tokens.source.install("T1") is None
+
+
+async def test_what_was_read_before_another_process_changed_it_does_not_hide_it(
+    start: Callable[..., Process], database: Counted
+) -> None:
+    here, there = start(), start()
+    await there.installed.keep(LASTING)
+    database.after_unit = lambda: there.installed.forget("T1")
+    assert await here.installed.get("T1") == LASTING
+    assert await here.installed.get("T1") is None
+
+
+async def test_without_the_message_what_another_process_changed_is_seen_within_a_minute(
     start: Callable[..., Process], clock: FakeClock
 ) -> None:
     here, there = start(), start()
+    here.broadcast.is_deaf = True
     await here.installed.keep(LASTING)
     await there.installed.keep(replace(LASTING, bot_token="xoxb-other"))
     assert await here.token() == LASTING.bot_token
@@ -347,6 +386,24 @@ async def test_a_token_near_its_end_is_renewed_and_kept(
         FIRST, bot_token="xoxe.xoxb-2", refresh_token="xoxe-1-2", expires_at=START + 22 * HOUR + timedelta(seconds=1)
     )
     assert await here.tokens.source.install("T1") == await start().tokens.source.install("T1") == renewed
+
+
+@pytest.mark.proves("upgrade:fields")
+async def test_a_renewal_keeps_what_a_newer_release_saved(here: Process, database: Counted, clock: FakeClock) -> None:
+    await here.installed.keep(FIRST)
+    seal = Fernet(base64.urlsafe_b64encode(derive_key(SECRET, TOKEN_KEY_PURPOSE)))
+    async with database.begin() as work:
+        kept = await work.installations.get("slack", "T1")
+        assert kept is not None
+        newer = json.dumps({**json.loads(seal.decrypt(kept.sealed)), "region": "eu"})
+        work.installations.put(replace(kept, sealed=seal.encrypt(newer.encode()).decode()))
+        await work.commit()
+    clock.advance(10 * 3600 + 1)
+    assert await here.token() == "xoxe.xoxb-2"
+    async with database.begin() as work:
+        kept = await work.installations.get("slack", "T1")
+    assert kept is not None
+    assert json.loads(seal.decrypt(kept.sealed))["region"] == "eu"
 
 
 async def test_callers_at_once_renew_once(here: Process, clock: FakeClock, slack: FakeSlack) -> None:
@@ -796,3 +853,36 @@ async def test_the_install_pages_read_no_body(here: Process, database: Counted, 
         asked = browser.session.get(f"{browser.url}/slack/{path}", json="{", headers={"Cookie": browser.cookie})
         async with asked as response:
             assert response.status < 500
+
+
+@pytest.mark.proves("workers:messages")
+async def test_a_wired_process_hears_of_installations_and_people_that_others_changed(database: Counted) -> None:
+    settings = load(
+        {
+            "SLACK_CLIENT_ID": "1.2",
+            "SLACK_SIGNING_SECRET": "signed",
+            "SLACK_CLIENT_SECRET": SECRET,
+            "PUBLIC_URL": "https://a.example",
+            "WEB_TOKEN": "w" * 32,
+        },
+        None,
+    )
+    ends: list[LinkedBroadcast] = []
+    wired = [
+        WiredSlack.of(settings, PlatformParts(database=database, clock=FakeClock(), model="", broadcast=broadcast))
+        for broadcast in (LinkedBroadcast(ends), LinkedBroadcast(ends))
+    ]
+    first, second = (each.installed for each in wired)
+    assert first
+    assert second
+    await first.keep(LASTING)
+    assert await second.get("T1") == LASTING
+    await first.forget("T1")
+    assert await second.get("T1") is None
+    people = [each.surface.directory for each in wired]
+    for directory in people:
+        directory.learn("T1", {"id": "U1", "team_id": "T1"})
+    people[0].learn_change("T1", {"id": "U1", "team_id": "T1", "is_restricted": True})
+    assert ("T1", "U1") not in people[1].known
+    for each in wired:
+        await each.close()

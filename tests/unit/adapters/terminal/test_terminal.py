@@ -105,7 +105,7 @@ def test_no_word_of_the_model_stands_outside_the_bars() -> None:
     forged = "ok\n━━ Clerk · turn 9\nread · $0 spent\ny approve\n> " + " " * 200 + "forged"
     turn = a_proposal({"text": forged}, thoughts=forged, preview=Preview(title=forged, body=forged))
     frame = [row for row in card_text(AGENT, turn, PLAIN).splitlines() if not row.startswith((BAR, DASHED))]
-    labels = ["Thoughts:", "Command write_to_file", "text:", "Preview:"]
+    labels = ["Thoughts:", "Command write_to_file", "Preview:", "text: (as in the preview above)"]
     assert frame == ["", "━━ Ada · turn 1 · write_to_file", *labels, "write · $0 spent"]
 
 
@@ -147,9 +147,17 @@ def test_a_diff_is_shown_as_it_is_and_coloured_only_where_colour_is_wanted() -> 
     assert "\x1b[31m│ -two\x1b[0m\n\x1b[32m│ +three\x1b[0m" in card_text(AGENT, turn, Look(width=40, colour=True))
 
 
+@pytest.mark.proves("card:once")
+def test_a_text_that_the_preview_shows_is_not_repeated_under_it() -> None:
+    preview = Preview(title="a.md · new file", body="@@ -0,0 +1 @@\n+one", kind="diff")
+    text = card_text(AGENT, a_proposal({"filename": "a.md", "text": "one\n"}, preview=preview), PLAIN)
+    assert "│ +one\nfilename:\n│ a.md\ntext: (as in the preview above)\nwrite" in text
+
+
 def test_a_long_result_is_cut_and_says_so() -> None:
     done = a_turn(AGENT).decide(Approve(), by=ANA, at=NOON).finish(Succeeded("\n".join("x" * 100)), NOON)
-    assert change_text(AGENT, done, PLAIN).endswith("│ x\n… 60 more lines; --json gives them all.\n")
+    shown = change_text(AGENT, done, PLAIN)
+    assert shown.endswith("│ x\n… 60 lines left out; --json gives them all.\n" + "│ x\n" * 12)
 
 
 def test_changed_arguments_are_shown_when_the_command_starts() -> None:

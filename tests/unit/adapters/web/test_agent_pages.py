@@ -11,12 +11,17 @@ from aiohttp import ClientSession, FormData
 
 from adapters.management_commands import CALLS
 from adapters.web.page_context import ModelLabel
+from agent_core.errors import Conflict
+from agent_core.model.channels import ChannelScope
 from agent_core.model.messages import Reply
+from agent_core.model.reservation import Account
 from agent_core.model.usage import CallKind, Usage
+from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.web.web_search import MetaSearch
+from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
@@ -238,7 +243,32 @@ async def test_another_page_can_send_none_of_the_forms(ana: PageChat, where: str
     assert (await ana.page()).partition("<aside")[2] == before.partition("<aside")[2]
 
 
+async def charge(database: SqlDatabase, cost: Decimal) -> None:
+    """Charge the channel's only agent with an estimate, as another process does."""
+    async with database.begin() as work:
+        (agent,) = await work.agents.of(ChannelScope("web", "local", "general"))
+        await charge_account(work, Account.of(agent), {"chat": Usage(cost=cost)}, cost)
+        await work.commit()
+
+
 @pytest.mark.proves("page:origin")
+async def test_pages_say_how_much_of_what_was_spent_is_an_estimate(base: str, ana: PageChat, tmp_path: Path) -> None:
+    await ana.asks("write_to_file")
+    said = "about $0.20 of it estimated, because a process ended during a call"
+    assert said not in await ana.page()
+    database = SqlDatabase(f"sqlite:///{tmp_path / 'signoff.db'}")
+    for attempt in range(10):  # the agent may still save that its card was sent
+        try:
+            await charge(database, Decimal("0.2"))
+            break
+        except Conflict:
+            assert attempt < 9
+    await database.close()
+    assert f"$0.45 spent<br><small>{said}</small>" in await ana.page()
+    async with ana.session.get(f"{base}{CHANNEL}") as answer:
+        assert f"$0.45 spent, no limit.<br><small>{said}</small>" in await answer.text()
+
+
 @pytest.mark.parametrize("where", ["import", "budget"])
 async def test_another_page_can_send_none_of_a_channels_forms(ana: PageChat, where: str) -> None:
     evil = {"Origin": "https://evil.example"}
@@ -379,3 +409,21 @@ async def test_a_file_that_cannot_be_taken_is_refused_with_the_reason(
 async def test_only_who_may_decide_adds_a_file(ana: PageChat) -> None:
     ana.path = ana.path.replace("/c/web/", "/c/slack/")
     assert (await ana.upload("add-file", "sun.png", b"1"))[0] == 403
+
+
+@pytest.mark.parametrize("to", ["/", "https://evil.example/", "//evil.example", ""])
+async def test_a_press_in_the_list_leads_back_to_it_and_never_to_another_site(
+    ana: PageChat, base: str, to: str
+) -> None:
+    card = await ana.asks("write_to_file")
+    fields = {"button": card.button("approve"), "to": to}
+    async with ana.session.post(f"{base}{ana.path}/press", data=fields, allow_redirects=False) as answer:
+        assert (answer.status, answer.headers["Location"]) == (303, "/" if to else ana.path)
+
+
+async def test_the_list_shows_what_would_be_approved(ana: PageChat, base: str) -> None:
+    await ana.asks("write_to_file")
+    async with ana.session.get(base) as answer:
+        page = await answer.text()
+    assert page.count('<input type="hidden" name="to" value="/">') >= 4
+    assert "a.txt · new file" in text_of(page)

@@ -1,11 +1,14 @@
 """The local workspace over HTTP: who may talk to it, who may decide there, and what bad input gets."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, CookieJar
 
+from adapters.fault_text import AWAY
+from agent_core.errors import DatabaseAway
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
@@ -38,11 +41,33 @@ async def ana(base: str) -> AsyncIterator[PageChat]:
         yield chat
 
 
+@asynccontextmanager
+async def is_away(_database: SqlDatabase) -> AsyncIterator[None]:
+    """In place of `begin`, during an outage."""
+    raise DatabaseAway
+    yield
+
+
 @pytest.mark.proves("page:host")
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.0.0.1"])
 async def test_a_name_that_was_pointed_here_is_refused(base: str, host: str) -> None:
     async with ClientSession() as session, session.get(base, headers={"Host": host}) as answer:
         assert answer.status == 403
+
+
+async def test_an_outage_of_the_database_is_told_on_a_page_that_keeps_what_was_written(
+    ana: PageChat, base: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ana.new_agent("Clerk", "a clerk", "Write")
+    monkeypatch.setattr(SqlDatabase, "begin", is_away)
+    async with ana.session.get(base) as answer:
+        assert (answer.status, AWAY in text_of(await answer.text())) == (503, True)
+    said = {"text": "Not so fast."}
+    async with ana.session.post(f"{base}{ana.path}/say", data=said, headers={"Origin": base}) as answer:
+        shown = await answer.text()
+    assert answer.status == 503
+    assert AWAY in shown
+    assert "Not so fast." in shown
 
 
 @pytest.mark.proves("page:origin")
@@ -192,6 +217,7 @@ async def test_health_and_metrics_answer_operators(base: str, ana: PageChat) -> 
             assert await health.json() == {"status": "ok"}
         async with session.get(f"{base}/metrics") as metrics:
             assert 'signoff_agents{status="awaiting"} 1.0' in await metrics.text()
+            assert "signoff_workers " in await metrics.text()
 
 
 async def test_a_channels_last_settings_are_offered_again(base: str, ana: PageChat) -> None:
@@ -210,15 +236,22 @@ async def test_any_name_a_person_takes_is_a_name_or_leaves_the_one_before(base: 
     assert 'id="me" name="name" value=""' not in page
 
 
+@pytest.mark.proves("delete:said")
 async def test_deleting_asks_for_the_name_and_removes_everything(base: str, ana: PageChat, tmp_path: Path) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     await (await ana.asks("write_to_file")).press("Approve")
     assert await ana.sees("a.txt now holds")
     assert (await ana.send("delete", {"name": "clark"}))[0] == 422
-    assert (await ana.send("delete", {"name": "clerk"}))[0] == 200
+    status, page = await ana.send("delete", {"name": "clerk"})
+    assert status == 200
+    assert (
+        "Clerk was deleted by @ana, with its history, memory and files: 1 turn, 0 notes, 0 memories, 1 file (" in page
+    )
+    assert "The decision log keeps 5 entries, which quote goals, edits and reasons." in page
     async with ana.session.get(base + ana.path) as gone:
         assert gone.status == 404
-    assert [path for path in (tmp_path / "workspaces").rglob("*") if path.is_file()] == []
+    left = [path for path in (tmp_path / "workspaces").rglob("*") if path.is_file()]
+    assert [path for path in left if path.parent.name != ".locks"] == []
 
 
 async def test_a_result_is_cut_on_the_card_and_whole_on_its_own_page(tmp_path: Path) -> None:

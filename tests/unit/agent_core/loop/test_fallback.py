@@ -61,7 +61,8 @@ async def test_the_thread_is_told_once_that_the_fallback_answers_and_once_that_t
     first, second = first_model(BUSY, BUSY), second_model(WRITES, ADDS)
     stage = stage_of(first, second)
     agent = await stage.create()
-    assert agent.status == Thinking(held_up=f"{BUSY}. If this lasts for a minute, small · two.test answers.", tries=1)
+    why = f"{BUSY}. If this lasts for a minute, small · two.test answers."
+    assert agent.status == Thinking(held_up=why, tries=1, held_since=agent.since)
     assert said(stage) == []
     agent = await wait_out(stage, agent)
     assert (agent.status, agent.fallback, said(stage)) == (Awaiting(), "small · two.test", [BEGINS])

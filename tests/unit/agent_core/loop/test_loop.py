@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -22,7 +23,7 @@ from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import CommandCall
-from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
 from agent_core.model.messages import Reply
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import text_of
@@ -261,10 +262,23 @@ async def test_a_path_outside_the_workspace_is_never_put_before_people() -> None
 async def test_a_busy_model_is_asked_again_when_it_said() -> None:
     stage = stage_of(ModelUnavailable("rate limited", retry_after=30), WRITE)
     agent = await stage.create()
-    assert agent.status == Thinking(held_up="rate limited", tries=1)
+    assert agent.status == Thinking(held_up="rate limited", tries=1, held_since=agent.since)
     assert (await stage.wait_until_settled(agent)).turns == 0
     stage.fake_clock.advance(40)
     assert (await stage.wait_until_settled(agent)).turns == 1
+
+
+@pytest.mark.proves("model:hour")
+async def test_a_model_that_cannot_be_reached_for_an_hour_pauses_the_agent() -> None:
+    stage = stage_of(*[ModelUnavailable("one.test does not answer", retry_after=600)] * 8, WRITE)
+    agent = await stage.create()
+    begun, minutes = agent.since, 0
+    while isinstance(agent.status, Thinking) and (minutes := minutes + 1) < 100:
+        stage.fake_clock.advance(60)
+        agent = await stage.wait_until_settled(agent)
+    assert timedelta(hours=1) <= agent.since - begun <= timedelta(minutes=80)
+    assert isinstance(agent.status, Paused)
+    assert "could not be reached for an hour: one.test does not answer" in agent.status.reason
 
 
 async def test_a_retry_comes_no_later_than_another_model_may_answer() -> None:
@@ -311,10 +325,10 @@ async def running_when_the_process_died(stage: Stage, *, left: bytes | None = No
     return await stage.wait_until_settled(agent)
 
 
-async def start_newest(stage: Stage, agent: Agent) -> None:
+async def start_newest(stage: Stage, agent: Agent, times: int = 1) -> None:
     """Approve what the agent asks, and save that its command runs, as a process does that dies then."""
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    await stage.service.decide(turn.id, Approve(times), stage.origin(), shown=turn.control_hash)
 
     async def start(work: UnitOfWork) -> None:
         present = await work.turns.get(agent.channel, turn.id)
@@ -350,6 +364,20 @@ async def test_people_may_say_what_became_of_a_command(settlement: str, result: 
         assert "skipped by @ben" in turn_card(agent, settled).state
     else:
         assert settled.result == Succeeded("@ben says that it ran. Its output is lost.")
+
+
+@pytest.mark.proves("lease:counts")
+@pytest.mark.parametrize(("settlement", "left"), [("it ran", 2), ("skip", 2), ("run again", 3)])
+async def test_an_interrupted_command_counts_among_those_that_were_approved(settlement: Settlement, left: int) -> None:
+    stage = stage_of(WRITE, DONE)
+    agent = await stage.create()
+    await start_newest(stage, agent, times=3)
+    await stage.workspaces.of(agent).write("a.txt", b"on")
+    turn = await stage.turn(await stage.wait_until_settled(agent))
+    assert turn.state == "interrupted"
+    agent, _ = await stage.service.settle(turn.id, settlement, stage.origin(), shown=turn.control_hash)
+    assert agent.lease
+    assert agent.lease.left == left
 
 
 async def test_a_command_that_only_reads_is_run_again_after_a_crash() -> None:

@@ -13,7 +13,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.loop.claim import RETRY_SECONDS
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed
 from agent_core.model.usage import Usage
@@ -58,8 +58,16 @@ class FlakyDatabase(InMemoryDatabase):
 
 
 async def settle(stage: Stage, agent: Agent) -> Agent:
-    """Advance the agent, and let time pass whenever it waits for the database."""
-    advance = asyncio.create_task(stage.wait_until_settled(agent))
+    """Advance the agent as sweeps do, and let time pass whenever it waits for the database."""
+
+    async def sweep() -> Agent:
+        while True:
+            with suppress(DatabaseAway):
+                present = await stage.wait_until_settled(agent)
+                if not isinstance(present.status, Acting | Thinking):
+                    return present
+
+    advance = asyncio.create_task(sweep())
     while not advance.done():
         sleeping = asyncio.create_task(stage.fake_clock.until_sleeping())
         await asyncio.wait([advance, sleeping], return_when=asyncio.FIRST_COMPLETED)

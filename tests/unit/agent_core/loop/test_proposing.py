@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from agent_core.errors import ModelRefused, ModelUnavailable, NotPossible
+from adapters.chat.texts import deletion_text
+from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.agent import Agent, Digest, Paused, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
@@ -345,14 +346,24 @@ async def test_deleting_an_agent_leaves_nothing_of_it_in_the_index() -> None:
     assert not any(spaces.values())
 
 
-async def test_an_agent_is_not_deleted_while_something_of_it_would_be_left_elsewhere() -> None:
-    index = InMemoryIndex()
-    stage = stage_of(note(1), DONE, index=index)
+@pytest.mark.proves("delete:later")
+async def test_what_is_left_of_a_deleted_agent_in_an_index_that_is_away_is_removed_when_it_is_back() -> None:
+    spaces: dict[tuple[MemorySpace, str], dict[MemoryId, Vector]] = {}
+    index = InMemoryIndex(spaces)
+    stage = stage_of(note(1), note(2), note(3), DONE, index=index)
     agent = await worked(stage)
     index.is_away = True
-    with pytest.raises(NotPossible, match="Nothing was deleted"):
-        await stage.service.delete(agent.id, stage.origin())
-    assert (await stage.views.agent(agent.channel, agent.id)).name == agent.name
+    deleted = await stage.service.delete(agent.id, stage.origin())
+    assert deleted.left == ("index",)
+    assert "removed as soon as the index can be reached" in deletion_text(deleted, ANA)
+    stage.fake_clock.advance(3600)
+    assert await stage.eraser.erase_all() == 1
+    assert any(spaces.values())
+    index.is_away = False
+    assert await stage.eraser.erase_all() == 0
+    assert not any(spaces.values())
+    async with stage.database.begin() as work:
+        assert await work.deletions.page(most=9) == ()
 
 
 def test_commands_that_make_calls_say_so() -> None:

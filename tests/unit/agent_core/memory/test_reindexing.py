@@ -29,7 +29,7 @@ class Archive:
     def __init__(self, embedder: WordEmbedder) -> None:
         self.database, self.clock, self.embedder = InMemoryDatabase(), FakeClock(), embedder
         self.memory = LongTermMemory(database=self.database, embedder=embedder, index=InMemoryIndex())
-        ledger = BudgetLedger(self.database)
+        ledger = BudgetLedger(self.database, self.clock)
         self.reindexer = Reindexer(database=self.database, memory=self.memory, ledger=ledger, clock=self.clock)
 
     async def holds(self, agent: Agent, number: int) -> None:

@@ -16,6 +16,7 @@ from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.service.drafting import NO_MODEL_DRAFT, AgentDrafting, Drafted
 from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel
@@ -28,7 +29,8 @@ ORIGIN = Origin(by=ANA, channel=CHANNEL)
 
 
 def _drafting(model: LanguageModel, database: InMemoryDatabase | None = None) -> AgentDrafting:
-    return AgentDrafting(MeteredModel(model=model, tokens=Estimates()), BudgetLedger(database or InMemoryDatabase()))
+    ledger = BudgetLedger(database or InMemoryDatabase(), FakeClock())
+    return AgentDrafting(MeteredModel(model=model, tokens=Estimates()), ledger)
 
 
 async def test_a_sentence_becomes_name_role_and_goals() -> None:

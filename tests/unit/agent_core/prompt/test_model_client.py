@@ -11,6 +11,7 @@ import pytest
 from agent_core.errors import ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
 from agent_core.model.messages import Message, Reply
+from agent_core.model.reservation import Account
 from agent_core.model.usage import FREE, Budget, Usage
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress
 from agent_core.prompt.model_client import (
@@ -22,8 +23,11 @@ from agent_core.prompt.model_client import (
 )
 from agent_core.providers.llm.fallback_model import FallbackModel
 from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
@@ -152,10 +156,14 @@ async def test_the_prompt_is_paid_out_of_the_half_of_a_budget_before_the_reply()
 
 async def test_what_another_agent_reserves_is_not_left() -> None:
     model = PricedModel("a", window=WINDOW, max_reply=100_000)
-    other = SpendingTracker(held=Decimal("0.08"))
-    tracker = SpendingTracker(channel=Budget(limit=Decimal("0.10")))
-    tracker.others = [other, tracker]
-    await ask(metered(model), tracker)
+    database, limit = InMemoryDatabase(), Budget(limit=Decimal("0.10"))
+    async with database.begin() as work:
+        work.budgets.set_limit(CHANNEL, limit.limit)
+        await work.commit()
+    ledger = BudgetLedger(database, FakeClock())
+    other, tracker = (ledger.tracker(Account(channel=CHANNEL), Budget(), limit) for _ in range(2))
+    async with other.reserve(Decimal("0.08"), "m", "chat"):
+        await ask(metered(model), tracker)
     assert limits(model) == [10_000]
     assert limits(model)[0] > MIN_AFFORDABLE_TOKENS
 

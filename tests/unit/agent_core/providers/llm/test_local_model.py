@@ -207,7 +207,7 @@ def test_without_the_extra_the_start_says_what_to_install(tmp_path: Path, monkey
     path.write_bytes(b"GGUF...")
     settings = settings_with(tmp_path, LOCAL_MODEL=str(path))
     monkeypatch.setattr(local_model, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"LOCAL_MODEL: .* pip install 'signoff\[local\]'"):
+    with pytest.raises(SettingsError, match=r"LOCAL_MODEL: .* make extras EXTRAS=local"):
         make_model(settings)
 
 

@@ -3,12 +3,17 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
+from adapters.web.agent_templates import AgentTemplate, list_templates
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.commands.registry import Command, Commands
+from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approve, Reject
+from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Result, Succeeded
@@ -18,8 +23,10 @@ from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, complete_prompt
 from agent_core.providers.llm.token_estimates import EstimatedTokens
+from agent_core.providers.llm.tour import TOUR_GOAL
 from agent_core.replies.reply_parser import THOUGHTS, parse
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
+from agent_core.testing.stage import Stage
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
 WRITE, READ, LIST = 'Write "hello" to a.txt', "Read a.txt", "List files"
@@ -94,7 +101,8 @@ def test_goals_become_commands_in_order_and_then_it_is_done() -> None:
     ]
     assert story.reason() == (
         "This was demo mode: a script, no AI.\n"
-        "- Done: Write “hello” to a.txt\n- Done: Read a.txt\n- Done: List the files"
+        "- Done: Write “hello” to a.txt\n- Done: Read a.txt\n- Done: List the files\n"
+        "To connect a model, put OPENAI_API_KEY or OPENAI_BASE_URL into .env and start again."
     )
 
 
@@ -134,7 +142,7 @@ def test_what_was_rejected_or_failed_is_in_the_reason() -> None:
     story = Story.of(WRITE, READ)
     story.rejects()
     story.approves(Failed("There is no file a.txt."))
-    assert story.reason().splitlines()[1:] == [
+    assert story.reason().splitlines()[1:-1] == [
         "- Rejected: Write “hello” to a.txt (@ana rejected it without a reason.)",
         "- Failed: Read a.txt (Error: There is no file a.txt.)",
     ]
@@ -162,7 +170,7 @@ def test_a_goal_of_no_known_shape_is_told_with_the_way_out() -> None:
     thoughts, call = story.next()
     assert call == CommandCall("do_nothing", {})
     assert thoughts.text.startswith("Step 1 of 2 · Goal 1 is not understood: Find the best pizza in town")
-    assert all(word in thoughts.text for word in ("list files", "OPENAI_API_KEY", "OPENAI_BASE_URL", "local server"))
+    assert all(word in thoughts.text for word in ("list files", "OPENAI_API_KEY", "OPENAI_BASE_URL", ".env"))
     story.approves()
     assert story.approves().name == "read_file"
     assert "- Goal 1 is not understood: Find the best pizza in town" in story.reason()
@@ -231,3 +239,43 @@ async def test_it_says_that_it_is_no_model_and_costs_nothing() -> None:
     assert model.label == LABEL == "Demo · scripted, no AI"
     assert reply.text == NO_GOALS
     assert model.price(reply.usage, model.default_model) == 0
+
+
+def test_the_tour_is_seven_commands_and_puts_the_reply_that_corrects_it_into_the_report() -> None:
+    story = Story.of(TOUR_GOAL, commands=Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS, _recall()))
+    calls = [story.approves() for _ in range(5)]
+    assert [call.name for call in calls] == ["list_files", "read_file", "read_file", "search_files", "memory_recall"]
+    assert "36" in str(story.rejects("it is 37").arguments["text"])
+    assert str(story.approves().arguments["text"]).endswith("Corrected after the reply: it is 37\n")
+    assert "To connect a model" in story.reason()
+
+
+def test_goals_and_models_that_the_script_does_not_have_are_named_with_the_way_out() -> None:
+    model = RehearsalModel("A_KEY")
+    assert model.goals_problem((WRITE, LIST, TOUR_GOAL)) == ""
+    said = model.goals_problem((WRITE, "Research tea"))
+    assert said.startswith("Goals: demo mode can't do “Research tea”. Connect a model (A_KEY in .env) or try: write")
+    assert model.model_problem("") == model.model_problem("rehearsal") == ""
+    assert "has no gpt-5" in model.model_problem("gpt-5")
+
+
+@pytest.mark.parametrize("template", list_templates(), ids=lambda each: each.key)
+def test_every_template_runs_in_demo_mode(template: AgentTemplate) -> None:
+    assert RehearsalModel().goals_problem(template.draft.goals) == ""
+
+
+async def test_demo_mode_refuses_a_goal_before_an_agent_is_made_and_starts_tours_with_their_files() -> None:
+    stage = Stage(model=RehearsalModel(), rehearsal=RehearsalModel())
+    with pytest.raises(InvalidInput, match="can't do"):
+        await stage.service.create(AgentDraft(goals=("Research tea",)), stage.origin())
+    with pytest.raises(InvalidInput, match="has no gpt-5"):
+        await stage.service.create(AgentDraft(goals=(WRITE,), model="gpt-5"), stage.origin())
+    first, second = await stage.tour.start(stage.origin()), await stage.tour.start(stage.origin())
+    assert (first.name, second.name) == ("Tour", "Tour 2")
+    paths = [entry.path for entry in await stage.workspaces.of(first).list_files()]
+    assert paths == ["notes.md", "orders.csv", "report.md"]
+
+
+def _recall() -> Command:
+    stage = Stage()
+    return stage.commands.by_name["memory_recall"]

@@ -16,6 +16,7 @@ from inline_snapshot import snapshot
 
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.own_process import own_process
 from agent_core.providers.sandbox import bwrap_options, seccomp
 from agent_core.providers.sandbox import process_sandbox as sandbox_module
 from agent_core.providers.sandbox.backend import LIMITS, user_for
@@ -322,6 +323,21 @@ async def test_what_an_earlier_process_left_in_docker_is_removed(bin_folder: Pat
     (bin_folder / "signoff-left.pid").write_text(str(left.pid))
     await DockerBackend(data=bin_folder, file_bytes=1_000).find_missing()
     assert await asyncio.wait_for(left.wait(), PATIENCE_SECONDS) == -9
+
+
+@pytest.mark.proves("workers:many")
+async def test_containers_of_another_process_that_is_at_work_stay(bin_folder: Path) -> None:
+    ended = f"{own_process().rpartition('/')[0]}/1"  # a process id that the system has used again
+    programs = {name: await asyncio.create_subprocess_exec("sleep", "1000") for name in ("mine", "unknown", "ended")}
+    for name, who in (("mine", own_process()), ("unknown", ""), ("ended", ended)):
+        (bin_folder / f"{name}.pid").write_text(str(programs[name].pid))
+        (bin_folder / f"{name}.process").write_text(who)
+    await DockerBackend(data=bin_folder, file_bytes=1_000, is_shared=True).find_missing()
+    assert await asyncio.wait_for(programs["ended"].wait(), PATIENCE_SECONDS) == -9
+    assert [programs[name].returncode for name in ("mine", "unknown")] == [None, None]
+    for name in ("mine", "unknown"):
+        programs[name].kill()
+        await programs[name].wait()
 
 
 async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_folder: Path) -> None:

@@ -1,0 +1,146 @@
+"""Shows and changes when agents of a channel remind people and whom, and who gets direct messages."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import time, timedelta
+from typing import Self
+
+from adapters.ui_text import first_word
+from agent_core.errors import InvalidInput
+from agent_core.model.actors import Origin
+from agent_core.model.channels import SurfaceName
+from agent_core.model.notification import OWNER, QuietHours, ReminderSettings
+from agent_core.ports.surface import ChatSurface
+from agent_core.service.notifications import NOT_HERE, ChannelNotifications
+
+FindMention = Callable[[str, str], str]  # a Slack workspace or Discord server, and what was typed → an id or ""
+
+HOW_REMINDERS = (
+    "Reminders: write call owner, call nobody or call @PEOPLE; after 5m 30m 4h; quiet 18:00-08:00 or quiet off; "
+    "weekends on or off; zone Europe/Berlin."
+)
+NOTIFIED = "You get a direct message whenever an agent of this channel waits for a decision that you may take."
+HOW_NOTIFY = "Direct messages: write notify me or notify off."
+DURATION = re.compile(r"(\d{1,4})\s*(m|min|h|d)?\.?,?", re.IGNORECASE)
+UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+QUIET = re.compile(r"(\d{1,2}:\d{2})\s*[-–]\s*(\d{1,2}:\d{2})")
+ON_OFF = {"on": True, "off": False}
+
+Change = Callable[[ReminderSettings], ReminderSettings]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationCommands:
+    """Runs `reminders` and `notify`. `find_mention`: how each surface finds the person or group that was typed."""
+
+    notifications: ChannelNotifications
+    find_mention: Mapping[SurfaceName, FindMention]
+
+    @classmethod
+    def of(cls, notifications: ChannelNotifications, surfaces: Iterable[ChatSurface]) -> Self:
+        """The commands for these surfaces; those without notifications refuse them."""
+        found = {each.name: each.notifications.find_mention for each in surfaces if each.notifications}
+        return cls(notifications=notifications, find_mention=found)
+
+    async def reminders(self, said: str, origin: Origin) -> str:
+        """Show the channel's settings, changed before if there is a text; raise InvalidInput for another text."""
+        self._require_chat_platform(origin)
+        if not said:
+            return reminders_text((await self.notifications.settings(origin.channel)).reminders)
+        change = self._change(said, origin)
+        return reminders_text(await self.notifications.set_reminders(change, origin, said))
+
+    async def notify(self, said: str, origin: Origin) -> str:
+        """Send the person direct messages about this channel's agents from now on (`me`), or no longer (`off`)."""
+        self._require_chat_platform(origin)
+        match said.casefold():
+            case "me" | "on":
+                await self.notifications.set_direct(origin, is_wanted=True)
+                return f"{NOTIFIED} notify off ends that."
+            case "off":
+                await self.notifications.set_direct(origin, is_wanted=False)
+                return "You get no more direct messages about agents of this channel."
+            case "":
+                people = (await self.notifications.settings(origin.channel)).direct
+                return f"You get {'' if origin.by.id in people else 'no '}direct messages here. {HOW_NOTIFY}"
+            case _:
+                raise InvalidInput({"notify": HOW_NOTIFY})
+
+    def _change(self, said: str, origin: Origin) -> Change:
+        verb, rest = first_word(said)
+        match verb:
+            case "call" if rest:
+                mentions = self._mentions(rest, origin)
+                return lambda present: replace(present, mentions=mentions)
+            case "after" if rest:
+                after = tuple(_durations(rest))
+                return lambda present: replace(present, after=after)
+            case "quiet" if rest:
+                quiet = _quiet_hours(rest)
+                return lambda present: replace(present, quiet=quiet)
+            case "weekends" if rest.casefold() in ON_OFF:
+                return lambda present: replace(present, weekends=ON_OFF[rest.casefold()])
+            case "zone" if rest:
+                return lambda present: replace(present, zone=rest)
+            case _:
+                raise InvalidInput({"reminders": HOW_REMINDERS})
+
+    def _mentions(self, said: str, origin: Origin) -> tuple[str, ...]:
+        if said.casefold() == "nobody":
+            return ()
+        find = self.find_mention[origin.channel.surface]
+        found = []
+        for word in re.split(r"[\s,;]+(?=@|<|\w)", said.strip()):
+            mention = OWNER if word.casefold().removeprefix("@") == OWNER else find(origin.channel.workspace, word)
+            if not mention:
+                raise InvalidInput(
+                    {"reminders": f"Reminders: {word[:60]} is nobody whom Signoff knows here, or several people."}
+                )
+            found.append(mention)
+        return tuple(dict.fromkeys(found))
+
+    def _require_chat_platform(self, origin: Origin) -> None:
+        if origin.channel.surface not in self.find_mention:
+            raise InvalidInput({"reminders": NOT_HERE})
+
+
+def reminders_text(settings: ReminderSettings) -> str:
+    """The settings in two or three sentences."""
+    if not settings.mentions:
+        return "Agents here remind nobody when they wait. reminders call owner changes that."
+    people = ", ".join("the owner" if each == OWNER else each for each in settings.mentions)
+    times = ", ".join(map(duration_text, settings.after))
+    quiet = settings.quiet
+    rests = [f"from {quiet.begins:%H:%M} to {quiet.ends:%H:%M}"] if quiet else []
+    rests += [] if settings.weekends else ["on weekends"]
+    rest = f" No reminders {' and '.join(rests)} ({settings.zone})." if rests else ""
+    return f"An agent that waits reminds {people} after {times}.{rest}"
+
+
+def duration_text(duration: timedelta) -> str:
+    """A time in its largest whole unit: `5 min`, `4 h`, `2 d`."""
+    minutes = int(duration.total_seconds() // 60)
+    for unit, size in (("d", 1440), ("h", 60)):
+        if minutes % size == 0:
+            return f"{minutes // size} {unit}"
+    return f"{minutes} min"
+
+
+def _durations(said: str) -> list[timedelta]:
+    if not re.fullmatch(rf"(?:{DURATION.pattern}\s*)+", said, re.IGNORECASE):
+        raise InvalidInput({"reminders": HOW_REMINDERS})
+    return [timedelta(**{UNITS[(unit or "m")[0].casefold()]: int(number)}) for number, unit in DURATION.findall(said)]
+
+
+def _quiet_hours(said: str) -> QuietHours | None:
+    if said.casefold() == "off":
+        return None
+    found = QUIET.fullmatch(said.strip())
+    try:
+        begins, ends = (time.fromisoformat(part.zfill(5)) for part in found.groups()) if found else (None, None)
+    except ValueError:
+        begins = ends = None
+    if begins is None or ends is None:
+        raise InvalidInput({"reminders": HOW_REMINDERS})
+    return QuietHours(begins=begins, ends=ends)

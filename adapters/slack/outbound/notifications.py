@@ -1,0 +1,87 @@
+"""Reminders in an agent's thread, and direct messages to those who asked for them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapters.slack.api.client import SlackApi
+from adapters.slack.api.directory import SlackDirectory
+from adapters.slack.api.web_api import SlackRefused
+from adapters.slack.outbound.message import SlackMessage
+from adapters.slack.outbound.notification_messages import direct_message, ended_message, reminder_message
+from adapters.slack.outbound.posted import find_posted
+from agent_core.errors import ThreadGone
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.notification import Notification
+from agent_core.model.turn import Turn
+
+MENTION = re.compile(r"<(?:@|!subteam\^)([USW][A-Z0-9]+)(?:\|[^<>]*)?>|([USW][A-Z0-9]{5,})")
+GONE = ("message_not_found", "channel_not_found")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackNotifications:
+    """Implements `Notifications`. An address is `CHANNEL/TS`."""
+
+    calls: SlackApi
+    directory: SlackDirectory
+    continuous_limit: int | None = None
+
+    def find_mention(self, workspace: str, typed: str) -> str:
+        """Understands `@name` of a known person, a mention as Slack escapes it, and the id of a person or group."""
+        if found := MENTION.fullmatch(typed):
+            return found[1] or found[2]
+        return self.directory.find_person(workspace, typed.removeprefix("@"))
+
+    async def remind(self, agent: Agent, turn: Turn | None, mentions: Sequence[str], *, may_exist: bool) -> str:
+        if agent.thread is None:
+            raise ThreadGone("The agent has no thread.")
+        message = reminder_message(agent, turn, mentions)
+        return await self._post(agent.channel, agent.thread, message, agent, may_exist=may_exist)
+
+    async def send_direct(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
+        await self.directory.require_in_channel(agent.channel, person)
+        message = direct_message(agent, turn, continuous_limit=self.continuous_limit)
+        opened = await self.calls.ask(
+            agent.channel.workspace, lambda client: client.conversations_open(users=person), place="conversations.open"
+        )
+        there = ChannelScope("slack", agent.channel.workspace, str(opened["channel"]["id"]))
+        return await self._post(there, ThreadRef(there, ""), message, agent, may_exist=may_exist)
+
+    async def take_back(self, agent: Agent, turn: Turn | None, notification: Notification) -> None:
+        channel, _, ts = notification.address.partition("/")
+        message = ended_message(agent, turn)
+        try:
+            await self.calls.ask(
+                agent.channel.workspace,
+                lambda client: (
+                    client.chat_update(channel=channel, ts=ts, **message.arguments)
+                    if notification.to
+                    else client.chat_delete(channel=channel, ts=ts)
+                ),
+                place=channel,
+            )
+        except SlackRefused as refused:
+            if refused.error not in GONE:
+                raise
+
+    async def _post(
+        self, channel: ChannelScope, thread: ThreadRef, message: SlackMessage, agent: Agent, *, may_exist: bool
+    ) -> str:
+        """Post the message, unless it may have been posted before and was; return its address."""
+        found = await find_posted(self.calls, thread, message.written_by, agent.since) if may_exist else ""
+        if not found:
+            answer = await self.calls.ask(
+                channel.workspace,
+                lambda client: client.chat_postMessage(
+                    channel=channel.channel,
+                    thread_ts=thread.thread or None,
+                    unfurl_links=False,
+                    unfurl_media=False,
+                    **message.arguments,
+                ),
+                place=channel.channel,
+            )
+            found = str(answer["ts"])
+        return f"{channel.channel}/{found}"

@@ -1,0 +1,33 @@
+// Calls the person, while the page is not in view, when more agents need approval: by the page's title and icon, and after
+// a click on "Notify me" by a notification of the browser. It names the agent and the command, never its arguments.
+"use strict";
+
+const canNotify = "Notification" in window;
+let asking = countAsking();
+
+function countAsking() { return Number(document.getElementById("rail")?.dataset.asking || 0); }
+
+/** Show the button only while the browser would ask for the permission. */
+function offerToNotify() {
+  document.documentElement.classList.toggle("offers", canNotify && Notification.permission === "default");
+}
+
+/** Take the title and the icon of a page that was fetched, and notify. `headlines`: of its cards that have begun to ask. */
+function callPerson(fresh, headlines) {
+  document.title = fresh.title;
+  const icon = document.querySelector("link[rel=icon]"), href = fresh.querySelector("link[rel=icon]").getAttribute("href");
+  if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
+  const before = asking;
+  asking = countAsking();
+  if (asking <= before || !document.hidden || !canNotify || Notification.permission !== "granted") return;
+  const body = headlines[0] || (asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
+  const note = new Notification("Signoff", { body, tag: "asking" });
+  note.addEventListener("click", () => { focus(); note.close(); });
+}
+
+document.addEventListener("click", async event => {
+  if (event.target.id !== "notify") return;
+  await Notification.requestPermission();
+  offerToNotify();
+});
+offerToNotify();

@@ -1,0 +1,20 @@
+// Counts the selected cards on the button that approves them. Without this script the button says "Approve selected".
+"use strict";
+
+/** Write the number of selected cards on the button; call it after every change of the page. */
+function countSelected() {
+  const button = document.querySelector("[data-selected]"), number = document.querySelectorAll(".pick:checked").length;
+  if (button) button.textContent = number ? `Approve ${number} selected` : "Approve selected";
+}
+
+/** A card that was drawn again stays selected only if it shows what was selected. */
+function keepSelection(old, fresh) {
+  for (const pick of old.querySelectorAll(".pick:checked")) {
+    const twin = fresh.querySelector("#" + CSS.escape(pick.id));
+    if (twin?.value === pick.value) twin.checked = true;
+  }
+}
+
+document.addEventListener("change", event => { if (event.target.matches(".pick")) countSelected(); });
+document.addEventListener("reset", () => setTimeout(countSelected));
+countSelected();

@@ -1,0 +1,254 @@
+"""Connections to a SQLite file: short reads on the event loop's thread, long reads and writes in threads of their own.
+
+Most reads find a few rows by an index in less time than a switch to another thread takes. A read that takes longer than
+SHORT_SECONDS is interrupted and repeated in a thread. Between many short reads the event loop does its other work.
+
+Group commit: SQLite allows one writer, and an fsync costs more than the statements. The writer thread therefore runs up
+to 64 waiting writes in one transaction, each in its own savepoint.
+"""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from cachetools import TTLCache
+from sqlalchemy import Connection, Engine, Executable, Row
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from agent_core.errors import Conflict
+from agent_core.persistence.connections import (
+    BUSY_TIMEOUT,
+    Change,
+    make_file_engine,
+    run_in_transaction,
+    transaction,
+)
+from agent_core.persistence.outages import OutageLog
+from agent_core.persistence.prepared_statements import Values, find_rows
+from agent_core.ports.database import finish_uncancelled
+from agent_core.ports.priority import IS_AWAITED
+
+T = TypeVar("T")
+
+READER_THREADS = 2  # more would wait for the GIL
+MAX_GROUPED_WRITES = 64
+SHORT_SECONDS = 0.002
+MAX_HOLD_SECONDS = 0.005
+STEPS_BETWEEN_CHECKS = 2_000  # of SQLite's virtual machine: about 50 µs
+LONG_REMEMBERED = 300.0  # seconds for which a query that took long is run in a thread at once
+MAX_LONG = 200
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedWrite:
+    """A write that waits for the writer thread, and the future that reports its end."""
+
+    change: Change
+    saved: "Future[None]"
+
+
+class FileConnections:
+    """A connection for short reads, threads for long ones, for those that a person waits for, and for writes."""
+
+    def __init__(self, url: str) -> None:
+        self.outages = OutageLog()
+        self._engine = make_file_engine(url)
+        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reads")
+        self._priority_reader = ThreadPoolExecutor(1, thread_name_prefix="reads-first")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
+        self._waiting: deque[QueuedWrite] = deque()
+        self._connections = ThreadConnections(self._engine)
+        self._short_reads: ShortReads | None = None
+        self._is_opening = False
+        self._long: TTLCache[Executable, None] = TTLCache(MAX_LONG, LONG_REMEMBERED)
+
+    async def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
+        if self._short_reads is None and not self._is_opening:
+            await self._open_short_reads()
+        if self._short_reads and query not in self._long:
+            await self._short_reads.wait_for_turn()
+            with suppress(TooLong):
+                return self._short_reads.rows(query, values)
+            self._long[query] = None
+        ask = partial(find_rows, query=query, values=values)
+        return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
+
+    async def write(self, change: Change) -> None:
+        waiting = QueuedWrite(change, Future())
+        self._waiting.append(waiting)
+        self._writer.submit(self._write_group)
+        await finish_uncancelled(asyncio.wrap_future(waiting.saved))
+
+    async def empty_journal(self) -> bool:
+        """Write the WAL into the database and truncate it, so that it has no content of deleted rows."""
+        return await self._run(self._writer, _empty_wal)
+
+    async def close(self) -> None:
+        for threads in (self._readers, self._priority_reader, self._writer):
+            threads.shutdown()
+        self._connections.close()
+        if self._short_reads:
+            self._short_reads.close()
+        self._engine.dispose()
+
+    async def _open_short_reads(self) -> None:
+        """Open their connection in a thread, because SQLite may wait for another process. Others read in threads."""
+        self._is_opening = True
+        try:
+            self._short_reads = await self._run(self._readers, lambda _: ShortReads(self._engine.connect()))
+        finally:
+            self._is_opening = False
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
+        loop = asyncio.get_running_loop()
+        return await finish_uncancelled(loop.run_in_executor(threads, partial(self._connections.run, work)))
+
+    def _write_group(self) -> None:
+        """Save up to 64 waiting writes in one transaction. An earlier call may have saved all of them already."""
+        taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_GROUPED_WRITES))]
+        if not taken:
+            return
+        faults: Sequence[Exception | None]
+        try:
+            faults = self._connections.run(partial(_run_grouped, changes=[each.change for each in taken]))
+        except Exception as error:
+            faults = [error] * len(taken)
+        for each, fault in zip(taken, faults, strict=True):
+            if fault is None:
+                each.saved.set_result(None)
+            else:
+                each.saved.set_exception(fault)
+
+
+class TooLong(Exception):
+    """A read took longer than SHORT_SECONDS, or would have waited for another connection."""
+
+
+class ShortReads:
+    """A connection for reads on the thread of the event loop."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._ends_at = 0.0
+        self._pass_ends_at: float | None = None
+        connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+        driver: Any = connection.connection.driver_connection
+        driver.set_progress_handler(self._is_over, STEPS_BETWEEN_CHECKS)
+
+    async def wait_for_turn(self) -> None:
+        """After MAX_HOLD_SECONDS of reads in one pass of the event loop, let the loop do its other work first."""
+        if self._pass_ends_at is None:
+            self._begin_pass()
+        elif time.perf_counter() > self._pass_ends_at:
+            passed = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(passed.set_result, None)
+            await passed
+
+    def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
+        """What `query` finds; raise TooLong."""
+        self._ends_at = time.perf_counter() + SHORT_SECONDS
+        try:
+            return find_rows(self._connection, query, values, self._require_time)
+        except (OperationalError, sqlite3.OperationalError) as error:  # or another fault, which the thread meets again
+            raise TooLong from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _begin_pass(self) -> None:
+        self._pass_ends_at = time.perf_counter() + MAX_HOLD_SECONDS
+        asyncio.get_running_loop().call_soon(self._end_pass)
+
+    def _end_pass(self) -> None:
+        self._pass_ends_at = None
+
+    def _is_over(self) -> bool:
+        return time.perf_counter() > self._ends_at
+
+    def _require_time(self) -> None:
+        if self._is_over():
+            raise TooLong
+
+
+class ThreadConnections:
+    """Keeps one open connection for each thread, because a checkout from a pool costs as much as a small statement."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._own = threading.local()
+        self._open: set[Connection] = set()
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Run the function on this thread's connection; after an error the connection is closed."""
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = self._engine.connect()
+            self._open.add(connection)
+        try:
+            return work(connection)
+        except Exception:
+            self._own.connection = None
+            self._open.discard(connection)
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections. The caller makes sure that no thread still uses one."""
+        for connection in self._open:
+            connection.close()
+        self._open.clear()
+
+
+def _run_grouped(connection: Connection, changes: Sequence[Change]) -> list[Exception | None]:
+    """Run changes in one transaction, each in a savepoint. Return the error of each, None if it succeeded."""
+    if len(changes) == 1:
+        return [_run_alone(connection, changes[0])]
+    with transaction(connection):
+        return [_run_in_savepoint(connection, change) for change in changes]
+
+
+def _run_alone(connection: Connection, change: Change) -> Conflict | None:
+    """Run one change in a transaction, which needs no savepoint."""
+    try:
+        run_in_transaction(connection, change)
+    except Conflict as conflict:
+        return conflict
+    return None
+
+
+def _run_in_savepoint(connection: Connection, change: Change) -> Exception | None:
+    connection.exec_driver_sql("SAVEPOINT one")
+    try:
+        change(connection)
+    except Exception as fault:
+        _undo_savepoint(connection, fault)
+        return fault
+    connection.exec_driver_sql("RELEASE one")
+    return None
+
+
+def _undo_savepoint(connection: Connection, fault: Exception) -> None:
+    """Roll back to the savepoint; raise `fault` if SQLite has rolled back everything, because the disk is full."""
+    try:
+        connection.exec_driver_sql("ROLLBACK TO one")
+        connection.exec_driver_sql("RELEASE one")
+    except DBAPIError:
+        raise fault from None
+
+
+def _empty_wal(connection: Connection) -> bool:
+    """Return False, without waiting, if another connection reads an older state of the database."""
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        is_busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+    finally:
+        connection.exec_driver_sql(BUSY_TIMEOUT)
+    return not is_busy

@@ -1,0 +1,17 @@
+"""Adds the index by which agents are found that remind people."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+REMINDING = "status IN ('awaiting', 'paused') AND thread IS NOT NULL AND wake_at IS NOT NULL"
+
+
+def upgrade() -> None:
+    where = sa.text(REMINDING)
+    op.create_index("agents_reminding", "agents", ["surface", "wake_at"], sqlite_where=where, postgresql_where=where)
+
+
+def downgrade() -> None:
+    op.drop_index("agents_reminding", "agents")

@@ -1,0 +1,136 @@
+"""Repository of the money that model calls reserve, stored as integers of 10^-9 US dollars."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Executable, Row, bindparam, case, delete, func, select, text
+
+from agent_core.errors import OverBudget
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.model.ids import AgentId, ReservationId
+from agent_core.model.reservation import Account, Funds, Reservation
+from agent_core.model.usage import FREE, Budget
+from agent_core.persistence.channel_budgets import budget_from, from_nanodollars, to_nanodollars
+from agent_core.persistence.json_codec import decode
+from agent_core.persistence.tables import AnyText, UtcDateTime, agents, budgets, reservations
+from agent_core.persistence.write_buffer import SqlRepository
+
+_ID = reservations.c.id == bindparam("the_id")
+_FIND = select(reservations).where(_ID)
+_OF = select(reservations).where(reservations.c.worker == bindparam("of_worker")).order_by(reservations.c.id)
+_WORKERS = select(reservations.c.worker).distinct().order_by(reservations.c.worker)
+_REMOVE = delete(reservations).where(_ID)
+
+_AMOUNT = reservations.c.spent + reservations.c.held
+_OF_ROOT = case((reservations.c.root_id == bindparam("root"), _AMOUNT), else_=0)
+_BUDGET = budgets.c.channel == bindparam("in_channel")
+_ROOT = (agents.c.id == bindparam("root"), agents.c.channel == bindparam("in_channel"))
+_FUNDS: Executable = select(
+    func.coalesce(func.sum(_AMOUNT), 0).label("reserved"),
+    func.coalesce(func.sum(_OF_ROOT), 0).label("reserved_of_root"),
+    select(budgets.c.allowed).where(_BUDGET).scalar_subquery().label("allowed"),
+    select(budgets.c.spent).where(_BUDGET).scalar_subquery().label("spent"),
+    select(agents.c.data).where(*_ROOT).scalar_subquery().label("root_agent"),
+).where(reservations.c.channel == bindparam("in_channel"), reservations.c.id != bindparam("the_id"))
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('signoff/reservations/' || :in_channel, 0))").bindparams(
+    bindparam("in_channel", type_=AnyText)
+)
+_PUT = text(
+    "INSERT INTO reservations (id, channel, agent_id, root_id, worker, kind, model, spent, held, since)"
+    " VALUES (:id, :channel, :agent_id, :root_id, :worker, :kind, :model, :spent, :held, :since)"
+    " ON CONFLICT (id) DO UPDATE"
+    " SET kind = excluded.kind, model = excluded.model, spent = excluded.spent, held = excluded.held"
+).bindparams(
+    *(bindparam(name, type_=AnyText) for name in ("id", "channel", "agent_id", "root_id", "worker", "kind", "model")),
+    *(bindparam(name, type_=BigInteger) for name in ("spent", "held")),
+    bindparam("since", type_=UtcDateTime),
+)
+
+
+class SqlReservations(SqlRepository):
+    """See `Reservations` in the ports."""
+
+    async def find(self, reservation_id: ReservationId) -> Reservation | None:
+        rows = await self._buffer.rows(_FIND, {"the_id": reservation_id})
+        return _reservation(rows[0]) if rows else None
+
+    async def of(self, worker: str) -> tuple[Reservation, ...]:
+        return tuple(_reservation(row) for row in await self._buffer.rows(_OF, {"of_worker": worker}))
+
+    async def workers(self) -> tuple[str, ...]:
+        return tuple(row.worker for row in await self._buffer.rows(_WORKERS, {}))
+
+    async def funds(self, account: Account, *, without: ReservationId | None = None) -> Funds:
+        (row,) = await self._buffer.rows(_FUNDS, _account_values(account, without))
+        return _funds(row, account)
+
+    def take(self, reservation: Reservation, estimate: Decimal) -> None:
+        self._buffer.queue_change(partial(_take, reservation=reservation, estimate=estimate))
+
+    def remove(self, reservation_id: ReservationId, *, must_exist: bool) -> None:
+        self._buffer.queue(_REMOVE, {"the_id": reservation_id}, checked=must_exist)
+
+
+def _take(connection: Connection, reservation: Reservation, estimate: Decimal) -> None:
+    """Check and save a reservation. The lock, and on SQLite the transaction itself, keeps out others of the channel.
+
+    A statement that begins after the lock sees everything that was committed before. Charging a step needs no lock,
+    because it moves money from a reservation to the budgets in one transaction.
+    """
+    values = _account_values(reservation.account, reservation.id)
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK, {"in_channel": values["in_channel"]})
+    funds = _funds(connection.execute(_FUNDS, values).one(), reservation.account)
+    if why := funds.refusal(reservation.spent, reservation.held, estimate):
+        raise OverBudget(why)
+    account = reservation.account
+    row = {
+        "id": reservation.id,
+        "channel": account.channel.key,
+        "agent_id": account.agent,
+        "root_id": account.root,
+        "worker": reservation.worker,
+        "kind": reservation.kind,
+        "model": reservation.model,
+        "spent": to_nanodollars(reservation.spent),
+        "held": to_nanodollars(reservation.held),
+        "since": reservation.since,
+    }
+    connection.execute(_PUT, row)
+
+
+def _account_values(account: Account, without: ReservationId | None) -> Mapping[str, Any]:
+    return {"in_channel": account.channel.key, "root": account.root, "the_id": without or ""}
+
+
+def _funds(row: Row[Any], account: Account) -> Funds:
+    return Funds(
+        agent=_root_budget(row.root_agent) if account.root else Budget(),
+        channel=budget_from(row.allowed, row.spent or 0, 0),
+        reserved_of_agent=from_nanodollars(int(row.reserved_of_root)),
+        reserved_of_channel=from_nanodollars(int(row.reserved)),
+    )
+
+
+def _root_budget(data: str | None) -> Budget:
+    return decode(Agent, data).budget if data else Budget(limit=FREE)
+
+
+def _reservation(row: Row[Any]) -> Reservation:
+    return Reservation(
+        id=ReservationId(row.id),
+        account=Account(
+            channel=ChannelScope.parse(row.channel),
+            agent=AgentId(row.agent_id) if row.agent_id else None,
+            root=AgentId(row.root_id) if row.root_id else None,
+        ),
+        worker=row.worker,
+        kind=row.kind,
+        model=row.model,
+        spent=from_nanodollars(row.spent),
+        held=from_nanodollars(row.held),
+        since=row.since,
+    )

@@ -1,0 +1,141 @@
+"""Priority: what a person waits for goes before the work of agents, on the event loop and in the database."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import coroutine
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+MAX_AGENT_WRITES = 2
+MAX_YIELD_SECONDS = 0.5
+STEPS_PER_PASS = 4
+IS_AWAITED: ContextVar[bool] = ContextVar("is_awaited", default=False)
+IS_URGENT: ContextVar[bool] = ContextVar("is_urgent", default=False)
+
+
+def _set_event() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
+
+
+@dataclass(slots=True)
+class Priority:
+    """Delays agents while people wait. The surfaces, the service and the engine of one process share an instance.
+
+    Without this, a burst of clicks would start hundreds of agents, and the next click would wait for seconds:
+
+    - Per pass of the event loop, four steps of agents run, and one while people wait (up to twice as many where two
+      passes meet). A step is what runs between two awaits.
+    - At most two agents write at a time, and each first waits up to 0.5 s while people wait.
+    - An agent's work is urgent until it has shown on the card what people decided: its steps run before those of
+      other agents, and it writes at once.
+
+    The context variable `IS_AWAITED` tells the database adapter that a person waits.
+    """
+
+    people: int = 0
+    no_people: asyncio.Event = field(default_factory=_set_event)
+    agent_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AGENT_WRITES))
+    _works: int = 0
+    _stepped: int = 0
+    _queued: "deque[asyncio.Future[None]]" = field(default_factory=deque)
+    _queued_urgent: "deque[asyncio.Future[None]]" = field(default_factory=deque)
+
+    @contextmanager
+    def foreground(self) -> Iterator[None]:
+        """Mark the with-block as something that a person waits for."""
+        self.people += 1
+        self.no_people.clear()
+        before = IS_AWAITED.set(True)
+        try:
+            yield
+        finally:
+            IS_AWAITED.reset(before)
+            self.people -= 1
+            if not self.people:
+                self.no_people.set()
+
+    def end_urgency(self) -> None:
+        """An agent's work has shown what people decided: from here on it waits for people and for urgent work."""
+        IS_URGENT.set(False)
+
+    @asynccontextmanager
+    async def background(self) -> AsyncIterator[None]:
+        """Before the with-block of an agent's writes, wait for one of two slots and up to 0.5 s for people.
+
+        Urgent work does not wait.
+        """
+        if IS_URGENT.get():
+            yield
+            return
+        async with self.agent_slots:
+            if self.people:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(MAX_YIELD_SECONDS):
+                        await self.no_people.wait()
+            yield
+
+    async def run_stepwise(self, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run an agent's work, in a task of its own, as urgent until it calls `end_urgency`.
+
+        Steps beyond those of this pass of the event loop run in later passes, in order, the urgent ones first.
+        """
+        IS_URGENT.set(True)
+        self._works += 1
+        try:
+            work = begin()
+            return await self._drive(work)
+        finally:
+            self._works -= 1
+
+    @coroutine
+    def _drive(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+        """Run `work` step by step, passing on what it awaits and what is thrown into it."""
+        thrown: BaseException | None = None
+        while True:
+            try:
+                yield from self._wait_for_step()
+            except BaseException as error:
+                thrown = error
+            try:
+                awaited = work.send(None) if thrown is None else work.throw(thrown)
+            except StopIteration as ended:
+                return cast("T", ended.value)
+            thrown = None
+            try:
+                yield awaited
+            except BaseException as error:
+                thrown = error
+
+    def _wait_for_step(self) -> Iterator[Any]:
+        loop = asyncio.get_running_loop()
+        if self._works <= self._steps_per_pass:  # each has at most one step in a pass
+            return iter(())
+        if self._stepped < self._steps_per_pass:
+            if self._stepped == 0:
+                loop.call_soon(self._begin_pass)
+            self._stepped += 1
+            return iter(())
+        step = loop.create_future()
+        (self._queued_urgent if IS_URGENT.get() else self._queued).append(step)
+        return iter(step)
+
+    @property
+    def _steps_per_pass(self) -> int:
+        return 1 if self.people else STEPS_PER_PASS
+
+    def _begin_pass(self) -> None:
+        """Let the first queued steps run in the next pass, and count them."""
+        self._stepped = 0
+        while (queue := self._queued_urgent or self._queued) and self._stepped < self._steps_per_pass:
+            step = queue.popleft()
+            if not step.done():  # else its work was cancelled
+                step.set_result(None)
+                self._stepped += 1
+        if self._stepped:
+            asyncio.get_running_loop().call_soon(self._begin_pass)

@@ -1,0 +1,50 @@
+"""What waits for one person: proposals that they may decide, and paused agents that they may resume. Read-only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.channels import ChannelScope
+from agent_core.model.turn import Turn
+from agent_core.oversight.policy import may_decide
+from agent_core.ports.database import Database
+from agent_core.service.deleting import newest_turn
+
+MAX_READ, MAX_WAITING_AGENTS = 1000, 100
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingAgent:
+    """An agent that waits for a person, and its open turn; None for a paused agent."""
+
+    agent: Agent
+    turn: Turn | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalQueue:
+    """The agents that wait for one person, in all channels that are asked for."""
+
+    database: Database
+
+    async def list_agents(self, by: Actor, channels: Sequence[ChannelScope]) -> tuple[Agent, ...]:
+        """The agents that wait and for which this person may decide, longest waiting first.
+
+        Of more than a thousand waiting agents, the thousand that wait longest are considered.
+        """
+        if not channels:
+            return ()
+        async with self.database.begin() as work:
+            waiting = await work.agents.list_awaiting_people(channels, MAX_READ)
+        return tuple(agent for agent in waiting if may_decide(agent, by))
+
+    async def list_waiting(self, agents: Sequence[Agent]) -> tuple[WaitingAgent, ...]:
+        """The given agents with their open turns, at most MAX_WAITING_AGENTS: those that ask, then those paused."""
+        ordered = sorted(agents, key=lambda agent: not isinstance(agent.status, Awaiting))  # keeps the order of waiting
+        found: list[WaitingAgent] = []
+        async with self.database.begin() as work:
+            for agent in ordered[:MAX_WAITING_AGENTS]:
+                turn = await newest_turn(work, agent) if isinstance(agent.status, Awaiting) else None
+                found.append(WaitingAgent(agent, turn))
+        return tuple(found)

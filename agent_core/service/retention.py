@@ -1,0 +1,93 @@
+"""Deletes agents that were at rest for long and old entries of the decision log, as the settings say; expired forms."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from agent_core.errors import Conflict, DatabaseAway
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent
+from agent_core.model.deletion import Retention
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
+from agent_core.service.lifecycle import AgentLifecycle
+
+logger = logging.getLogger(__name__)
+
+INTERVAL_SECONDS = 3600.0
+PAGE_ROWS = 100
+PRODUCT = Actor(id="signoff", display="Signoff", kind="bot")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionJob:
+    """Runs every hour, in every process that advances agents; a second one at the same time is harmless.
+
+    Each agent is deleted in a transaction of its own; the decision log loses up to 100 entries in one.
+    """
+
+    database: Database
+    lifecycle: AgentLifecycle
+    clock: Clock
+    retention: Retention
+
+    async def run(self) -> None:
+        """Apply the retention and delete expired forms, until cancelled."""
+        while True:
+            try:
+                await self.apply()
+            except DatabaseAway:
+                pass
+            except Conflict as fault:
+                logger.warning("the retention is not applied yet", extra={"why": str(fault)})
+            await self.clock.sleep(INTERVAL_SECONDS)
+
+    async def apply(self) -> tuple[int, int]:
+        """Delete what is older than the settings allow, and expired forms.
+
+        Return the numbers of agents and of entries of the log.
+        """
+        agents, entries = 0, 0
+        if self.retention.history_days is not None:
+            agents = await self._delete_agents(self._before(self.retention.history_days))
+        if self.retention.audit_days is not None:
+            entries = await self._expire_entries(self._before(self.retention.audit_days))
+        if await in_one_unit(self.database, lambda work: work.form_drafts.expire(self.clock.now())):
+            await self.lifecycle.eraser.empty_journal()
+        if agents or entries:
+            logger.info("retention applied", extra={"agents": agents, "log_entries": entries})
+        return agents, entries
+
+    def _before(self, days: int) -> datetime:
+        return self.clock.now() - timedelta(days=days)
+
+    async def _delete_agents(self, before: datetime) -> int:
+        deleted, after = 0, ""
+        while page := await self._page(before, after):
+            for agent in page:
+                if not agent.head:
+                    deleted += await self.lifecycle.delete_at_rest(agent, before, PRODUCT)
+            after = page[-1].id
+        return deleted
+
+    async def _expire_entries(self, before: datetime) -> int:
+        expired = 0
+        while ids := await self._list_expired(before):
+            await queue_in_one_unit(self.database, partial(_expire, ids=ids))
+            expired += len(ids)
+        if expired:
+            await self.lifecycle.eraser.empty_journal()
+        return expired
+
+    async def _page(self, before: datetime, after: str) -> tuple[Agent, ...]:
+        async with self.database.begin() as work:
+            return await work.agents.list_at_rest(before, most=PAGE_ROWS, after=after)
+
+    async def _list_expired(self, before: datetime) -> tuple[str, ...]:
+        async with self.database.begin() as work:
+            return await work.audit.list_expired(before, most=PAGE_ROWS)
+
+
+def _expire(work: UnitOfWork, ids: tuple[str, ...]) -> None:
+    work.audit.expire(ids)

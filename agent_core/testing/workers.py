@@ -1,0 +1,34 @@
+"""Repository of the in-memory database: workers and their claims."""
+
+from agent_core.model.ids import AgentId, WorkerId
+from agent_core.model.worker import Worker
+from agent_core.testing.store import StoreRepository
+
+
+class MemoryWorkers(StoreRepository):
+    """See `Workers` in the ports."""
+
+    async def list_all(self) -> tuple[Worker, ...]:
+        return tuple(sorted(self._buffer.committed.workers.values(), key=lambda worker: worker.id))
+
+    async def claimant(self, agent_id: AgentId) -> WorkerId | None:
+        return self._buffer.committed.claims.get(agent_id)
+
+    async def list_claimed(self, worker_id: WorkerId) -> tuple[AgentId, ...]:
+        claims = self._buffer.committed.claims
+        return tuple(sorted(agent_id for agent_id, claimant in claims.items() if claimant == worker_id))
+
+    def join(self, worker: Worker) -> None:
+        self._buffer.queue(lambda store: store.workers.__setitem__(worker.id, worker))
+
+    def beat(self, worker_id: WorkerId, *, accepts: bool) -> None:
+        self._buffer.queue(lambda store: store.beat(worker_id, accepts=accepts))
+
+    def remove(self, worker: Worker) -> None:
+        self._buffer.queue(lambda store: store.remove_worker(worker))
+
+    def claim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
+        self._buffer.queue(lambda store: store.claim_agent(agent_id, worker_id))
+
+    def unclaim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
+        self._buffer.queue(lambda store: store.unclaim_agent(agent_id, worker_id))

@@ -1,0 +1,115 @@
+"""Builds the storage of the agents' files from the settings: a folder, or S3-compatible storage.
+
+Part of the composition root. Modules of S3 are imported only if WORKSPACE_URL names a bucket.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from agent_core.errors import CommandError, SettingsError
+from agent_core.ports.database import Database
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.providers.workspace.workspace_paths import OWNER_NAME
+from agent_core.providers.workspace.workspace_transfer import StoredFiles, WorkspaceTransfer
+from agent_core.service.shared_storage import find_database_id, record_storage
+from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from agent_core.providers.workspace.s3_storage import S3Storage
+    from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
+
+AnyWorkspaces: TypeAlias = "FolderWorkspaces | WorkspaceCopies"
+URL = "WORKSPACE_URL"
+EXAMPLE = "s3://my-bucket/signoff"
+NO_OBSTORE = "needs the package obstore for a bucket: run make extras EXTRAS=s3, then start again."
+COPIES_FOLDER = "program-files"
+DIFFERENT = (
+    "agents' files are in different places: this process keeps them in %s, the one that started before in %s. "
+    "If both run, give both the same WORKSPACE_URL (docs/how-to/run-on-several-machines.md)"
+)
+NOT_OWN = (
+    "the agents' files in %s belong to another database. Leave WORKSPACE_URL empty and name a new SIGNOFF_HOME, or "
+    f"name an empty place. If the other database is gone for good, delete the file {OWNER_NAME} there."
+)
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_workspaces(settings: Settings) -> AsyncIterator[AnyWorkspaces]:
+    """The workspaces of all agents. Raise SettingsError if a bucket cannot be used."""
+    if settings.workspace_folder:
+        yield FolderWorkspaces(settings.workspace_folder)
+        return
+    storage = _s3_storage(settings)
+    from agent_core.providers.workspace.s3_workspace import S3Workspaces
+    from agent_core.providers.workspace.workspace_copies import WorkspaceCopies, make_copies_folder
+
+    root, remove = make_copies_folder(settings.home / COPIES_FOLDER)
+    try:
+        yield WorkspaceCopies(S3Workspaces(storage), root)
+    finally:
+        remove()
+
+
+async def check_storage(settings: Settings, workspaces: AnyWorkspaces, database: Database) -> None:
+    """Raise SettingsError if the files cannot be used. Warn if the process before kept files elsewhere.
+
+    The folder in the data folder needs no check on SQLite, which has one process.
+    """
+    if settings.sqlite_file and not settings.workspace_url:
+        return
+    own_id = await find_database_id(database)
+    try:
+        own = await workspaces.identify()
+        owner = await workspaces.belong_to(own_id)
+    except CommandError as fault:
+        raise SettingsError(URL, f"{settings.shown_workspaces} cannot be used: {fault}", EXAMPLE) from fault
+    if owner != own_id:
+        raise SettingsError(URL, NOT_OWN % own.place, EXAMPLE)
+    if other := await record_storage(database, own):
+        logger.warning(DIFFERENT, own.place, other)
+
+
+async def find_workspaces_fault(settings: Settings) -> str:
+    """What keeps Signoff from using the bucket, or "". Folders are not tested."""
+    if settings.workspace_folder:
+        return ""
+    try:
+        storage = _s3_storage(settings)
+    except SettingsError as fault:
+        return fault.fault
+    from agent_core.providers.workspace.s3_check import find_storage_fault
+
+    return await find_storage_fault(storage)
+
+
+def stored_files(settings: Settings) -> StoredFiles:
+    """The files of all workspaces, for export and import."""
+    if settings.workspace_folder:
+        return WorkspaceTransfer(settings.workspace_folder)
+    storage = _s3_storage(settings)
+    from agent_core.providers.workspace.s3_transfer import S3WorkspaceTransfer
+
+    return S3WorkspaceTransfer(storage)
+
+
+def _s3_storage(settings: Settings) -> "S3Storage":
+    try:
+        from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
+    except ImportError as fault:
+        raise SettingsError(URL, NO_OBSTORE, EXAMPLE) from fault
+    bucket, _, prefix = settings.workspace_url.removeprefix("s3://").partition("/")
+    return S3Storage(
+        bucket=S3Bucket(
+            bucket=bucket,
+            prefix=prefix,
+            endpoint=settings.workspace_endpoint,
+            region=settings.aws_region,
+            access_key_id=settings.aws_access_key_id,
+            secret_access_key=settings.aws_secret_access_key.get_secret_value(),
+            session_token=settings.aws_session_token.get_secret_value(),
+        )
+    )

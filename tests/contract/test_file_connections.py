@@ -1,0 +1,89 @@
+"""Short reads of a SQLite file run on the event loop's thread, long ones elsewhere, all with the columns' types."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from sqlalchemy import Connection, Executable, Select, bindparam, event, func, insert, literal, select, text
+from sqlalchemy.exc import InvalidRequestError
+
+from agent_core.persistence.file_connections import READER_THREADS, FileConnections
+from agent_core.persistence.prepared_statements import change_rows
+from agent_core.persistence.tables import deliveries, preferences
+
+MANY = 200_000
+DELIVERY = {"id": "a\0b", "at": datetime(2026, 3, 14, tzinfo=UTC)}
+
+
+@pytest.fixture
+async def connections(sqlite_url: str) -> AsyncIterator[FileConnections]:
+    connections = FileConnections(sqlite_url)
+    yield connections
+    await connections.close()
+
+
+def count_to(number: int) -> Select[int]:
+    counted = select(literal(1).label("n")).cte("counted", recursive=True)
+    counted = counted.union_all(select(counted.c.n + 1).where(counted.c.n < number))
+    return select(func.max(counted.c.n).label("last"))
+
+
+def change(statement: Executable, values: Mapping[str, object], connection: Connection) -> None:
+    assert change_rows(connection, statement, values) == 1
+
+
+async def test_a_long_read_is_interrupted_and_repeated_in_a_thread(connections: FileConnections) -> None:
+    long, short = count_to(MANY), count_to(3)
+    for _ in range(2):
+        assert [row.last for row in await connections.rows(long, {})] == [MANY]
+        assert [row.last for row in await connections.rows(short, {})] == [3]
+    assert (long in connections._long, short in connections._long) == (True, False)
+
+
+async def test_many_first_reads_at_once_open_one_connection_for_short_reads(connections: FileConnections) -> None:
+    opened: list[object] = []
+    event.listen(connections._engine, "connect", lambda connection, _record: opened.append(connection))
+    answers = await asyncio.gather(*(connections.rows(count_to(3), {}) for _ in range(50)))
+    assert [row.last for rows in answers for row in rows] == [3] * 50
+    assert len(opened) <= READER_THREADS + 1
+
+
+async def test_a_read_of_few_long_rows_is_repeated_in_a_thread(connections: FileConnections) -> None:
+    rows = [{"channel": "c", "key": f"{number}", "text": "x" * 2_000_000} for number in range(20)]
+    for row in rows:
+        await connections.write(partial(change, insert(preferences), row))
+    query = select(preferences.c.text)
+    assert [len(row.text) for row in await connections.rows(query, {})] == [2_000_000] * 20
+    assert query in connections._long
+
+
+async def test_between_many_short_reads_the_event_loop_does_its_other_work(connections: FileConnections) -> None:
+    query = count_to(3)
+
+    async def read_on() -> None:
+        while True:
+            await connections.rows(query, {})
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(read_on(), 0.05)
+
+
+async def test_values_are_converted_by_the_types_of_the_columns(connections: FileConnections) -> None:
+    await connections.write(partial(change, insert(deliveries), DELIVERY))
+    query = select(deliveries.c.id, deliveries.c.at).where(deliveries.c.id == bindparam("the_id"))
+    (row,) = await connections.rows(query, {"the_id": DELIVERY["id"]})
+    assert (row.id, row.at) == tuple(DELIVERY.values())
+
+
+async def test_text_and_lists_of_values_are_left_to_sqlalchemy(connections: FileConnections) -> None:
+    (row,) = await connections.rows(text("SELECT :n + 1 AS next"), {"n": 1})
+    assert row.next == 2
+    listed = select(preferences.c.text).where(preferences.c.key.in_(bindparam("keys", expanding=True)))
+    assert await connections.rows(listed, {"keys": ["a", "b"]}) == []
+
+
+async def test_a_parameter_without_a_value_is_an_error(connections: FileConnections) -> None:
+    with pytest.raises(InvalidRequestError, match="the_id"):
+        await connections.rows(select(deliveries.c.at).where(deliveries.c.id == bindparam("the_id")), {})

@@ -1,0 +1,425 @@
+"""Turns, leases, claims and budgets against a simple model: any order of workers, people, time, also inside a step."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from agent_core.commands.registry import CommandContext
+from agent_core.engines.worker_registry import WorkerRegistry
+from agent_core.errors import DatabaseAway, PersonError, Superseded
+from agent_core.loop.command_runner import NextHook
+from agent_core.model.agent import Agent
+from agent_core.model.command import CommandCall
+from agent_core.model.decision import Approve, Decision, Reject
+from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import AgentId
+from agent_core.model.messages import Message, Reply
+from agent_core.model.reservation import Account
+from agent_core.model.result import Result
+from agent_core.model.turn import Turn
+from agent_core.model.usage import FREE, Budget, Usage
+from agent_core.ports.broadcast import Broadcast, Peers, Topic
+from agent_core.ports.models import CallOptions
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.examples import CHANNEL
+from agent_core.testing.files import InMemoryWorkspaces
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
+
+PRICE = Decimal("0.1")
+AGENT_LIMIT, CHANNEL_LIMIT = Decimal("1.5"), Decimal("2.5")
+AGENTS, WORKERS = 2, 2
+LOOK_SECONDS, LOOKS_UNTIL_TAKEOVER, LOOKS_UNTIL_CHARGED = 1.5, 5, 21
+MOST_STEPS_AT_ONCE, CLOSING_SECONDS, MOST_CLOSINGS = 3, 0.001, 10_000
+APPROVALS = ("approve", "approve 3")
+BY_PEOPLE = (*APPROVALS, "reject", "stop", "revoke", "resume")
+EVENTS = (*BY_PEOPLE, "time", "look", "take over", "take over", "take over", "kill", "lose")
+
+numbers = st.integers(0, 11)
+events = st.lists(st.sampled_from(EVENTS), max_size=4)
+
+
+class Silence(Broadcast):
+    """Carries no message: everything has to be found by looking."""
+
+    def publish(self, topic: Topic, key: str) -> None:
+        """Lose it."""
+
+    def subscribe(self, topic: Topic, receive: Any) -> None:
+        """Receive nothing."""
+
+    async def run(self) -> None:
+        """Do nothing."""
+
+
+class Link:
+    """One worker's connection to the database: it can be cut, and every save through it is checked."""
+
+    def __init__(self, name: str, owners: "Owners") -> None:
+        self.name, self.owners, self.is_cut = name, owners, False
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[Any]:
+        self.require()
+        async with self.owners.database.begin() as work:
+            yield CheckedUnit(work, self)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    def require(self) -> None:
+        if self.is_cut:
+            raise DatabaseAway
+
+
+class CheckedUnit:
+    """A unit of work that tells which agents and turns it saved."""
+
+    def __init__(self, work: InMemoryUnitOfWork, link: Link) -> None:
+        self._work, self._link = work, link
+        self._agents, self._turns = dict[str, Agent](), list[Turn]()
+        self.agents, self.turns = Spied(work.agents, self._note_agent), Spied(work.turns, self._turns.append)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._work, name)
+
+    async def commit(self) -> None:
+        self._link.require()
+        before = {agent_id: await self._link.owners.read(AgentId(agent_id)) for agent_id in self._agents}
+        await self._work.commit()
+        self._link.owners.check(self._link.name, before, self._agents, self._turns)
+
+    def _note_agent(self, agent: Agent) -> None:
+        self._agents[agent.id] = agent
+
+
+class Spied:
+    """A repository that tells what it is given to save."""
+
+    def __init__(self, repository: Any, note: Any) -> None:
+        self._repository, self._note = repository, note
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._repository, name)
+
+    def save(self, record: Any) -> None:
+        self._repository.save(record)
+        self._note(record)
+
+
+class Owners:
+    """Who took each agent last: only that worker's saves may change more than what the agent has to pay.
+
+    `late`: the saves that others made.
+    """
+
+    def __init__(self) -> None:
+        self.database = InMemoryDatabase()
+        self.newest: dict[str, str] = {}
+        self.late: list[str] = []
+
+    async def read(self, agent_id: AgentId) -> Agent:
+        async with self.database.begin() as work:
+            return await work.agents.locate(agent_id)
+
+    def check(self, name: str, before: dict[str, Agent], agents: dict[str, Agent], turns: Sequence[Turn]) -> None:
+        for agent_id, agent in agents.items():
+            if agent.fence > before[agent_id].fence:
+                self.newest[agent_id] = name
+            elif self.newest.get(agent_id) != name:
+                self.late += [f"{name}: {agent_id}"] if _unpaid(agent) != _unpaid(before[agent_id]) else []
+        self.late += [f"{name}: {turn.id}" for turn in turns if self.newest.get(turn.agent_id) != name]
+
+
+def _unpaid(agent: Agent) -> Agent:
+    """The agent without what a save that charges it changes."""
+    return replace(agent, budget=Budget(), usage=Usage(), calls={}, unbilled=Usage(), save_id="")
+
+
+class Model(ScriptedModel):
+    """Proposes to append a new word in each call; meanwhile something else happens."""
+
+    def __init__(self, machine: "Ownership") -> None:
+        super().__init__(cost=PRICE)
+        self.machine, self.calls = machine, 0
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        self.calls += 1
+        text = reply_text("append_to_file", {"filename": "a.txt", "text": f"word{self.calls}\n"})
+        await self.machine.happen()
+        return Reply(text=text, usage=Usage(prompt=10, completion=10))
+
+
+@dataclass(eq=False)
+class Worker:
+    """A process. `killed`: it was cut off for good, and what it does is not awaited any more."""
+
+    stage: Stage
+    link: Link
+    killed: asyncio.Event
+
+    @property
+    def registry(self) -> WorkerRegistry:
+        return self.stage.engine.registry
+
+
+class Ownership(RuleBasedStateMachine):
+    """`allowed`: how many commands of each agent may begin. `begun`: the words of commands that did.
+
+    `planned`: what happens during the next calls and commands. `stack`: who is at work, each inside the one before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner, self.owners, self.clock = asyncio.Runner(), Owners(), FakeClock()
+        self.surface, self.workspaces, self.model = RecordingSurface(), InMemoryWorkspaces(), Model(self)
+        self.allowed, self.begun, self.written = Counter[str](), set[str](), Counter[str]()
+        self.planned, self.stack, self.tasks = list[str](), list[tuple[Worker, AgentId]](), set[asyncio.Task[None]]()
+        self.made, self.unallowed, self.killed, self.rivals = 0, list[str](), list[Worker](), list[str]()
+        self.people = self._worker("people")
+        self.workers = [self._worker() for _ in range(WORKERS)]
+        self.agents = self.runner.run(self._create())
+
+    def teardown(self) -> None:
+        self.runner.run(self._end())
+        self.runner.close()
+
+    @rule(which=numbers, whose=numbers, planned=events)
+    def advance(self, which: int, whose: int, planned: list[str]) -> None:
+        self.planned = planned
+        worker = self.workers[which % WORKERS]
+        self.runner.run(self._advance(worker, self.agents[whose % AGENTS]))
+        self.planned = []
+
+    @rule(event=st.sampled_from(EVENTS), which=numbers, whose=numbers)
+    def something_happens(self, event: str, which: int, whose: int) -> None:
+        self.runner.run(self._do(event, self.workers[which % WORKERS], self.agents[whose % AGENTS]))
+
+    @rule(which=numbers, whose=numbers, how=st.sampled_from(APPROVALS), planned=events)
+    def approve_and_advance(self, which: int, whose: int, how: str, planned: list[str]) -> None:
+        for event in ("resume", how):
+            self.something_happens(event, which, whose)
+        self.advance(which, whose, planned)
+
+    @precondition(lambda machine: machine.model.calls > 0)
+    @rule()
+    def settle(self) -> None:
+        """What killed workers had reserved is charged after some looks: each call is paid once."""
+        self.runner.run(self._look_on(LOOKS_UNTIL_CHARGED))
+        spent, reserved = self.runner.run(self._money())
+        assert (spent, reserved) == (self.model.calls * PRICE, FREE)
+
+    @invariant()
+    def money_is_spent_or_reserved_once_and_within_the_budget(self) -> None:
+        spent, reserved = self.runner.run(self._money())
+        assert spent + reserved == self.model.calls * PRICE
+        assert spent + reserved <= CHANNEL_LIMIT + PRICE
+        for agent_id in self.agents:
+            assert self.runner.run(self.owners.read(agent_id)).budget.spent <= AGENT_LIMIT + PRICE
+
+    @invariant()
+    def nothing_is_saved_late_or_run_without_approval_or_twice(self) -> None:
+        assert (self.owners.late, self.unallowed, self.rivals) == ([], [], [])
+        assert not [word for word, times in self.written.items() if times > 1]
+
+    async def happen(self) -> None:
+        """Let the next planned event happen in the middle of the newest step."""
+        worker, agent_id = self.stack[-1]
+        await self._count_confirmed()
+        if self.planned:
+            await _finish(self._do(self.planned.pop(0), worker, agent_id))
+            await self._count_confirmed()
+        if worker.link.is_cut:
+            await asyncio.Event().wait()  # a killed process goes no further
+
+    async def _hook(self, call: CommandCall, context: CommandContext, run: NextHook) -> Result:
+        """A command that begins was allowed, unless it is the same command again after its worker ended."""
+        word = str(call.arguments["text"])
+        if word not in self.begun:
+            self.begun.add(word)
+            self.allowed[context.agent.id] -= 1
+            self.unallowed += [word] if self.allowed[context.agent.id] < 0 else []
+        result = await run(call, context)
+        self.written[word] += 1
+        await self.happen()
+        return result
+
+    async def _do(self, event: str, worker: Worker, agent_id: AgentId) -> None:
+        with suppress(PersonError):
+            if event in BY_PEOPLE:
+                await self._act(event, agent_id)
+            elif event == "time":
+                self.clock.advance(LOOK_SECONDS)
+            elif event == "look":
+                await worker.registry.look()
+            elif event == "take over" and len(self.stack) < MOST_STEPS_AT_ONCE:
+                await self._take_over(worker, agent_id)
+            elif event == "kill":
+                self._kill(worker)
+            elif event == "lose" and worker.registry.worker_id:
+                await self._remove(worker)
+
+    async def _act(self, event: str, agent_id: AgentId) -> None:
+        """Do what a person does; their decision counts if it is not refused."""
+        match event:
+            case "approve" | "approve 3" | "reject":
+                await self._decide(agent_id, {"approve": Approve(), "approve 3": Approve(3)}.get(event, Reject("No")))
+            case "stop":
+                await self._stage.service.stop(agent_id, self._stage.origin())
+                self.allowed[agent_id] = 0
+            case "revoke":
+                await self._stage.service.revoke(agent_id, self._stage.origin())
+                turn = await self._stage.views.newest_turn(CHANNEL, agent_id)
+                self.allowed[agent_id] = int(bool(turn and turn.state == "approved" and turn.approvals))
+            case _:
+                await self._stage.service.resume(agent_id, self._stage.origin())
+
+    @property
+    def _stage(self) -> Stage:
+        return self.people.stage
+
+    async def _decide(self, agent_id: AgentId, decision: Decision) -> None:
+        turn = await self._stage.views.newest_turn(CHANNEL, agent_id)
+        if turn is None:
+            return
+        await self._stage.service.decide(turn.id, decision, self._stage.origin(), shown=turn.control_hash)
+        match decision:
+            case Approve(1):
+                self.allowed[agent_id] += 1
+            case Approve(times):
+                self.allowed[agent_id] = times
+            case _:
+                self.allowed[agent_id] = 0
+
+    async def _advance(self, worker: Worker, agent_id: AgentId) -> None:
+        """Let the worker advance the agent until it waits or the worker is killed."""
+        self.stack.append((worker, agent_id))
+        task = asyncio.ensure_future(worker.stage.loop.advance(agent_id))
+        ends = asyncio.ensure_future(worker.killed.wait())
+        self.tasks.add(task)
+        await asyncio.wait({task, ends}, return_when=asyncio.FIRST_COMPLETED)
+        ends.cancel()
+        self.stack.pop()
+        if task.done() and not task.cancelled():  # Stop cancels a command
+            task.result()
+
+    async def _take_over(self, worker: Worker, agent_id: AgentId) -> None:
+        """The others do not see the worker's heartbeat any more; one of them goes on with its agent."""
+        other = next(each for each in self.workers if each is not worker)
+        for _ in range(LOOKS_UNTIL_TAKEOVER):
+            await other.registry.look()
+            self.clock.advance(LOOK_SECONDS)
+        await self._advance(other, agent_id)
+
+    async def _remove(self, worker: Worker) -> None:
+        """Another takes the worker for dead, as after a wrong guess: its row is removed with its claims."""
+        async with self.owners.database.begin() as work:
+            for each in await work.workers.list_all():
+                if each.id == worker.registry.worker_id and self.clock.elapsed() >= worker.registry._own_until:
+                    work.workers.remove(each)
+            await work.commit()
+
+    def _kill(self, worker: Worker) -> None:
+        if worker in self.workers:
+            self.workers[self.workers.index(worker)] = self._worker()
+            worker.link.is_cut = True
+            worker.killed.set()
+            self.killed.append(worker)
+
+    async def _end(self) -> None:
+        """Let the steps of killed workers end, so that the loop can be closed."""
+        for worker in self.killed:
+            worker.link.is_cut = False
+        left = {task for task in self.tasks if not task.done()}
+        for _ in range(MOST_CLOSINGS):
+            if not left:
+                return
+            for task in left:  # again each time: a step inside of another one may begin to wait after the first
+                task.cancel()
+            self.clock.advance(LOOK_SECONDS)
+            _, left = await asyncio.wait(left, timeout=CLOSING_SECONDS)
+        raise AssertionError(f"{len(left)} steps of killed workers did not end.")
+
+    async def _look_on(self, times: int) -> None:
+        for _ in range(times):
+            for worker in self.workers:
+                await worker.registry.look()
+            self.clock.advance(1)
+
+    async def _count_confirmed(self) -> None:
+        """Note agents for which several workers may begin something at this moment."""
+        for agent_id in self.agents:
+            confirmed = [each.link.name for each in self.workers if await self._is_confirmed(each, agent_id)]
+            self.rivals += [f"{agent_id}: {confirmed}"] if len(confirmed) > 1 else []
+
+    async def _is_confirmed(self, worker: Worker, agent_id: AgentId) -> bool:
+        """Whether the worker would begin something now without asking the database."""
+        worker.link.is_cut = True
+        try:
+            await worker.registry.confirm(agent_id)
+        except (DatabaseAway, Superseded):
+            return False
+        finally:
+            worker.link.is_cut = False
+        return True
+
+    async def _money(self) -> tuple[Decimal, Decimal]:
+        async with self.owners.database.begin() as work:
+            spent = (await work.budgets.of(CHANNEL)).spent
+            assert spent == sum((agent.budget.spent for agent in await work.agents.of(CHANNEL)), FREE)
+            return spent, (await work.reservations.funds(Account(channel=CHANNEL))).reserved_of_channel
+
+    def _worker(self, name: str = "") -> Worker:
+        self.made += 1
+        link = Link(name or f"worker {self.made}", self.owners)
+        stage = Stage(
+            model=self.model,
+            database=self.owners.database if name else link,
+            clock=self.clock,
+            surface=self.surface,
+            workspaces=self.workspaces,
+            hooks=(self._hook,),
+            peers=Peers(broadcast=Silence(), process=link.name),
+        )
+        stage.engine.registry.check_left = stage.ledger.check_left
+        return Worker(stage, link, asyncio.Event())
+
+    async def _create(self) -> list[AgentId]:
+        async with self.owners.database.begin() as work:
+            work.budgets.set_limit(CHANNEL, CHANNEL_LIMIT)
+            await work.commit()
+        drafts = [AgentDraft(name=f"Agent {n}", goals=("Write",), budget=AGENT_LIMIT) for n in range(AGENTS)]
+        return [(await self._stage.service.create(draft, self._stage.origin())).id for draft in drafts]
+
+
+async def _finish(event: Coroutine[Any, Any, None]) -> None:
+    """Await the event to its end, also if the command that it happens in is cancelled meanwhile."""
+    happening = asyncio.ensure_future(event)
+    try:
+        await asyncio.shield(happening)
+    except asyncio.CancelledError:
+        await asyncio.wait([happening])
+        raise
+
+
+TestOwnership = pytest.mark.proves("workers:model")(Ownership.TestCase)
+TestOwnership.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("workers:model")
+class TestOwnershipLong(Ownership.TestCase):  # type: ignore[misc, valid-type]
+    """The same, for longer."""
+
+    settings = settings(max_examples=500, stateful_step_count=40, deadline=None)

@@ -1,0 +1,233 @@
+"""Slack calls people: the owner follows the thread, reminders mention, direct messages ask, and Home lists."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from agent_core.providers.clock import SystemClock
+from agent_core.testing.language_model import ScriptedModel
+from tests.scenario.chat import adding, writing
+from tests.scenario.slack_app import GENERAL, Office, at_work, kind_of, text_of
+from tests.scenario.team import SlackChat
+from tests.standins.slack.forms import labels
+from tests.standins.slack.people import Person
+from tests.standins.slack.values import Json
+
+WRITE = writing("notes.md", "one\n")
+MORE = [adding("notes.md", f"line {number}\n") for number in range(9)]
+
+
+@dataclass(slots=True)
+class MovingClock:
+    """The system's time, moved by a test."""
+
+    moved: timedelta = timedelta()
+    system: SystemClock = field(default_factory=SystemClock)
+
+    def now(self) -> datetime:
+        return self.system.now() + self.moved
+
+    def elapsed(self) -> float:
+        return self.system.elapsed()
+
+    async def sleep(self, seconds: float) -> None:
+        await self.system.sleep(seconds)
+
+
+@pytest.fixture
+async def office() -> AsyncIterator[Office]:
+    async with Office.opened() as opened:
+        yield opened
+
+
+def in_direct(office: Office, person: Person, kind: str = "signoff_direct") -> list[Json]:
+    """The direct messages about waits before a person; those that are over have no metadata of their own."""
+    return [each for each in office.team.direct(person).messages if kind in (kind_of(each), "")]
+
+
+async def direct(office: Office, person: Person, text: str) -> Json:
+    """The person's newest direct message, once it says this."""
+    messages = office.team.direct(person).messages
+    await office.slack.until(lambda: bool(messages) and text in text_of(messages[-1]))
+    return messages[-1]
+
+
+def reminders(office: Office) -> list[Json]:
+    return [each for each in office.general.messages if kind_of(each) == "signoff_reminder"]
+
+
+async def test_the_root_message_mentions_its_owner_once_and_nobody_else(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
+        await SlackChat(office, running, office.ana).new_agent("Clerk", "tells <@U2>", "Tell <@U2> and <!channel>")
+        await office.card(1)
+        assert [each.who for each in office.slack.notified] == ["<@U1>"]
+
+
+@pytest.mark.proves("attention:reminders")
+async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the_reminder_away(
+    office: Office, tmp_path: Path
+) -> None:
+    clock = MovingClock()
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, transport="socket", clock=clock) as running:
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await chat.asks("write_to_file")
+        clock.moved = timedelta(minutes=5, seconds=1)
+        await office.slack.until(lambda: len(reminders(office)) == 1)
+        [reminder] = reminders(office)
+        assert reminder["text"].startswith("<@U1> Clerk waits for a decision: turn 1, write_to_file")
+        assert reminder["thread_ts"] == card.message["thread_ts"]
+        clock.moved = timedelta(minutes=31)
+        await office.slack.until(lambda: [each["ts"] for each in reminders(office)] not in ([], [reminder["ts"]]))
+        await office.slack.until(lambda: len(reminders(office)) == 1)
+        await card.press("Approve")
+        await office.slack.until(lambda: not reminders(office))
+
+
+async def test_a_channel_sets_whom_reminders_call_and_what_it_typed_wrong_is_told(
+    office: Office, tmp_path: Path
+) -> None:
+    clock = MovingClock()
+    async with at_work(office, ScriptedModel(WRITE), tmp_path, clock=clock) as running:
+        await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
+        await office.card(1)
+        for line, said in (
+            ("reminders", "An agent that waits reminds the owner after 5 min, 30 min, 4 h."),
+            ("reminders call @ben <!subteam^S1|crew>", "reminds U2, S1 after"),
+            ("reminders after 10m 1h", "after 10 min, 1 h."),
+            ("reminders quiet 18:00-08:00", "No reminders from 18:00 to 08:00 (UTC)."),
+            ("reminders quiet off", "after 10 min, 1 h."),
+            ("reminders zone Europe/Nowhere", "Europe/Nowhere is no time zone."),
+            ("reminders call @nobodyhere", "@nobodyhere is nobody whom Signoff knows here"),
+            ("reminders after soon", "Reminders: write call owner"),
+        ):
+            office.ana.ephemerals.clear()
+            await office.ana.types("/agent", line, office.general)
+            assert said in text_of(await office.told(office.ana, said))
+        clock.moved = timedelta(minutes=11)
+        await office.slack.until(lambda: len(reminders(office)) == 1)
+        assert {each.who for each in office.slack.notified} == {"<@U1>", "<@U2>", "<!subteam^S1>"}
+
+
+@pytest.mark.proves("attention:direct")
+async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how_it_ended(
+    office: Office, tmp_path: Path
+) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        await office.ben.types("/agent", "notify me", office.general)
+        await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
+        first = await direct(office, office.ben, "Clerk · turn 1 · write_to_file")
+        assert "one" in text_of(first)
+        assert set(labels(first["blocks"])) >= {"Approve", "Reject", "Open card"}
+        assert not {"Stop", "Approve ×5"} & set(labels(first["blocks"]))
+        await office.ben.clicks(first, "Approve")
+        await office.slack.until(lambda: "approved by @ben" in text_of(office.team.direct(office.ben).messages[0]))
+        second = await direct(office, office.ben, "turn 2")
+        await office.ben.clicks(second, "Reject")
+        await office.ben.submits(await office.form(office.ben, "Reject turn 2"), {"Reason": "Not this"})
+        await office.card(2, "Not this")
+        third = await direct(office, office.ben, "turn 3")
+        await office.ben.types("/agent", "notify off", office.general)
+        await office.told(office.ben, "no more direct messages")
+        await office.ben.clicks(third, "Approve")
+        await office.card(4)
+        assert "turn 4" not in text_of(office.team.direct(office.ben).messages[-1])
+
+
+async def test_a_direct_message_decides_nothing_for_who_left_the_channel_or_clicks_too_late(
+    office: Office, tmp_path: Path
+) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await chat.asks("write_to_file")
+        await office.ben.types("/agent", "notify me", office.general)
+        message = await direct(office, office.ben, "turn 1")
+        office.general.people = (office.ana,)
+        await office.ben.clicks(message, "Approve")
+        assert "no member of the agent's channel" in text_of(await office.told(office.ben, "no member"))
+        assert (await running.stage.views.newest_turn(GENERAL, (await running.agent()).id)).state == "proposed"  # type: ignore[union-attr]
+        office.general.people = None
+        stale = dict(message)
+        await card.press("Approve")
+        await office.card(2)
+        await office.ben.clicks(stale, "Approve")
+        await office.told(office.ben, "already approved by @ana")
+        assert (await running.agent()).turns == 2
+
+
+async def test_a_member_who_left_gets_no_direct_message(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await chat.asks("write_to_file")
+        await office.ben.types("/agent", "notify me", office.general)
+        await direct(office, office.ben, "turn 1")
+        office.general.people = (office.ana,)
+        await card.press("Approve")
+        await office.card(2)
+        await office.slack.settled()
+        assert not any("turn 2" in text_of(each) for each in office.team.direct(office.ben).messages)
+
+
+async def test_a_restart_sends_nothing_twice(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        await office.ben.types("/agent", "notify me", office.general)
+        await direct(office, office.ben, "turn 1")
+    async with at_work(office, ScriptedModel(*MORE), tmp_path) as running:
+        await (await SlackChat(office, running, office.ana, "Clerk").asks("write_to_file")).press("Approve")
+        await office.card(2)
+        await direct(office, office.ben, "turn 2")
+        assert len(office.team.direct(office.ben).messages) == 2
+
+
+async def home_with(office: Office, person: Person, text: str) -> Json:
+    """The Home tab of a person, once it says this."""
+    await person.opens_home()
+    await office.slack.until(lambda: person.home is not None and text in text_of(person.home))
+    assert person.home
+    return person.home
+
+
+@pytest.mark.proves("attention:home")
+async def test_home_lists_what_waits_in_every_channel_that_one_is_in_and_decides_there(
+    office: Office, tmp_path: Path
+) -> None:
+    office.team.channel("C2", "leaders", is_private=True, people=(office.ana,))
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
+        await office.card(1)
+        await office.ana.types("/agent", "new Scout | looks | Find it", office.team.channels["C2"])
+        await office.slack.until(lambda: len(office.cards(office.team.channels["C2"])) == 1)
+        await home_with(office, office.ana, "Scout waits for a decision")
+        home = await home_with(office, office.ben, "Clerk waits for a decision: turn 1, write_to_file")
+        assert "one" in text_of(home)
+        assert "Scout" not in text_of(home)
+        assert {"Approve", "Reject", "Show all", "Open"} <= set(labels(home["blocks"]))
+        await office.ben.clicks_in(home, "Show all")
+        await office.form(office.ben, "Turn 1")
+        await office.ben.closes(office.ben.view or {})
+        await office.ben.clicks_in(home, "Approve")
+        await office.card(1, "approved by @ben")
+        await office.card(2)
+        home = await home_with(office, office.ben, "turn 2")
+        await office.ben.clicks_in(home, "Reject")
+        await office.ben.submits(await office.form(office.ben, "Reject turn 2"), {"Reason": "Not this"})
+        await office.card(2, "Not this")
+
+
+async def test_home_decides_nothing_for_who_left_the_channel_meanwhile(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
+        await office.card(1)
+        home = await home_with(office, office.ben, "Clerk waits")
+        office.general.people = (office.ana,)
+        await office.ben.clicks_in(home, "Approve")
+        assert "no member of the agent's channel" in text_of(await office.form(office.ben, "Not done"))
+        await office.slack.until(lambda: "Clerk" not in text_of(office.ben.home))
+        assert "Approve" in labels((await office.card(1))["blocks"])

@@ -1,0 +1,65 @@
+"""Demo mode shows what the product is: a tour on sample files, and a sentence before an agent that it cannot play."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from agent_core.model.agent import Finished
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from tests.scenario.served import served
+from tests.scenario.slack_app import Office, at_work, text_of
+
+COMMANDS = ("list_files", "read_file", "read_file", "search_files", "memory_recall", "write_to_file", "write_to_file")
+
+
+@pytest.fixture
+async def office() -> AsyncIterator[Office]:
+    async with Office.opened() as opened:
+        yield opened
+
+
+@pytest.mark.proves("demo:tour")
+async def test_the_tour_runs_its_seven_commands_and_takes_a_reply_into_the_report(
+    office: Office, tmp_path: Path
+) -> None:
+    async with at_work(office, RehearsalModel(), tmp_path) as running:
+        await office.ana.types("/agent", "new tour", office.general)
+        for number, command in enumerate(COMMANDS, 1):
+            card = await office.card(number, command)
+            if number == 6:
+                await office.ana.says(office.general, "it is 37", thread=card["thread_ts"])
+                await office.card(number, "it is 37")
+            else:
+                await office.ana.clicks(card, "Approve")
+        await office.ana.clicks(await office.card(8, "task_complete"), "Approve")
+        await office.card(8, "done")
+        agent = await running.agent("Tour")
+        assert isinstance(agent.status, Finished)
+        report = await running.stage.views.file(agent.channel, agent.id, "report.md")
+        assert b"37" in report
+        assert b"it is 37" in report
+
+
+@pytest.mark.proves("demo:refused")
+async def test_a_goal_that_the_script_does_not_know_makes_no_agent_and_what_was_typed_stays(
+    office: Office, tmp_path: Path
+) -> None:
+    async with at_work(office, RehearsalModel(), tmp_path) as running:
+        await office.ana.types("/agent", "new", office.general)
+        form = await office.form(office.ana, "New agent")
+        answer = await office.ana.submits(form, {"Name": "Clerk", "Goals": "Find the cheapest strings of gut"})
+        assert "demo mode can't do" in text_of(answer.body)
+        assert office.ana.view, "the form is still open"
+        assert await running.stage.views.agents(running.stage.origin().channel) == ()
+
+
+@pytest.mark.proves("demo:tour")
+async def test_the_page_starts_the_tour_with_one_click(tmp_path: Path) -> None:
+    async with served(RehearsalModel(), tmp_path) as address, ClientSession() as session:
+        page = await (await session.get(f"{address}/c/web/local/general")).text()
+        assert "Take the tour" in page
+        origin = {"Origin": address}
+        answer = await session.post(f"{address}/c/web/local/general/tour", headers=origin)
+        assert (answer.status, "Tour" in await answer.text()) == (200, True)

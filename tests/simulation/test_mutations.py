@@ -1,0 +1,249 @@
+"""Each guard against loss, repetition and standstill is taken out once: the simulation has to notice.
+
+`pytest -m slow -rP tests/simulation/test_mutations.py` prints which seed did so, and after how long.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, Literal
+
+import pytest
+
+from adapters.web.surface import Hub
+from agent_core.engines.local import LocalEngine
+from agent_core.engines.worker_registry import WorkerRegistry
+from agent_core.loop import act_step
+from agent_core.loop.act_step import ActStep
+from agent_core.loop.advance import AgentLoop
+from agent_core.loop.claim import AgentClaim, Step
+from agent_core.loop.command_runner import CommandRunner
+from agent_core.loop.outcome import Outcome
+from agent_core.model.actors import Origin
+from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId
+from agent_core.model.lease import Lease
+from agent_core.model.note import Note
+from agent_core.model.turn import Turn
+from agent_core.ports.database import UnitOfWork
+from agent_core.service import agents as agent_service
+from agent_core.service.transactional import TransactionalService
+from agent_core.spending import helper_tree
+from agent_core.spending.spending_tracker import SpendingTracker, StepReservation
+from tests.simulation.scheduler import PROCESS
+from tests.simulation.test_simulation import MANY, find_complaints
+
+MAX_SEEDS = 400
+ALL_MANY = f"everything, {MANY}"
+
+
+async def do_nothing(*_given: object, **_named: object) -> None:
+    """In place of a guard that returns nothing."""
+
+
+def ignore_fences(patch: pytest.MonkeyPatch) -> None:
+    """A save takes the fence that it finds for its own."""
+    original: Any = AgentClaim.save_and_present
+
+    async def save_and_present(claim: AgentClaim, step: Step) -> Outcome:
+        async with claim.database.begin() as work:
+            claim.agent = replace(claim.agent, fence=(await work.agents.locate(claim.agent.id)).fence)
+        outcome: Outcome = await original(claim, step)
+        return outcome
+
+    patch.setattr(AgentClaim, "save_and_present", save_and_present)
+
+
+def claim_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Every worker takes every agent, as before there were claims. The fence is raised."""
+
+    async def take(registry: WorkerRegistry, agent_id: AgentId) -> Agent:
+        async with registry.database.begin() as work:
+            taken = (await work.agents.locate(agent_id)).claim()
+            work.agents.save(taken)
+            await work.commit()
+        registry.claimed[agent_id] = taken.fence
+        return taken
+
+    patch.setattr(WorkerRegistry, "take", take)
+
+
+def go_on_after_a_loss(patch: pytest.MonkeyPatch) -> None:
+    """A worker neither confirms its claims nor ends its steps when it finds that it was taken for dead."""
+    patch.setattr(WorkerRegistry, "confirm", do_nothing)
+    patch.setattr(LocalEngine, "_lose", lambda *_given: None)
+
+
+def bury_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WorkerRegistry, "_is_dead", lambda *_given: False)
+
+
+def show_before_the_claim(patch: pytest.MonkeyPatch) -> None:
+    original: Any = AgentLoop._claim
+
+    async def claim(loop: AgentLoop, agent_id: AgentId) -> AgentClaim:
+        async with loop.database.begin() as work:
+            agent = await work.agents.locate(agent_id)
+            unshown, unposted = await work.turns.list_unshown(agent), await work.notes.list_unposted(agent)
+        if agent.thread:
+            for turn in unshown:
+                await loop._surface_of(agent).show(agent, turn, may_exist=True)
+            for notice in unposted:
+                await loop._surface_of(agent).notice(agent, notice, may_exist=True)
+        claimed: AgentClaim = await original(loop, agent_id)
+        return claimed
+
+    patch.setattr(AgentLoop, "_claim", claim)
+
+
+def run_before_the_start_is_saved(patch: pytest.MonkeyPatch) -> None:
+    original: Any = ActStep._start
+
+    async def start(step: ActStep, agent: Agent, turn: Turn) -> Agent:
+        preview = await step.runner.preview_call(agent, turn.call)
+        if turn.proposal.still_holds(turn.call, preview):
+            return await step._run(agent, turn, preview)
+        started: Agent = await original(step, agent, turn)
+        return started
+
+    patch.setattr(ActStep, "_start", start)
+
+
+def throw_results_away(patch: pytest.MonkeyPatch) -> None:
+    """A step ends when the database is away, with what it has in hand."""
+
+    async def try_once(_claim: AgentClaim, request: Callable[[], Any]) -> Any:
+        return await request()
+
+    patch.setattr(AgentClaim, "_when_reachable", try_once)
+
+
+def forget_what_was_saved(patch: pytest.MonkeyPatch) -> None:
+    """A save whose answer was lost is made again, although its id and the missing reservation tell."""
+    original = Outcome.save
+
+    def save(outcome: Outcome, work: UnitOfWork) -> None:
+        original(replace(outcome, agent=replace(outcome.agent, save_id="")), work)
+
+    def remove(reservation: StepReservation, work: UnitOfWork) -> None:
+        if reservation.id:
+            work.reservations.remove(reservation.id, must_exist=False)
+
+    patch.setattr(Outcome, "save", save)
+    patch.setattr(SpendingTracker, "drop_if_charged", do_nothing)
+    patch.setattr(StepReservation, "remove", remove)
+
+
+def ask_instead_of_reading_files(patch: pytest.MonkeyPatch) -> None:
+    async def find_outcome(*_given: object, **_named: object) -> Literal["unknown"]:
+        return "unknown"
+
+    patch.setattr(CommandRunner, "find_outcome", find_outcome)
+
+
+def drain_at_once(patch: pytest.MonkeyPatch) -> None:
+    original = LocalEngine.drain
+
+    async def drain(engine: LocalEngine, _seconds: float) -> int:
+        return await original(engine, 0)
+
+    patch.setattr(LocalEngine, "drain", drain)
+
+
+def end_the_sweep_in_an_outage(patch: pytest.MonkeyPatch) -> None:
+    async def due(engine: LocalEngine) -> Any:
+        await engine.registry.look()
+        async with engine.database.begin() as work:
+            return await work.agents.due(engine.surfaces, engine.clock.now(), engine.registry.worker_id)
+
+    patch.setattr(LocalEngine, "_due", due)
+
+
+def save_notes_without_conflict(patch: pytest.MonkeyPatch) -> None:
+    original = helper_tree.deliver_note
+
+    def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
+        if agent.status.kind == "thinking" and agent.status.waits_for:
+            return original(work, agent, note)
+        work.notes.add(note)
+        return agent
+
+    patch.setattr(agent_service, "deliver_note", deliver_note)
+
+
+def reserve_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(StepReservation, "take", do_nothing)
+
+
+def count_no_command_of_a_lease(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lease, "spend", lambda lease: lease)
+
+
+def leave_commands_of_other_processes(patch: pytest.MonkeyPatch) -> None:
+    """Stop cancels what runs in its own process only; a worker looks for it when the command has ended."""
+    patch.setattr(LocalEngine, "_receive_interrupt", lambda *_given: None)
+    patch.setattr(act_step, "end_when_stopped", lambda *_given: nullcontext())
+
+
+def rely_on_messages_for_stop(patch: pytest.MonkeyPatch) -> None:
+    """A command goes on if the message of Stop is lost."""
+    patch.setattr(act_step, "end_when_stopped", lambda *_given: nullcontext())
+
+
+def tell_own_pages_only(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Hub, "join", lambda *_given: None)
+
+
+def remember_what_was_drawn(patch: pytest.MonkeyPatch) -> None:
+    """A worker leaves out what it drew before, although another worker has drawn something else since."""
+    patch.setattr(WorkerRegistry, "was_elsewhere", lambda *_given: False)
+
+
+def remember_deliveries_in_the_process(patch: pytest.MonkeyPatch) -> None:
+    """Each gateway knows only the events that it received itself."""
+    received: dict[tuple[object, str | None], Origin] = {}
+
+    async def is_repeated(_service: TransactionalService, _work: UnitOfWork, origin: Origin) -> bool:
+        return received.setdefault((PROCESS.get(), origin.delivery), origin) is not origin
+
+    patch.setattr(TransactionalService, "is_repeated", is_repeated)
+
+
+MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
+    "A: the fence is not compared": (ALL_MANY, ignore_fences),
+    "A: nothing is claimed before a message, call or command": (f"calm, {MANY}", claim_nothing),
+    "A: agents of a dead worker stay with it": (ALL_MANY, bury_nobody),
+    "B: an outage ends the sweep": ("outages", end_the_sweep_in_an_outage),
+    "C: SIGTERM gives commands no time": ("deploys", drain_at_once),
+    "D: a result in hand is thrown away": ("outages", throw_results_away),
+    "E: Stop ends only commands of its own process": (f"calm, {MANY}", leave_commands_of_other_processes),
+    "E: a command goes on if the message of Stop is lost": (f"calm, {MANY}", rely_on_messages_for_stop),
+    "E: a change is told only to pages of its own process": (f"calm, {MANY}", tell_own_pages_only),
+    "F: a call reserves nothing": ("power cuts", reserve_nothing),
+    "G: a note does not conflict with a step": ("calm", save_notes_without_conflict),
+    "H: a worker does not forget what it drew": (f"calm, {MANY}", remember_what_was_drawn),
+    "I: cards and notices are sent before the claim": (f"calm, {MANY}", show_before_the_claim),
+    "J: a suspended worker goes on although it lost its agents": (f"suspensions, {MANY}", go_on_after_a_loss),
+    "J: a commit whose answer was lost is made again": ("outages", forget_what_was_saved),
+    "K: each gateway knows only its own deliveries": (f"calm, {MANY}", remember_deliveries_in_the_process),
+    "a command runs before its start is saved": ("power cuts", run_before_the_start_is_saved),
+    "people are asked although the file tells": ("power cuts", ask_instead_of_reading_files),
+    "a lease does not count": ("calm", count_no_command_of_a_lease),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.proves("simulation:mutations")
+@pytest.mark.parametrize("guard", MUTATIONS)
+def test_a_guard_that_is_missing_is_noticed(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    storm, take_out = MUTATIONS[guard]
+    take_out(monkeypatch)
+    begun = time.perf_counter()
+    seed, complaints = next(
+        ((seed, found) for seed in range(MAX_SEEDS) if (found := find_complaints(seed, storm))), (MAX_SEEDS, [])
+    )
+    seconds = time.perf_counter() - begun
+    sys.stdout.write(f"{guard}: {storm}, seed {seed}, {seconds:.1f} s: {complaints[:1]}\n")
+    assert complaints, f"{MAX_SEEDS} seeds of {storm} did not notice"

@@ -1,0 +1,122 @@
+"""What waits for one person: the list over HTTP, and the approval of several cards at once."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.scenario.chat import writing
+from tests.scenario.page import PageCard, PageChat, text_of
+from tests.scenario.served import served
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    return ScriptedModel(waits=True)
+
+
+@pytest.fixture
+async def base(model: ScriptedModel, tmp_path: Path) -> AsyncIterator[str]:
+    async with served(model, tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+async def ana(base: str) -> AsyncIterator[PageChat]:
+    async with PageChat.opened(base, "ana") as chat:
+        yield chat
+
+
+async def asking(chat: PageChat, model: ScriptedModel, name: str) -> PageCard:
+    """An agent that asks to write a file of its name."""
+    model.say(writing(f"{name}.md", "one"))
+    await chat.new_agent(name, "writes", "Write a file")
+    return await chat.asks("write_to_file")
+
+
+async def listed(chat: PageChat) -> str:
+    async with chat.session.get(f"{chat.base}/") as answer:
+        return await answer.text()
+
+
+async def picks(chat: PageChat) -> dict[str, str]:
+    """All checkboxes of the list: name and value."""
+    return dict(re.findall(r'form="selected" name="([^"]+)" value="([^"]+)"', await listed(chat)))
+
+
+async def approve(chat: PageChat, selected: dict[str, str]) -> tuple[int, str]:
+    async with chat.session.post(f"{chat.base}/approve", data=selected) as answer:
+        return answer.status, text_of(await answer.text())
+
+
+@pytest.mark.proves("page:mine")
+async def test_the_list_and_its_count_hold_what_the_person_may_decide_and_nothing_else(
+    base: str, ana: PageChat, model: ScriptedModel
+) -> None:
+    await asking(ana, model, "Ada")
+    model.say(writing("own.md", "one"))
+    fields = {"name": "Own", "goals": "x", "approvers": "owner"}
+    async with ana.session.post(f"{base}/c/web/local/general/new", data=fields) as made:
+        ana.path = made.url.path
+    await ana.asks("write_to_file")
+    async with PageChat.opened(base, "ben") as ben:
+        his = await listed(ben)
+    assert ("Ada · turn 1" in text_of(his), "Own · turn 1" in text_of(his)) == (True, False)
+    assert ("<title>(1) " in his, "<title>(2) " in await listed(ana)) == (True, True)
+
+
+@pytest.mark.proves("page:mine")
+async def test_a_paused_agent_is_listed_with_the_reason_and_resume(ana: PageChat, model: ScriptedModel) -> None:
+    await ana.new_agent("Ada", "writes", "Write a file")
+    model.say(*["no JSON at all"] * 9)
+    assert await ana.sees("paused")
+    page = await listed(ana)
+    assert re.search(r'id="paused-[^"]+" data-live aria-label="Ada, paused"', page)
+    button = re.search(r'value="(resume:[^"]+)">Resume<', page)
+    assert button
+    status, after = await ana.send("press", {"button": button[1], "to": "/"})
+    assert (status, "<h1>Needs approval</h1>" in after, "Ada, paused" in after) == (200, True, False)
+
+
+@pytest.mark.proves("page:selected")
+async def test_selected_cards_are_approved_each_by_its_own_hash(ana: PageChat, model: ScriptedModel) -> None:
+    for name in ("Ada", "Bob", "Cy"):
+        await asking(ana, model, name)
+    selected = await picks(ana)
+    assert len(selected) == 3
+    first, second, third = selected
+    changed = {**selected, second: selected[second][:-32] + "0" * 32}
+    status, page = await approve(ana, changed)
+    assert status == 200
+    assert "Ada · turn 1 · write_to_file: approved." in page
+    assert "Cy · turn 1 · write_to_file: approved." in page
+    assert "Bob · turn 1 · write_to_file: approved." not in page
+    assert list(await picks(ana)) == [second]
+    status, page = await approve(ana, {first: selected[first], second: selected[second]})
+    assert "Ada · turn 1 · write_to_file: already approved by @ana" in page
+    assert "Bob · turn 1 · write_to_file: approved." in page
+    assert third not in await picks(ana)
+
+
+@pytest.mark.proves("page:selected")
+async def test_a_selection_decides_nothing_for_others_and_for_other_surfaces(
+    base: str, ana: PageChat, model: ScriptedModel
+) -> None:
+    await asking(ana, model, "Ada")
+    selected = await picks(ana)
+    (name, value), *_ = selected.items()
+    for foreign in (value.replace("web/local/general", "slack/T1/C1"), value.replace("general", "other")):
+        status, page = await approve(ana, {name: foreign})
+        assert (status, ": approved." in page) == (200, False)
+    assert (await approve(ana, {name: "nowhere"}))[0] == 422
+    assert (await approve(ana, {}))[0] == 422
+    async with ana.session.post(f"{base}/approve", data=selected, headers={"Origin": "https://evil.example"}) as answer:
+        assert answer.status == 403
+    assert await picks(ana) == selected
+
+
+async def test_the_address_of_a_selection_leads_home(base: str, ana: PageChat) -> None:
+    async with ana.session.get(f"{base}/approve") as answer:
+        assert (answer.status, answer.url.path) == (200, "/")

@@ -1,0 +1,85 @@
+"""A step whose caller was cancelled may fail: asyncio must not log that its error was never retrieved."""
+
+import asyncio
+import gc
+from collections.abc import Awaitable
+
+import pytest
+from sqlalchemy import Connection
+
+from agent_core.errors import Superseded
+from agent_core.loop.live_thinking import INTERVAL_SECONDS, LiveThinking
+from agent_core.model.ids import AgentId
+from agent_core.persistence.server_connections import ServerConnections
+from agent_core.ports.database import finish_uncancelled
+from agent_core.testing.clock import FakeClock
+from tests.standins.postgres import postgres  # noqa: F401
+
+
+class Gate:
+    """A save that begins, waits for the gate, and fails."""
+
+    def __init__(self) -> None:
+        self.begun, self.opened = asyncio.Event(), asyncio.Event()
+
+    def open_later(self) -> None:
+        """Open the gate after what was begun by now, such as a cancellation."""
+        loop = asyncio.get_running_loop()
+        loop.call_soon(loop.call_soon, loop.call_soon, self.opened.set)
+
+    async def save_and_present(self, _act: object) -> None:
+        self.begun.set()
+        await self.opened.wait()
+        raise Superseded(AgentId("ada"))
+
+
+async def cancelled(caller: Awaitable[None], gate: Gate) -> None:
+    """Cancel the caller while its step waits; then let the step fail."""
+    task = asyncio.ensure_future(caller)
+    await gate.begun.wait()
+    task.cancel()
+    gate.open_later()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
+    gc.collect()
+    return [record.message for record in caplog.records if record.name == "asyncio"]
+
+
+async def test_the_error_of_a_step_is_dropped_with_its_caller(caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+    await cancelled(finish_uncancelled(gate.save_and_present(None)), gate)
+    assert complaints(caplog) == []
+
+
+async def test_a_line_about_a_thought_may_fail_after_the_model_has_answered(caplog: pytest.LogCaptureFixture) -> None:
+    gate, clock = Gate(), FakeClock()
+
+    async def think() -> None:
+        await gate.begun.wait()
+        gate.open_later()
+
+    thinking = LiveThinking(claim=gate, clock=clock)  # type: ignore[arg-type]
+    task = asyncio.create_task(thinking.run(think()))
+    await clock.until_sleeping()
+    clock.advance(INTERVAL_SECONDS)
+    await task
+    assert complaints(caplog) == []
+
+
+async def test_a_write_may_fail_after_its_caller_was_cancelled(
+    postgres: str,  # noqa: F811
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    connections, gate = ServerConnections(postgres), Gate()
+
+    def ask(connection: Connection) -> None:
+        gate.begun.set()
+        connection.exec_driver_sql("SELECT pg_sleep(0.2)")
+        raise Superseded(AgentId("ada"))
+
+    await cancelled(connections.write(ask), gate)
+    await connections.close()
+    assert complaints(caplog) == []

@@ -1,0 +1,263 @@
+"""Where the agents' files are, as the settings say, and what is told about it."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import FilesTaken, SettingsError
+from agent_core.model.files import StorageIdentity
+from agent_core.model.ids import AgentId
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import upgrade
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
+from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
+from agent_core.service.shared_storage import record_storage
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import an_agent
+from agent_core.transfer.transfer import Transfer
+from bot.bootstrap import assemble, probes
+from bot.doctor import findings, report
+from bot.settings import Settings, load
+from bot.workspace_wiring import check_storage, find_workspaces_fault, open_workspaces, stored_files
+from tests.standins.s3 import S3Gate, s3_bucket, s3_gate, s3_server  # noqa: F401
+
+ADA = an_agent(id=AgentId("0ada"))
+SHARED = "postgresql://signoff@localhost/signoff"
+
+
+def settings_for(home: Path, bucket: S3Bucket | None = None, **given: str) -> Settings:
+    s3 = {}
+    if bucket:
+        s3 = {
+            "WORKSPACE_URL": f"s3://{bucket.bucket}/{bucket.prefix}/",
+            "WORKSPACE_ENDPOINT": bucket.endpoint,
+            "AWS_ACCESS_KEY_ID": bucket.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": bucket.secret_access_key,
+            "AWS_SESSION_TOKEN": "a-session",
+            "AWS_REGION": bucket.region,
+        }
+    return load({"SIGNOFF_HOME": str(home), **s3, **given}, None)
+
+
+async def test_files_are_in_the_data_folder_unless_a_setting_says_otherwise(tmp_path: Path) -> None:
+    for url, folder in (("", "home/workspaces"), (f"file://{tmp_path}/shared/", "shared")):
+        async with open_workspaces(settings_for(tmp_path / "home", WORKSPACE_URL=url)) as workspaces:
+            assert workspaces == FolderWorkspaces(tmp_path / folder)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["s3://", "s3:///prefix", "s3://b", "s3://bucket//x", "s3://bucket/../x", "s3://user:pass@bucket/x", "file://",
+     "file://host/path", "file:///", "gs://bucket", "/srv/files", "https://bucket.s3.amazonaws.com"],
+)  # fmt: skip
+def test_another_address_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^WORKSPACE_URL: must be the address of a folder"):
+        settings_for(tmp_path, WORKSPACE_URL=url)
+
+
+def test_an_endpoint_without_a_bucket_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="WORKSPACE_ENDPOINT: needs WORKSPACE_URL beside it"):
+        settings_for(tmp_path, WORKSPACE_ENDPOINT="https://minio.example.com")
+
+
+async def test_a_process_keeps_files_in_the_bucket_and_leaves_no_copies(
+    tmp_path: Path,
+    s3_bucket: S3Bucket,  # noqa: F811
+) -> None:
+    settings = settings_for(tmp_path, s3_bucket)
+    async with assemble(settings), open_workspaces(settings) as workspaces:
+        assert isinstance(workspaces, WorkspaceCopies)
+        await workspaces.of(ADA).write("a.txt", b"a")
+        lent = await workspaces.lend(ADA)
+        assert await lent.files.read("a.txt") == b"a"
+        assert lent.files.folder.is_relative_to(tmp_path / "program-files")
+        await lent.give_back()
+    assert not (tmp_path / "workspaces").exists()
+    assert [*(tmp_path / "program-files").iterdir()] == []
+    assert [file.path for file in stored_files(settings).files()] == ["0ada", "0ada/a.txt"]
+
+
+async def test_a_bucket_that_cannot_be_used_stops_the_start_in_one_line(
+    tmp_path: Path,
+    s3_bucket: S3Bucket,  # noqa: F811
+) -> None:
+    settings = settings_for(tmp_path, s3_bucket, WORKSPACE_URL="s3://not-there/x")
+    with pytest.raises(SettingsError) as caught:
+        async with assemble(settings):
+            pass
+    assert str(caught.value) == (
+        f"WORKSPACE_URL: s3://not-there/x at {s3_bucket.endpoint} cannot be used: "
+        "The storage of the agents' files has no such bucket. Example: WORKSPACE_URL=s3://my-bucket/signoff"
+    )
+
+
+async def test_the_doctor_tells_in_one_line_whether_the_bucket_can_be_used(
+    tmp_path: Path,
+    s3_gate: S3Gate,  # noqa: F811
+) -> None:
+    settings = settings_for(tmp_path, s3_gate.bucket)
+    assert await find_workspaces_fault(settings) == ""
+    assert [each async for each in S3Storage(bucket=s3_gate.bucket).list_objects("")] == []
+    s3_gate.ignores_conditions = True
+    assert (await find_workspaces_fault(settings)).startswith("ignores conditions of writes (If-None-Match)")
+    s3_gate.refuses = True
+    assert await find_workspaces_fault(settings) == "does not answer"
+    missing = settings_for(tmp_path, s3_gate.bucket, WORKSPACE_URL="s3://not-there")
+    s3_gate.refuses = False
+    assert await find_workspaces_fault(missing) == "has no such bucket"
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("s3://b-1/x", "files          on     s3://b-1/x, tested by writing there · WORKSPACE_URL"),
+        ("file:///mnt", "files          on     /mnt · WORKSPACE_URL"),
+        ("file:///proc/1", "files          fault  /proc/1 cannot be written to · WORKSPACE_URL"),
+        ("", None),
+    ],
+)
+async def test_a_finding_names_the_place(tmp_path: Path, url: str, line: str | None) -> None:
+    settings = settings_for(tmp_path, WORKSPACE_URL=url)
+
+    async def is_fine() -> str:
+        return ""
+
+    found = await findings(settings, replace(probes(settings), files=is_fine))
+    lines = [each for each in report(found).splitlines() if each.startswith("files")]
+    assert [each.split() for each in lines] == ([line.split()] if line else [])
+
+
+def test_keys_are_secrets_and_are_not_shown(tmp_path: Path) -> None:
+    keys = {"AWS_SECRET_ACCESS_KEY": "hush-hush", "AWS_SESSION_TOKEN": "hush-too"}
+    settings = settings_for(tmp_path, None, WORKSPACE_URL="s3://bucket/x", **keys)
+    assert {"hush-hush", "hush-too"} <= set(settings.secrets)
+    assert "hush" not in repr(settings)
+
+
+async def test_without_the_package_one_line_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("obstore", "obstore.exceptions", "obstore.store"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "agent_core.providers.workspace.s3_storage", raising=False)
+    settings = settings_for(tmp_path, WORKSPACE_URL="s3://bucket/x")
+    said = "needs the package obstore for a bucket: run make extras EXTRAS=s3, then start again."
+    assert await find_workspaces_fault(settings) == said
+    with pytest.raises(SettingsError, match="WORKSPACE_URL: needs the package obstore"):
+        async with open_workspaces(settings):
+            pass
+
+
+def test_a_process_with_a_folder_does_not_load_the_package() -> None:
+    loaded = "bot.bootstrap, bot.commands, agent_core.providers.sandbox.process_sandbox"
+    code = f"import sys, {loaded}; print('obstore' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket) -> None:  # noqa: F811
+    async with open_workspaces(settings_for(tmp_path, s3_bucket)) as bucket:
+        for workspaces in (FolderWorkspaces(tmp_path / "files"), bucket):
+            first, *others = await asyncio.gather(*(workspaces.identify() for _ in range(4)))
+            assert len(first.id) == 32
+            assert others == [first] * 3
+        files, other = FolderWorkspaces(tmp_path / "files"), FolderWorkspaces(tmp_path / "other")
+        assert (await files.identify()).id != (await other.identify()).id
+        assert (await bucket.identify()).place == f"s3://{s3_bucket.bucket}/{s3_bucket.prefix}"
+
+
+async def test_a_process_that_keeps_files_elsewhere_is_told_of_the_one_before() -> None:
+    database = InMemoryDatabase()
+    first, second = (StorageIdentity(id=name, place=f"place {name}") for name in "ab")
+    assert await record_storage(database, first) == ""
+    assert await record_storage(database, first) == ""
+    assert await record_storage(database, second) == "place a"
+    assert await record_storage(database, second) == ""
+    assert await record_storage(database, first) == "place b"
+
+
+@pytest.mark.proves("files:different-places")
+async def test_two_processes_with_different_folders_are_told_in_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = InMemoryDatabase()
+    with caplog.at_level(logging.WARNING):
+        for home in ("first", "second", "second"):
+            settings = settings_for(tmp_path / home, DATABASE_URL=SHARED)
+            async with open_workspaces(settings) as workspaces:
+                await check_storage(settings, workspaces, database)
+    [record] = caplog.records
+    said = record.getMessage()
+    assert "\n" not in said
+    assert said.startswith("agents' files are in different places: ")
+    assert f"this process keeps them in {tmp_path}/second/workspaces on " in said
+    assert f"the one that started before in {tmp_path}/first/workspaces on " in said
+    assert "give both the same WORKSPACE_URL" in said
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
+    tmp_path: Path,
+    kind: str,
+    s3_bucket: S3Bucket,  # noqa: F811
+) -> None:
+    first, second = InMemoryDatabase(), InMemoryDatabase()
+    bucket = s3_bucket if kind == "bucket" else None
+    url = {} if bucket else {"WORKSPACE_URL": (tmp_path / "shared").as_uri()}
+    settings = settings_for(tmp_path / "home", bucket, **url)
+    async with open_workspaces(settings) as workspaces:
+        await asyncio.gather(*(check_storage(settings, workspaces, first) for _ in range(4)))
+        with pytest.raises(SettingsError, match=r"belong to another database\. Leave WORKSPACE_URL empty"):
+            await check_storage(settings, workspaces, second)
+        await check_storage(settings, workspaces, first)
+
+
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+async def test_an_import_takes_files_of_another_database_only_if_told(
+    tmp_path: Path,
+    kind: str,
+    s3_bucket: S3Bucket,  # noqa: F811
+) -> None:
+    bucket = s3_bucket if kind == "bucket" else None
+    url = {} if bucket else {"WORKSPACE_URL": (tmp_path / "shared").as_uri()}
+    live, trial = settings_for(tmp_path / "live", bucket, **url), settings_for(tmp_path / "trial", bucket, **url)
+    await _start(live)
+    file = tmp_path / "x.zip"
+    await asyncio.to_thread(asyncio.run, _transfer_of(live).export_to(file))
+    with pytest.raises(FilesTaken, match="belong to another database"):
+        await asyncio.to_thread(asyncio.run, _transfer_of(trial).import_from(file))
+    assert not (tmp_path / "trial/signoff.db").exists()
+    await _start(live)
+    await asyncio.to_thread(asyncio.run, _transfer_of(trial).import_from(file, take_files=True))
+    await _start(trial)
+    with pytest.raises(SettingsError, match="belong to another database"):
+        await _start(live)
+
+
+def _transfer_of(settings: Settings) -> Transfer:
+    return Transfer(url=settings.database_url, workspaces=stored_files(settings), tell=print)
+
+
+async def _start(settings: Settings) -> None:
+    await upgrade(settings.database_url)
+    database = SqlDatabase(settings.database_url)
+    try:
+        async with open_workspaces(settings) as workspaces:
+            await check_storage(settings, workspaces, database)
+    finally:
+        await database.close()
+
+
+async def test_on_sqlite_nothing_is_compared(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "home")
+    database = SqlDatabase(settings.database_url)
+    async with open_workspaces(settings) as workspaces:
+        await check_storage(settings, workspaces, database)
+    await database.close()
+    assert not (tmp_path / "home").exists()
