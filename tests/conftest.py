@@ -1,17 +1,58 @@
-"""Settings for all tests: no Hypothesis deadlines, and a last line on tests that missing packages left out."""
+"""Settings for all tests: no Hypothesis deadlines, a hard end, and a last line on what missing packages left out."""
 
+import faulthandler
+import os
 from collections.abc import Generator
 
 import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import settings
+from pytest_timeout import Settings
+from xdist.remote import Producer
 
+from tests.distribution import Distribution
 from tests.packages import NotInstalled, is_required, summary
 
 settings.register_profile("house", deadline=None)  # tests must pass on a busy machine
 settings.load_profile("house")
 
 MISSING = "missing packages"
+# How many seconds after its time limit a test that runs on ends with its process. The limit itself raises an exception
+# once, which an event loop can swallow.
+HARD_END_AFTER = 60.0
+STDERR = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the real standard error, which a test's output does not reach."""
+    config.stash[STDERR] = os.dup(2)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> None:
+    """End the process of a test that outlives its time limit, and print all stacks; other tests go on in a new one."""
+    _end_process(item.config, after=settings.timeout + HARD_END_AFTER)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """Bound what tidies up after a failed test. From its failure on, pytest itself has no limit for it."""
+    if isinstance(node, pytest.Item):
+        _end_process(node.config, after=HARD_END_AFTER)
+
+
+def pytest_runtest_logfinish() -> None:
+    """Take the hard end back."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _end_process(config: pytest.Config, *, after: float) -> None:
+    faulthandler.dump_traceback_later(after, exit=True, file=config.stash[STDERR])
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Distribution:
+    """Spread tests over processes by group."""
+    return Distribution(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
