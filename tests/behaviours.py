@@ -10,6 +10,7 @@ PROMISES: dict[str, str] = {
     "attention:direct": "Who asks for it gets each wait by direct message, which tells how the wait ended.",
     "attention:home": "Home lists what a person may decide in the channels that they are in, and decides it there.",
     "attention:reminders": "An agent that waits reminds its owner after 5 minutes, 30 minutes and 4 hours.",
+    "attention:root": "An agent's root message says what it does, since when, and what it asks for.",
     "browser:not-root": "The browser renders pages as another user than root, or not at all.",
     "approval:signed": "A command runs only after an approval or under a lease or policy; each run has its row.",
     "approval:free": "A class runs without asking only if the person who made the agent chose it.",

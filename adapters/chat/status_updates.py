@@ -14,21 +14,21 @@ from agent_core.ports.clock import Clock
 class StatusUpdates:
     """Sends each agent's newest status line `delay` seconds after a change, so that most short states are not shown.
 
-    `shown`: the line last sent for each agent. It is empty after a restart, so an unchanged line is sent once more.
+    `shown`: the turn and line last sent for each agent. Empty after a restart, so an unchanged line is sent once more.
     `to_send`: the newest state of each agent whose line is about to be sent.
     """
 
-    send: Callable[[Agent, str], Awaitable[None]]
+    send: Callable[[Agent], Awaitable[None]]
     soon: BackgroundTasks
     clock: Clock
     delay: float
-    shown: dict[AgentId, str] = field(default_factory=dict)
+    shown: dict[AgentId, tuple[int, str]] = field(default_factory=dict)
     to_send: dict[AgentId, Agent] = field(default_factory=dict)
 
     def update(self, agent: Agent) -> None:
         """Send the agent's status soon, unless it is shown already or the agent has no thread of its own."""
         is_under_way = agent.id in self.to_send
-        is_shown = not is_under_way and self.shown.get(agent.id) == status_text(agent)
+        is_shown = not is_under_way and self.shown.get(agent.id) == _standing(agent)
         if agent.thread is None or agent.parent or is_shown:  # a helper uses the thread of the agent it helps
             return
         self.to_send[agent.id] = agent
@@ -40,12 +40,12 @@ class StatusUpdates:
         self.shown.pop(agent_id, None)
 
     async def _send_last(self, agent_id: AgentId) -> None:
-        sent = self.shown.get(agent_id, "")
+        sent = self.shown.get(agent_id)
         try:
             await self.clock.sleep(self.delay)
-            while (text := status_text(self.to_send[agent_id])) != sent:
-                await self.send(self.to_send[agent_id], text)
-                sent = self.shown[agent_id] = text
+            while (standing := _standing(self.to_send[agent_id])) != sent:
+                await self.send(self.to_send[agent_id])
+                sent = self.shown[agent_id] = standing
         finally:
             del self.to_send[agent_id]
 
@@ -54,3 +54,7 @@ def is_kept_waiting(agent: Agent) -> bool:
     """Whether a thinking agent waits for helpers or for a retry, or its model has been thinking for some seconds."""
     status = agent.status
     return isinstance(status, Thinking) and bool(status.held_up or status.waits_for or status.activity)
+
+
+def _standing(agent: Agent) -> tuple[int, str]:
+    return agent.turns, status_text(agent)

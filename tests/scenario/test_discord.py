@@ -145,6 +145,17 @@ async def test_a_thread_stands_under_the_root_message_and_lasts_a_week(tmp_path:
         assert thread._channel.thread_metadata.auto_archive_duration == 10080
 
 
+@pytest.mark.proves("attention:root")
+async def test_the_root_message_says_what_the_agent_does(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        root = await play.guild.message("● needs approval · turn 1: write_to_file a.md", place=play.guild.general)
+        await card.press("Stop")
+        stopped = await play.guild.message("● stopped by @ana", place=play.guild.general)
+        assert stopped.id == root.id
+
+
 async def test_another_number_of_commands_is_approved(tmp_path: Path) -> None:
     replies = (writing("a.md", "a"), adding("a.md", "b"), adding("a.md", "c"), reply_text("list_files", {}))
     async with scene(tmp_path, *replies) as play:

@@ -289,16 +289,17 @@ async def test_slacks_own_stop_is_our_stop_and_its_indicator_follows(office: Off
         assert isinstance((await chat.running.agent()).status, Stopped)
 
 
-async def test_without_slacks_indicator_the_root_message_says_what_the_agent_does(
-    office: Office, tmp_path: Path
-) -> None:
-    office.slack.disable("agents.sessions.setStatus")
+@pytest.mark.proves("attention:root")
+@pytest.mark.parametrize("has_indicator", [True, False])
+async def test_the_root_message_says_what_the_agent_does(office: Office, tmp_path: Path, has_indicator: bool) -> None:
+    if not has_indicator:
+        office.slack.disable("agents.sessions.setStatus")
     async with asking(office, tmp_path, WRITE) as chat:
         card = await chat.asks("write_to_file")
-        await office.said("● waiting for a decision")
+        root = await office.said("● needs approval · turn 1: write_to_file notes.md")
         await card.press("Stop")
-        await office.said("● stopped by @ana")
-        assert len(office.slack.calls_of("agents.sessions.setStatus")) == 1
+        assert (await office.said("● stopped by @ana"))["ts"] == root["ts"]
+        assert has_indicator == (len(office.slack.calls_of("agents.sessions.setStatus")) > 1)
 
 
 # Files

@@ -88,7 +88,8 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
     return compose(ui.TextDisplay(text or NO_THOUGHTS))
 
 
-def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> DiscordMessage:
+def root_message(agent: Agent, *, model: str = "", standing: str = "") -> DiscordMessage:
+    """The root message, to which the agent's thread is attached; `standing`: what the agent does, since its `since`."""
     facts = [
         model_text(agent, model),
         effort_text(agent),
@@ -97,7 +98,8 @@ def root_message(agent: Agent, *, model: str = "", status_line: str = "") -> Dis
     ]
     about = started_by(agent.owner, " · ".join(filter(None, facts)))
     texts = [_about(agent.name, agent.role, agent.goals), about, *_small(how_to_talk(agent))]
-    return compose(*_texts(texts), *_texts(_small(f"● {status_line}") if status_line.strip() else []))
+    does = [f"{text} · {timestamp(agent.since, 'R')}" for text in _small(f"● {standing}")] if standing.strip() else []
+    return compose(*_texts(texts), *_texts(does))
 
 
 def started_by(owner: Actor, facts: str) -> str:

@@ -7,6 +7,7 @@ import discord
 
 from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
+from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
@@ -20,7 +21,6 @@ from agent_core.errors import ThreadGone
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
-from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
@@ -41,7 +41,7 @@ class DiscordSurface:
     model: str
     continuous_limit: int | None = None
     name: SurfaceName = "discord"
-    lines: set[AgentId] = field(default_factory=set)
+    standing: StandingLines = field(default_factory=StandingLines)
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
     members: MemberDirectory = field(init=False)
     notifications: DiscordNotifications = field(init=False)
@@ -67,6 +67,7 @@ class DiscordSurface:
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
+        self.standing.remember(turn)
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = message_in(thread, turn.shown_as)
         if not stands and may_exist:
@@ -87,8 +88,8 @@ class DiscordSurface:
         self.updates.update(agent)
 
     def forget_shown(self, agent: Agent) -> None:
-        """Forget the agent's messages and status. A status line or fallback may stand in its root message."""
-        self.lines.add(agent.id)
+        """Forget the agent's messages and status."""
+        self.standing.forget(agent)
         self.updates.forget(agent.id)
         if agent.thread:
             self.sending.forget(thread_of(agent))
@@ -122,8 +123,8 @@ class DiscordSurface:
             agent, turn, model="" if agent.model else self.model, continuous_limit=self.continuous_limit
         )
 
-    def _root(self, agent: Agent, line: str = "") -> DiscordMessage:
-        return root_message(agent, model=self.model, status_line=line)
+    def _root(self, agent: Agent) -> DiscordMessage:
+        return root_message(agent, model=self.model, standing=self.standing.line(agent))
 
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
         """Create the root message and its thread, unless they exist; return their common id."""
@@ -165,20 +166,19 @@ class DiscordSurface:
             return False
         return is_marked(first, agent.id)
 
-    async def _send_status(self, agent: Agent, text: str) -> None:
-        """Show thinking as a typing indicator, which ends by itself, and lasting states in the root message."""
+    async def _send_status(self, agent: Agent) -> None:
+        """Show thinking as a typing indicator, which ends by itself, and every state in the root message."""
         if isinstance(agent.status, Thinking) and not is_kept_waiting(agent):
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
             await self.sending.calls.ask(there.typing)
-        line = text if is_kept_waiting(agent) or agent.is_at_rest else ""
-        if line or agent.fallback or agent.id in self.lines:
-            await self._edit_root(agent, line)
-            self.lines.add(agent.id)
+        if not self.standing.is_shown(agent):
+            await self._edit_root(agent)
+            self.standing.mark_shown(agent)
 
-    async def _edit_root(self, agent: Agent, line: str) -> None:
+    async def _edit_root(self, agent: Agent) -> None:
         parent, root = int(agent.channel.channel), thread_of(agent)
         is_post = isinstance(await self.sending.channel(parent), discord.ForumChannel)
-        await self.sending.edit(root if is_post else parent, root, self._root(agent, line), agent.id)
+        await self.sending.edit(root if is_post else parent, root, self._root(agent), agent.id)
 
     async def _say_to(self, person: int, text: str) -> None:
         client = self.sending.calls.client

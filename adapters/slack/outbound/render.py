@@ -14,6 +14,7 @@ from adapters.slack.outbound.blocks import (
     Block,
     actions,
     context,
+    date_field,
     line,
     mention_text,
     notification,
@@ -70,8 +71,8 @@ def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit:
     return SlackMessage(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
 
 
-def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMessage:
-    """The root message, to which the agent's thread is attached."""
+def root_message(agent: Agent, *, model: str, standing: str = "") -> SlackMessage:
+    """The root message, to which the agent's thread is attached; `standing`: what the agent does, since its `since`."""
     facts = [
         model_text(agent, model),
         effort_text(agent),
@@ -83,7 +84,9 @@ def root_message(agent: Agent, *, model: str, status_line: str = "") -> SlackMes
         started_by(agent.owner, " · ".join(filter(None, facts))),
         context(how_to_talk(agent)),
     ]
-    blocks += [context(f"● {one_line(status_line)}", most=MAX_SHORT)] if status_line.strip() else []
+    if standing.strip():
+        does = plain(f"● {one_line(standing)}", MAX_SHORT)
+        blocks.append({"type": "context", "elements": [does, date_field(agent.since)]})
     said = f"{agent.name}: {agent.role}"
     return SlackMessage(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
 

@@ -8,7 +8,8 @@ from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
+from adapters.chat.standing import StandingLines
+from adapters.chat.status_updates import StatusUpdates
 from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
@@ -47,7 +48,7 @@ class SlackSurface:
     Caches; if they are lost, unchanged content is sent again:
     `drawn`: a hash of each message, by agent and `ts`.
     `sessions`: the last state sent to Slack's own indicator for each agent.
-    `lines`: the agents whose root message has, or had, a status line or the fallback.
+    `standing`: what each agent's root message says that it does.
     """
 
     calls: SlackApi
@@ -58,7 +59,7 @@ class SlackSurface:
     name: SurfaceName = "slack"
     drawn: LRUCache[AgentId, dict[str, bytes]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_AGENTS))
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
-    lines: set[AgentId] = field(default_factory=set)
+    standing: StandingLines = field(default_factory=StandingLines)
     without_sessions: set[str] = field(default_factory=set)
     updates: StatusUpdates = field(init=False)
     notifications: SlackNotifications = field(init=False)
@@ -72,12 +73,13 @@ class SlackSurface:
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it exists."""
-        message = root_message(agent, model=self.model)
+        message = root_message(agent, model=self.model, standing=self.standing.line(agent))
         found = await find_posted(self.calls, ThreadRef(agent.channel, ""), message.written_by, agent.created_at)
         return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
+        self.standing.remember(turn)
         thread, message = thread_of(agent), self._card(agent, turn)
         stands = ts_in(thread, turn.shown_as)
         if not stands and may_exist:
@@ -102,9 +104,9 @@ class SlackSurface:
         self.sessions.pop(agent.id, None)
 
     def forget_shown(self, agent: Agent) -> None:
-        """Forget the agent's messages and status. A status line or fallback may stand in its root message."""
+        """Forget the agent's messages and status."""
         self.drawn.pop(agent.home, None)
-        self.lines.add(agent.id)
+        self.standing.forget(agent)
         self.forget_status(agent)
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
@@ -199,26 +201,22 @@ class SlackSurface:
         while len(drawn) > MAX_REMEMBERED_MESSAGES:
             del drawn[next(iter(drawn))]
 
-    async def _send_status(self, agent: Agent, text: str) -> None:
-        """Set Slack's indicator, and the status line of the root message if that is needed.
+    async def _send_status(self, agent: Agent) -> None:
+        """Set Slack's indicator, and the line of the root message."""
+        await self._set_session(agent)
+        if not self.standing.is_shown(agent):
+            root = root_message(agent, model=self.model, standing=self.standing.line(agent))
+            await self._edit(agent, thread_of(agent).thread, root)
+            self.standing.mark_shown(agent)
 
-        It is needed if there is no indicator, or if a thinking agent waits for a retry, for helpers or long for the
-        model.
-        """
-        has_indicator = await self._set_session(agent)
-        line = text if is_kept_waiting(agent) or not has_indicator else ""
-        if line or agent.fallback or agent.id in self.lines:
-            await self._edit(agent, thread_of(agent).thread, root_message(agent, model=self.model, status_line=line))
-            self.lines.add(agent.id)
-
-    async def _set_session(self, agent: Agent) -> bool:
-        """Set Slack's indicator for agents to the agent's state; return whether the workspace has the indicator."""
+    async def _set_session(self, agent: Agent) -> None:
+        """Set Slack's indicator for agents to the agent's state, if the workspace has the indicator."""
         if agent.channel.workspace in self.without_sessions:
-            return False
+            return
         waits = isinstance(agent.status, Thinking) and agent.status.waits_for
         session = SESSION_STATUSES["awaiting" if waits else agent.status.kind]
         if self.sessions.get(agent.id) == session:
-            return True
+            return
         asked: dict[str, Any] = {
             "channel_id": agent.channel.channel,
             "thread_ts": thread_of(agent).thread,
@@ -234,13 +232,12 @@ class SlackSurface:
         except (SlackRefused, ThreadGone) as refused:
             # A missing thread says nothing about the workspace; a missing permission does.
             if isinstance(refused, ThreadGone) and str(refused) != GONE_REASONS["missing_scope"]:
-                return True
+                return
             self.without_sessions.add(agent.channel.workspace)
-            return False
         except SurfaceError:
-            return True
-        self.sessions[agent.id] = session
-        return True
+            return
+        else:
+            self.sessions[agent.id] = session
 
 
 def thread_of(agent: Agent) -> ThreadRef:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.cards import status_text
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.status_updates import StatusUpdates
 from agent_core.model.agent import Agent, Paused, Stopped
@@ -22,8 +23,8 @@ def sent() -> list[str]:
 
 @pytest.fixture
 def updates(sent: list[str]) -> StatusUpdates:
-    async def send(_: Agent, text: str) -> None:
-        sent.append(text)
+    async def send(agent: Agent) -> None:
+        sent.append(status_text(agent))
 
     return StatusUpdates(send=send, soon=BackgroundTasks(), clock=FakeClock(), delay=0)
 

@@ -1,0 +1,67 @@
+"""The line in a root message on what the agent does, so that a channel shows it without opening the thread."""
+
+from dataclasses import dataclass, field
+
+from cachetools import LRUCache
+
+from adapters.cards import status_text
+from adapters.chat.status_updates import is_kept_waiting
+from adapters.text_fit import cut
+from adapters.visible_text import one_line
+from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
+from agent_core.model.ids import AgentId
+from agent_core.model.turn import Turn
+
+MAX_SUBJECT = 80  # UTF-16 units
+MAX_REMEMBERED = 1_000  # agents
+
+
+@dataclass(slots=True)
+class StandingLines:
+    """The standing lines of agents, and which root messages show theirs already.
+
+    `asked`: the number of each agent's newest turn and what it asks for. After a restart the line lacks it until a card
+    is shown again.
+    `shown`: the line and the fallback that each root message shows.
+    """
+
+    asked: LRUCache[AgentId, tuple[int, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
+    shown: LRUCache[AgentId, tuple[str, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
+
+    def remember(self, turn: Turn) -> None:
+        """Remember what the turn asks for."""
+        self.asked[turn.agent_id] = (turn.number, asked_text(turn))
+
+    def line(self, agent: Agent) -> str:
+        """What the agent does. Thinking and running are one state here, so that few edits are needed."""
+        match agent.status:
+            case Awaiting():
+                number, asked = self.asked.get(agent.id, (0, ""))
+                return f"needs approval · turn {agent.turns}" + (f": {asked}" if number == agent.turns else "")
+            case Acting():
+                return "working"
+            case Thinking() if not is_kept_waiting(agent):
+                return "working"
+            case _:
+                return status_text(agent)
+
+    def is_shown(self, agent: Agent) -> bool:
+        """Whether the root message shows the agent's line and fallback, as far as this process knows."""
+        return bool(self.shown.get(agent.id) == (self.line(agent), agent.fallback))
+
+    def mark_shown(self, agent: Agent) -> None:
+        """Record that the root message shows the agent's line and fallback."""
+        self.shown[agent.id] = (self.line(agent), agent.fallback)
+
+    def forget(self, agent: Agent) -> None:
+        """Forget what the root message shows and what is asked: another process has changed them."""
+        self.asked.pop(agent.id, None)
+        self.shown.pop(agent.id, None)
+
+
+def asked_text(turn: Turn) -> str:
+    """The command of a turn and what it touches, on one line."""
+    preview, arguments = turn.shown_preview, turn.call.arguments
+    first = next((value for value in arguments.values() if isinstance(value, str)), "")
+    subject = preview.target if preview and preview.target else first
+    return " ".join(filter(None, (turn.call.name, cut(one_line(subject), MAX_SUBJECT))))

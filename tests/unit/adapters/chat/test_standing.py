@@ -1,0 +1,69 @@
+"""The line of a root message says what the agent does now, and nothing of an earlier turn."""
+
+from dataclasses import replace
+
+from adapters.chat.standing import MAX_SUBJECT, StandingLines, asked_text
+from agent_core.model.agent import Acting, Agent, Awaiting, Paused, Thinking
+from agent_core.model.command import CommandCall
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import a_turn, an_agent
+
+AGENT = replace(an_agent(), status=Awaiting(), turns=4)
+
+
+def test_an_agent_that_asks_names_its_turn_and_what_it_asks_for() -> None:
+    lines = StandingLines()
+    lines.remember(_turn("write_to_file", {"filename": "report.md", "text": "Hello"}))
+    assert lines.line(AGENT) == "needs approval · turn 4: write_to_file report.md"
+
+
+def test_what_an_earlier_turn_asked_for_is_not_told_of_a_later_one() -> None:
+    lines = StandingLines()
+    lines.remember(_turn("read_file", {"filename": "a.md"}))
+    assert lines.line(replace(AGENT, turns=5)) == "needs approval · turn 5"
+
+
+def test_after_another_process_had_the_agent_nothing_is_taken_as_known() -> None:
+    lines = StandingLines()
+    lines.remember(_turn("read_file", {"filename": "a.md"}))
+    lines.mark_shown(AGENT)
+    assert lines.is_shown(AGENT)
+    lines.forget(AGENT)
+    assert not lines.is_shown(AGENT)
+    assert lines.line(AGENT) == "needs approval · turn 4"
+
+
+def test_thinking_and_running_are_one_state_so_that_a_lease_needs_no_edits() -> None:
+    lines = StandingLines()
+    working = replace(AGENT, status=Thinking())
+    lines.mark_shown(working)
+    assert lines.is_shown(replace(working, status=Acting(), turns=9))
+
+
+def test_a_change_to_the_fallback_is_to_be_shown() -> None:
+    lines = StandingLines()
+    lines.mark_shown(AGENT)
+    assert not lines.is_shown(replace(AGENT, fallback="another model"))
+
+
+def test_other_states_have_their_reason() -> None:
+    lines = StandingLines()
+    assert lines.line(replace(AGENT, status=Paused("Its budget is spent."))) == "paused: Its budget is spent."
+    assert "busy" in lines.line(replace(AGENT, status=Thinking(held_up="busy", tries=1)))
+
+
+def test_what_is_asked_is_one_short_line_without_invisible_characters() -> None:
+    asked = asked_text(_turn("execute_shell", {"command_line": "echo a\n\u202eecho b " + "x" * 500}))
+    assert asked.startswith("execute_shell echo a ")
+    assert len(asked) <= len("execute_shell ") + MAX_SUBJECT
+    assert "\n" not in asked
+    assert "\u202e" not in asked
+
+
+def test_a_command_without_texts_is_told_by_its_name() -> None:
+    assert asked_text(_turn("do_nothing", {})) == "do_nothing"
+
+
+def _turn(name: str, arguments: dict[str, object], agent: Agent = AGENT) -> Turn:
+    turn = a_turn(agent, number=4)
+    return replace(turn, proposal=replace(turn.proposal, call=CommandCall(name, arguments), preview=None))
