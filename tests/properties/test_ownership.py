@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -42,9 +43,13 @@ AGENT_LIMIT, CHANNEL_LIMIT = Decimal("1.5"), Decimal("2.5")
 AGENTS, WORKERS = 2, 2
 LOOK_SECONDS, LOOKS_UNTIL_TAKEOVER, LOOKS_UNTIL_CHARGED = 1.5, 5, 21
 MOST_STEPS_AT_ONCE, CLOSING_SECONDS, MOST_CLOSINGS = 3, 0.001, 10_000
+STUCK_SECONDS, MOST_STUCK = 0.5, 20
 APPROVALS = ("approve", "approve 3")
 BY_PEOPLE = (*APPROVALS, "reject", "stop", "revoke", "resume")
 EVENTS = (*BY_PEOPLE, "time", "look", "take over", "take over", "take over", "kill", "lose")
+
+# Whose step a call of the model or a command belongs to. A killed worker's step may end while one inside of it goes on.
+AT_WORK: ContextVar[tuple["Worker", AgentId]] = ContextVar("at work")
 
 numbers = st.integers(0, 11)
 events = st.lists(st.sampled_from(EVENTS), max_size=4)
@@ -177,7 +182,7 @@ class Worker:
 class Ownership(RuleBasedStateMachine):
     """`allowed`: how many commands of each agent may begin. `begun`: the words of commands that did.
 
-    `planned`: what happens during the next calls and commands. `stack`: who is at work, each inside the one before.
+    `planned`: what happens during the next calls and commands. `depth`: how many are at work, one inside the other.
     """
 
     def __init__(self) -> None:
@@ -185,7 +190,7 @@ class Ownership(RuleBasedStateMachine):
         self.runner, self.owners, self.clock = asyncio.Runner(), Owners(), FakeClock()
         self.surface, self.workspaces, self.model = RecordingSurface(), InMemoryWorkspaces(), Model(self)
         self.allowed, self.begun, self.written = Counter[str](), set[str](), Counter[str]()
-        self.planned, self.stack, self.tasks = list[str](), list[tuple[Worker, AgentId]](), set[asyncio.Task[None]]()
+        self.planned, self.depth, self.tasks = list[str](), 0, set[asyncio.Task[None]]()
         self.made, self.unallowed, self.killed, self.rivals = 0, list[str](), list[Worker](), list[str]()
         self.people = self._worker("people")
         self.workers = [self._worker() for _ in range(WORKERS)]
@@ -235,7 +240,7 @@ class Ownership(RuleBasedStateMachine):
 
     async def happen(self) -> None:
         """Let the next planned event happen in the middle of the newest step."""
-        worker, agent_id = self.stack[-1]
+        worker, agent_id = AT_WORK.get()
         await self._count_confirmed()
         if self.planned:
             await _finish(self._do(self.planned.pop(0), worker, agent_id))
@@ -263,7 +268,7 @@ class Ownership(RuleBasedStateMachine):
                 self.clock.advance(LOOK_SECONDS)
             elif event == "look":
                 await worker.registry.look()
-            elif event == "take over" and len(self.stack) < MOST_STEPS_AT_ONCE:
+            elif event == "take over" and self.depth < MOST_STEPS_AT_ONCE:
                 await self._take_over(worker, agent_id)
             elif event == "kill":
                 self._kill(worker)
@@ -304,15 +309,25 @@ class Ownership(RuleBasedStateMachine):
 
     async def _advance(self, worker: Worker, agent_id: AgentId) -> None:
         """Let the worker advance the agent until it waits or the worker is killed."""
-        self.stack.append((worker, agent_id))
+        self.depth += 1
+        AT_WORK.set((worker, agent_id))
         task = asyncio.ensure_future(worker.stage.loop.advance(agent_id))
         ends = asyncio.ensure_future(worker.killed.wait())
         self.tasks.add(task)
-        await asyncio.wait({task, ends}, return_when=asyncio.FIRST_COMPLETED)
+        await self._wait_for_first(task, ends)
         ends.cancel()
-        self.stack.pop()
+        self.depth -= 1
         if task.done() and not task.cancelled():  # Stop cancels a command
             task.result()
+
+    async def _wait_for_first(self, *ends: asyncio.Future[Any]) -> None:
+        """Wait for one of them. A save that is tried again waits for the clock, which nothing else advances here."""
+        for _ in range(MOST_STUCK):
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED, timeout=STUCK_SECONDS)
+            if done:
+                return
+            self.clock.advance(LOOK_SECONDS)
+        raise AssertionError("A step does not end, however much time passes.")
 
     async def _take_over(self, worker: Worker, agent_id: AgentId) -> None:
         """The others do not see the worker's heartbeat any more; one of them goes on with its agent."""
