@@ -1,6 +1,5 @@
 """The page in a real browser while the database is away: nothing that was typed is lost, and the page goes on."""
 
-import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
