@@ -63,6 +63,14 @@ function bringBack(control, was) {
   return true;
 }
 
+/** A key is about to act on another card: let its controls settle as if they had just appeared. */
+function settleAgain(card) {
+  for (const control of card.querySelectorAll(DECIDING)) {
+    const was = seen.get(keyOf(control));
+    if (was) was.appeared = performance.now();
+  }
+}
+
 document.addEventListener("click", event => {
   const control = event.target.closest?.(DECIDING);
   if (!control) return;

@@ -162,6 +162,7 @@ async function refresh() {
 async function send(form, button) {
   const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
   const label = button?.textContent, written = contentOf(form);
+  const place = form.closest("article, aside"), nextId = place?.nextElementSibling?.id;
   const release = () => { for (const each of pressed) each.disabled = false; };
   for (const each of pressed) each.disabled = true;
   form.addEventListener("input", release, { once: true });
@@ -180,7 +181,7 @@ async function send(form, button) {
       if (contentOf(form) === written) form.reset();
       take(text);
       if (form.matches(".reply") && !document.querySelector("#told > *")) showOwnReply();
-      comeBack(form.closest("article, aside")?.id);
+      comeBack(place?.id, nextId);
     } else refresh();
   } catch {
     noteAway(UNREACHED, UNCONFIRMED);
@@ -193,10 +194,12 @@ async function send(form, button) {
 /** The values of a form, to notice what was typed while a request was running. */
 function contentOf(form) { return String(new URLSearchParams(new FormData(form))); }
 
-/** The focused button was removed: move the focus to its card, or in a list of cards to the next one. */
-function comeBack(id) {
-  const card = id && (document.getElementById(id) || document.querySelector("[data-list] > article"));
+/** The focused button was removed: move the focus to its card, or in a list of cards to the one after it. */
+function comeBack(id, nextId) {
+  const own = id && document.getElementById(id);
+  const card = own || (id && (document.getElementById(nextId) || document.querySelector("[data-list] > article")));
   if (!card || document.activeElement !== document.body) return;
+  if (!own) settleAgain(card);
   card.tabIndex = -1;
   card.focus({ preventScroll: true });
 }

@@ -1,0 +1,59 @@
+// Single keys: they move between cards and press the buttons of the card in focus, as a click there would.
+"use strict";
+
+const KEYS_OFF = "signoff.keys-off", TYPED_IN = "input:not(.pick), textarea, select, [contenteditable]";
+const APPROVE = ".acts > button[value^='approve:'].go";
+
+const focusedCard = () => document.activeElement?.closest?.("article.card");
+
+/** The card that a key decides on: the one in focus if it asks, else the only one on the page that does. */
+function askingCard() {
+  const asking = [...document.querySelectorAll("article.card")].filter(card => card.querySelector(APPROVE));
+  const focused = focusedCard();
+  return asking.includes(focused) ? focused : asking.length === 1 ? asking[0] : null;
+}
+
+/** Move the focus to the next or previous card and show it from its beginning. */
+function walk(step) {
+  const cards = [...document.querySelectorAll("#thread > article.card")], at = cards.indexOf(focusedCard());
+  const there = at < 0 && step < 0 ? cards.at(-1) : cards[Math.min(Math.max(at + step, 0), cards.length - 1)];
+  if (!there) return;
+  if (!isInSight(there.getBoundingClientRect())) settleAgain(there);
+  there.tabIndex = -1;
+  there.focus({ preventScroll: true });
+  noteScriptScroll();
+  there.scrollIntoView({ block: "start" });
+}
+
+/** Open a sheet of the card, and put the focus where a person writes. */
+function openSheet(card, kind) {
+  const opener = card?.querySelector(`[popovertarget^="${kind}-"]`);
+  opener?.click();
+  opener?.popoverTargetElement?.querySelector("textarea")?.focus();
+}
+
+const KEYS = {
+  j: () => walk(1),
+  k: () => walk(-1),
+  a: card => card?.querySelector(APPROVE).click(),
+  e: card => openSheet(card, "edit"),
+  r: card => openSheet(card, "reject"),
+  x: card => card?.querySelector(".pick")?.click(),
+  "?": () => document.getElementById("keys").togglePopover(),
+};
+
+document.addEventListener("keydown", event => {
+  const isTyped = event.target.closest?.(TYPED_IN) || event.isComposing, act = KEYS[event.key];
+  if (!act || isTyped || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open"))) return;
+  event.preventDefault();
+  act(askingCard());
+});
+
+document.documentElement.classList.add("has-keys");
+const keysOn = document.getElementById("keys-on");
+keysOn.checked = !localStorage.getItem(KEYS_OFF);
+keysOn.addEventListener("change", () => {
+  if (keysOn.checked) localStorage.removeItem(KEYS_OFF);
+  else localStorage.setItem(KEYS_OFF, "1");
+});

@@ -1,0 +1,138 @@
+"""Single keys in a real browser: they move between cards and decide, but never on what was not in sight."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, expect
+
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.browser.browsing import BrowserChat, open_context
+from tests.scenario.chat import writing
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+LONG = "\n".join(f"line {number} of a report that takes more than one screen" for number in range(200))
+# Presses the key once more as soon as another card has the focus.
+AGAIN_ON_FOCUS = """() => {
+    window.pressedAgain = false;
+    document.addEventListener("focusin", event => {
+        event.target.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true }));
+        window.pressedAgain = true;
+    }, { once: true });
+}"""
+SETTLED = """() => [...document.querySelectorAll(".acts .go")].every(
+    each => !each.ariaDisabled && performance.now() - (seen.get(keyOf(each))?.appeared ?? -Infinity) >= SETTLING_MS)"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ana(browser: Browser, address: str) -> AsyncIterator[BrowserChat]:
+    chat = BrowserChat(await (await open_context(browser)).new_page(), address)
+    await chat.call_me("ana")
+    yield chat
+
+
+def card(chat: BrowserChat, name: str) -> Locator:
+    return chat.page.get_by_role("article", name=re.compile(name))
+
+
+async def press(chat: BrowserChat, key: str) -> None:
+    """Press a key once all buttons have settled."""
+    await chat.page.wait_for_function(SETTLED)
+    await chat.page.keyboard.press(key)
+
+
+async def waiting(chat: BrowserChat, model: ScriptedModel, *names: str) -> None:
+    for name in names:
+        model.say(writing(f"{name}.md", "one"))
+        await chat.new_agent(name, "writes", "Write a file")
+        await chat.asks("write_to_file")
+    await chat.page.goto(chat.base)
+
+
+@pytest.mark.proves("page:keys")
+async def test_the_list_is_decided_by_keys_alone_and_the_focus_goes_to_the_card_after_it(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob", "Cy")
+    await press(ana, "j")
+    await expect(card(ana, "Ada")).to_be_focused()
+    await press(ana, "j")
+    await expect(card(ana, "Bob")).to_be_focused()
+    await press(ana, "a")
+    await expect(card(ana, "Bob")).to_have_count(0)
+    await expect(card(ana, "Cy")).to_be_focused()
+    await press(ana, "r")
+    await ana.page.keyboard.type("Another name, ?jka")
+    await ana.page.keyboard.press("Tab")
+    await press(ana, "Enter")
+    await expect(card(ana, "Cy")).to_have_count(0)
+    await expect(card(ana, "Ada")).to_have_count(1)
+    await press(ana, "k")
+    await press(ana, "x")
+    await expect(ana.page.get_by_role("button", name="Approve 1 selected")).to_be_visible()
+
+
+@pytest.mark.proves("page:keys")
+async def test_a_key_pressed_twice_does_not_approve_the_next_card(
+    browser: Browser, address: str, model: ScriptedModel
+) -> None:
+    ana = BrowserChat(await (await browser.new_context()).new_page(), address)  # with a clock that is not fast
+    await ana.call_me("ana")
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "j")
+    await ana.page.evaluate(AGAIN_ON_FOCUS)
+    await press(ana, "a")
+    await ana.page.wait_for_function("() => window.pressedAgain")
+    await expect(card(ana, "Bob")).to_be_focused()
+    await ana.page.wait_for_function(SETTLED)
+    await expect(card(ana, "Bob")).to_have_count(1)
+    await press(ana, "a")
+    await expect(card(ana, "Bob")).to_have_count(0)
+
+
+@pytest.mark.proves("page:keys")
+async def test_a_key_brings_a_card_that_is_out_of_sight_back_instead_of_approving_it(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(reply_text("write_to_file", {"filename": "report.md", "text": LONG}))
+    await ana.new_agent("Clerk", "writes", "Write a report")
+    await ana.asks("write_to_file")
+    await ana.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+    await ana.page.evaluate("document.getElementById('thread').style.marginTop = '3000px'")
+    await press(ana, "a")
+    await expect(ana.page.locator("#news")).to_have_text("This card was out of sight. Read it, then press again.")
+    await expect(ana.page.locator(".card.open")).to_have_count(1)
+
+
+@pytest.mark.proves("page:keys")
+async def test_keys_are_letters_while_one_writes_and_can_be_switched_off(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.md", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    await ana.page.get_by_label("Reply to Clerk").fill("")
+    await ana.page.get_by_label("Reply to Clerk").press("a")
+    await expect(ana.page.get_by_label("Reply to Clerk")).to_have_value("a")
+    await ana.page.get_by_label("Reply to Clerk").fill("")
+    await ana.page.evaluate("document.activeElement.blur()")
+    await press(ana, "?")
+    await ana.page.get_by_label("Use these keys in this browser").uncheck()
+    await ana.page.keyboard.press("Escape")
+    await ana.page.evaluate("document.activeElement.blur()")
+    await press(ana, "a")
+    await press(ana, "e")
+    await expect(ana.page.locator(".card.open")).to_have_count(1)
+    await expect(ana.page.locator(".pop:popover-open")).to_have_count(0)
+    await ana.page.reload()
+    await press(ana, "?")
+    await ana.page.get_by_label("Use these keys in this browser").check()
+    await ana.page.keyboard.press("Escape")
+    await ana.page.evaluate("document.activeElement.blur()")
+    await press(ana, "e")
+    await expect(ana.page.get_by_label("filename")).to_be_visible()
