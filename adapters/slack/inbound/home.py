@@ -8,7 +8,6 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.inbound.context import Ack, SlackContext
-from adapters.slack.inbound.direct_messages import member_origin
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
 from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound import views
@@ -46,9 +45,12 @@ class HomeTab:
         """Handle a click on the tab, or in a view that shows a turn."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
-            self.context.soon(self.context.open(event, views.sentence_view("Not done", refusal.text)))
+            said = views.sentence_view("Not done", refusal.text)
             if body["view"].get("type") == "home":
+                self.context.soon(self.context.open(event, said))
                 self.context.soon(self.publish(event))
+            else:
+                self.context.soon(self.context.replace(event.workspace, body["view"]["id"], said))
         await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
@@ -59,7 +61,7 @@ class HomeTab:
             case ViewButton("show all") as opening if is_on_tab:
                 await self._show_all(opening, body, event)
             case ViewButton("show all") as opening:
-                self.context.soon(self._turn_over(opening, body["view"], event))
+                await self._turn_over(opening, body["view"], event)
             case Button("reject") as button:
                 await self._ask_reason(button, body, event)
             case Button("stop" | "resume" | "approve" | "run again" | "it ran" | "skip") as button:
@@ -87,7 +89,7 @@ class HomeTab:
         owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
         if any(agent.id == AgentId(button.subject) and agent.channel == channel for agent in owned):
             return await self.context.origin(replace(event, channel=channel.channel))
-        return await member_origin(self.context, event, channel)
+        return await self.context.origin_in(event, channel)
 
     async def _ask_reason(self, button: Button, body: Body, event: SlackEvent) -> None:
         origin = await self._origin(button, body, event)
@@ -97,7 +99,7 @@ class HomeTab:
 
     async def _show_all(self, opening: ViewButton, body: Body, event: SlackEvent) -> None:
         """Show the whole of what waits, in a view over the tab."""
-        origin = await member_origin(self.context, event, home_channel(body["actions"][0]))
+        origin = await self.context.origin_in(event, home_channel(body["actions"][0]))
         card = turn_card(*await self.context.views.turn(origin.channel, TurnId(opening.subject)))
         place = FormContext(origin.channel.key, str(opening), "")
         self.context.soon(self.context.open(event, views.show_all(card, place, opening.part)))
@@ -105,6 +107,7 @@ class HomeTab:
     async def _turn_over(self, opening: ViewButton, view: Body, event: SlackEvent) -> None:
         """Show another part of a long text in the open view."""
         place = place_of(view)
-        agent, turn = await self.context.views.turn(place.scope, TurnId(opening.subject))
-        shown = views.show_all(turn_card(agent, turn), place, opening.part)
-        await self.context.replace(event.workspace, view["id"], shown)
+        origin = await self.context.origin_in(event, place.scope)
+        card = turn_card(*await self.context.views.turn(origin.channel, TurnId(opening.subject)))
+        shown = views.show_all(card, place, opening.part)
+        self.context.soon(self.context.replace(event.workspace, view["id"], shown))
