@@ -81,3 +81,38 @@ async def test_no_other_part_of_a_long_text_is_shown_to_who_left_meanwhile(offic
         shown = text_of(await office.changed(office.ben, second))
         assert NO_MEMBER in shown
         assert "of many" not in shown
+
+
+async def test_home_resumes_nothing_for_an_owner_who_left_the_channel(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        card = await (await new_clerk(office, running)).asks("write_to_file")
+        await office.ben.clicks(card.message, "Stop")
+        await office.slack.until(lambda: "stopped" in text_of(office.general.messages))
+        home = await home_with(office, office.ana, "Clerk")
+        office.general.people = (office.ben,)
+        await office.ana.clicks_in(home, "Resume")
+        assert NO_MEMBER in text_of(await office.form(office.ana, "Not done"))
+        assert (await running.agent()).status.kind == "stopped"
+
+
+async def test_home_tells_nothing_of_a_private_channel_to_an_owner_who_was_removed(
+    office: Office, tmp_path: Path
+) -> None:
+    leaders = office.team.channel("C2", "leaders", is_private=True, people=(office.ana, office.ben))
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path):
+        await office.ana.types("/agent", "new Scout | looks | Find it", leaders)
+        await office.slack.until(lambda: len(office.cards(leaders)) == 1)
+        leaders.people = (office.ben,)
+        assert "Scout" not in text_of(await home_with(office, office.ana, "New agent"))
+
+
+async def test_home_lists_nothing_and_says_why_while_slack_does_not_tell_who_is_in_a_channel(
+    office: Office, tmp_path: Path
+) -> None:
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
+        await new_clerk(office, running)
+        await office.card(1)
+        office.slack.fails("users.conversations", error="missing_scope")
+        home = await home_with(office, office.ana, "Slack did not tell which channels you are in")
+        assert "Clerk" not in text_of(home)
+        await home_with(office, office.ana, "Clerk waits for a decision")

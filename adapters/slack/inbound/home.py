@@ -1,7 +1,7 @@
 """The Home tab: what a person may decide, their agents and the spend; handles clicks there and in views."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
@@ -15,9 +15,8 @@ from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.message import link_to
 from agent_core.errors import NotAllowed
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import TurnId
 from agent_core.service.approval_queue import WaitingAgent
 
 
@@ -33,8 +32,11 @@ class HomeTab:
 
     async def publish(self, event: SlackEvent) -> None:
         owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
-        mine = sorted(owned, key=lambda agent: agent.since, reverse=True)
-        view = views.home(mine, await self._list_waiting(event, mine), link_to)
+        channels, fault = await self._list_channels(event)
+        own = {agent.channel.channel for agent in owned if agent.channel.channel.startswith("D")}
+        mine = [agent for agent in owned if agent.channel.channel in channels | own]
+        mine.sort(key=lambda agent: agent.since, reverse=True)
+        view = views.home(mine, await self._list_waiting(event, channels | own), link_to, fault=fault)
         await self.context.calls.ask(
             event.workspace,
             lambda client: client.views_publish(user_id=event.person, view=view),
@@ -65,41 +67,38 @@ class HomeTab:
             case Button("reject") as button:
                 await self._ask_reason(button, body, event)
             case Button("stop" | "resume" | "approve" | "run again" | "it ran" | "skip") as button:
-                await self.context.actions.press(button, FormInput(), await self._origin(button, body, event))
+                await self.context.actions.press(button, FormInput(), await self._origin(body, event))
                 self.context.soon(self.publish(event))
             case _:
                 pass
 
-    async def _list_waiting(self, event: SlackEvent, mine: Sequence[Agent]) -> Sequence[WaitingAgent]:
-        """What the person may decide: in the channels that they are in, and in their own direct message."""
-        directory = self.context.directory
-        by = await directory.actor(ChannelScope("slack", event.workspace, ""), event.person)
+    async def _list_channels(self, event: SlackEvent) -> tuple[frozenset[str], str]:
+        """The channels that the person is in; none, and what to say of it, if Slack does not tell."""
         try:
-            channels = await directory.channels_of(event.workspace, event.person)
-        except NotAllowed:  # the installation may not ask Slack: what the person made themselves is shown
-            channels = frozenset(agent.channel.channel for agent in mine)
-        own = {agent.channel.channel for agent in mine if agent.channel.channel.startswith("D")}
-        places = [ChannelScope("slack", event.workspace, channel) for channel in sorted(channels | own)]
+            return await self.context.directory.channels_of(event.workspace, event.person), ""
+        except NotAllowed as fault:
+            return frozenset(), f"Nothing can be listed: {fault}"
+
+    async def _list_waiting(self, event: SlackEvent, channels: Set[str]) -> Sequence[WaitingAgent]:
+        """What the person may decide in these channels, all of which they are in."""
+        by = await self.context.directory.actor(ChannelScope("slack", event.workspace, ""), event.person)
+        places = [ChannelScope("slack", event.workspace, channel) for channel in sorted(channels)]
         queue = self.context.views.queue
         return await queue.list_waiting(await queue.list_agents(by, places))
 
-    async def _origin(self, button: Button, body: Body, event: SlackEvent) -> Origin:
-        """The person in the agent's channel, which they are in, or whose agent they made."""
-        channel = home_channel(body["actions"][0])
-        owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
-        if any(agent.id == AgentId(button.subject) and agent.channel == channel for agent in owned):
-            return await self.context.origin(replace(event, channel=channel.channel))
-        return await self.context.origin_in(event, channel)
+    async def _origin(self, body: Body, event: SlackEvent) -> Origin:
+        """The person as a member of the channel of the agent whose button they clicked."""
+        return await self.context.origin_in(event, home_channel(body["actions"][0]))
 
     async def _ask_reason(self, button: Button, body: Body, event: SlackEvent) -> None:
-        origin = await self._origin(button, body, event)
+        origin = await self._origin(body, event)
         agent, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
         place = FormContext(origin.channel.key, str(button), "")
         self.context.soon(self.context.open(event, views.reason_form(agent, turn, place)))
 
     async def _show_all(self, opening: ViewButton, body: Body, event: SlackEvent) -> None:
         """Show the whole of what waits, in a view over the tab."""
-        origin = await self.context.origin_in(event, home_channel(body["actions"][0]))
+        origin = await self._origin(body, event)
         card = turn_card(*await self.context.views.turn(origin.channel, TurnId(opening.subject)))
         place = FormContext(origin.channel.key, str(opening), "")
         self.context.soon(self.context.open(event, views.show_all(card, place, opening.part)))

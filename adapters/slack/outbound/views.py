@@ -154,16 +154,19 @@ def sentence_view(title: str, text: str) -> Block:
     return _view(title, [section(text)])
 
 
-def home(mine: Sequence[Agent], waiting: Sequence[WaitingAgent], link: Link) -> Block:
-    """The Home tab: what a person may decide in all channels, their agents and the spend."""
-    blocks: list[Block] = []
+def home(mine: Sequence[Agent], waiting: Sequence[WaitingAgent], link: Link, *, fault: str = "") -> Block:
+    """The Home tab: what a person may decide in all channels, their agents and the spend.
+
+    `fault`: why channels are missing, or "".
+    """
+    blocks = [section(fault)] if fault else []
     if waiting:
         blocks += [
             heading("Waiting for you"),
             *(block for each in waiting[:MAX_WAITING] for block in _waiting(each.agent, each.turn, link)),
         ]
         blocks += rest_line(len(waiting) - MAX_WAITING)
-    if not (mine or waiting):
+    if not (mine or waiting or fault):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
     blocks.append(actions(element(ViewButton("new agent", "home"), style="primary")))
     if mine:
