@@ -102,6 +102,11 @@ async def test_a_channel_sets_whom_reminders_call_and_what_it_typed_wrong_is_tol
             ("reminders quiet 18:00-08:00", "No reminders from 18:00 to 08:00 (UTC)."),
             ("reminders quiet off", "after 10 min, 1 h."),
             ("reminders zone Europe/Nowhere", "Europe/Nowhere is no time zone."),
+            ("reminders call U2", "reminds U2 after"),
+            ("reminders call <@U2> <!subteam^S1>", "reminds U2, S1 after"),
+            ("reminders call SUPPORT", "SUPPORT is nobody whom Signoff knows here"),
+            ("reminders call U2345678", "U2345678 is nobody whom Signoff knows here"),
+            ("reminders call <@S1>", "<@S1> is nobody whom Signoff knows here"),
             ("reminders call @nobodyhere", "@nobodyhere is nobody whom Signoff knows here"),
             ("reminders after soon", "Reminders: write call owner"),
         ):
