@@ -61,6 +61,14 @@ def first_line(text: str) -> tuple[str, bool]:
     return short, short != text
 
 
+def folded_about(turn: Turn) -> str:
+    """What a finished turn's command was about: its preview's title, or its first text, on one line."""
+    if turn.shown_preview and turn.shown_preview.title:
+        return one_line(turn.shown_preview.title, MAX_LINE_CHARACTERS)
+    texts = (value for value in turn.call.arguments.values() if isinstance(value, str))
+    return one_line(next(texts, ""), MAX_LINE_CHARACTERS)
+
+
 def spent_by_kind(agent: Agent) -> list[tuple[str, Usage]]:
     """The usage of each kind of model call with its label, highest cost first."""
     dearest = sorted(agent.calls.items(), key=lambda call: (call[1].cost, call[1].prompt), reverse=True)
@@ -115,6 +123,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     diff_lines,
     head_and_tail,
     first_line,
+    folded_about,
     spent_by_kind,
     channel_path,
     agent_path,

@@ -86,6 +86,11 @@ class BrowserChat:
         await self.page.get_by_role("button", name="Create").click()
         await expect(self.page.get_by_role("heading", name=name)).to_be_visible()
 
+    async def keep_finished_turns_open(self) -> None:
+        """Choose, as in the sheet *Keys and view*, that finished turns are not folded in this browser."""
+        await self.page.goto(self.base)
+        await self.page.evaluate("localStorage.setItem('signoff.folds-open', '1')")
+
     async def asks(self, command: str) -> BrowserCard:
         """Wait for an open card that was not looked at."""
         cards = self.page.get_by_role("article", name=re.compile(rf"{command}, waiting for a decision"))

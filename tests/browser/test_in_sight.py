@@ -130,6 +130,7 @@ async def test_a_key_approves_nothing_that_was_scrolled_away_and_brings_it_back(
 ) -> None:
     texts = ("\n".join(f"{letter}{row} {letter}of{row}" for row in range(100)) for letter in "abcdefg")
     model.say(*(writing(f"{number}.md", text) for number, text in enumerate(texts)), reply_text("do_nothing"))
+    await ana.keep_finished_turns_open()
     await ana.new_agent("Clerk", "writes", "Write a report")
     for _ in range(6):
         await (await ana.asks("write_to_file")).press("Approve")

@@ -89,6 +89,7 @@ async def test_stop_is_above_the_reply_box_while_the_agent_thinks_also_after_a_n
 async def test_who_reads_further_up_stays_there_when_the_agent_goes_on(ana: BrowserChat, model: ScriptedModel) -> None:
     steps = [writing(f"{number}.md", "one") for number in range(4)]
     model.say(*steps)
+    await ana.keep_finished_turns_open()
     await ana.new_agent("Clerk", "writes", "Write some files")
     await approve(ana, "write_to_file", len(steps))
     await comes_above_the_box(ana.page, STOP)

@@ -25,6 +25,7 @@ function take(text) {
   const box = document.getElementById("reply"), twin = fresh.getElementById("reply");
   if (box && twin) box.placeholder = twin.placeholder;
   callPerson(fresh, headlines);
+  keepOpen();
   showLocalTimes();
   countSelected();
   if (wasAtEnd && isChangedThread) showNewest();
@@ -102,7 +103,7 @@ function leave(region) {
   region.remove();
 }
 
-function titleOf(detail) { return detail.querySelector("summary").textContent; }
+function titleOf(detail) { return detail.id || detail.querySelector("summary").textContent; }
 
 /** Restore the focus and the selection. */
 function focusAt(field, [start, end]) {

@@ -1,0 +1,73 @@
+"""A finished turn is one line after the next decision, and whole again by a click or for who wants it so."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, ViewportSize, expect
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.browser.browsing import BrowserChat, open_context
+from tests.scenario.chat import writing
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
+
+
+@pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
+async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
+    chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
+    await chat.call_me("ana")
+    yield chat
+
+
+@pytest.mark.proves("page:folds")
+async def test_a_decided_turn_folds_to_one_line_after_the_next_decision(ana: BrowserChat, model: ScriptedModel) -> None:
+    model.say(*(writing(f"{name}.md", f"{name} one\n") for name in ("ada", "bob", "cy")))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await (await ana.asks("write_to_file")).press("Approve")
+    second = await ana.asks("write_to_file")
+    await expect(ana.page.locator(".fold")).to_have_count(0)
+    await second.press("Approve")
+    first = ana.page.locator("article:has(.fold)")
+    await expect(first).to_have_count(1)
+    line = first.locator("summary").first
+    await expect(line).to_have_text(re.compile(r"✓ 1 write_to_file ada\.md .*\+1 −0 · done · approved by @ana, "))
+    assert (await line.bounding_box() or {"height": 0})["height"] <= 90
+    await expect(first.locator(".result")).to_be_hidden()
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+    await line.click()
+    await expect(first.locator(".result")).to_be_visible()
+    await (await ana.asks("write_to_file")).press("Reject", reason="Enough")
+    await expect(ana.page.locator("article:has(.fold)")).to_have_count(2)
+    await expect(first.first.locator(".result")).to_be_visible()
+
+
+@pytest.mark.proves("page:folds")
+async def test_a_link_to_a_folded_turn_opens_it_and_a_browser_may_keep_all_open(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(*(writing(f"{name}.md", f"{name} one\n") for name in ("ada", "bob", "cy")))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    for _ in range(2):
+        await (await ana.asks("write_to_file")).press("Approve")
+    await ana.asks("write_to_file")
+    first = ana.page.locator("article:has(.fold)")
+    await expect(first.locator(".result")).to_be_hidden()
+    await ana.page.goto(f"{ana.page.url}#{await first.get_attribute('id')}")
+    await ana.page.reload()
+    await expect(first.locator(".result")).to_be_visible()
+    await ana.page.goto(ana.page.url.partition("#")[0])
+    await expect(first.locator(".result")).to_be_hidden()
+    await ana.page.keyboard.press("?")
+    await ana.page.get_by_label("Keep finished turns open in this browser").check()
+    await expect(first.locator(".result")).to_be_visible()
+    await ana.page.reload()
+    await expect(first.locator(".result")).to_be_visible()
