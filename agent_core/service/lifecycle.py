@@ -64,11 +64,11 @@ class AgentLifecycle(TransactionalService):
         Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. If the operator
         lets guests create agents, a guest's agent asks for every command, and its settings are not offered as defaults.
         """
+        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         tidy = draft.tidied()
         require_rehearsed(self.rehearsal, goals=tidy.goals, model=tidy.model)
         if tidy.budget is None:
             tidy = replace(tidy, budget=self.default_budget)
-        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         if origin.by.kind != "member":
             tidy = replace(tidy, policy=Policy(verbosity=tidy.policy.verbosity))
 
