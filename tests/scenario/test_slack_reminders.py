@@ -173,6 +173,7 @@ async def test_deleting_an_agent_takes_its_calls_away(office: Office, tmp_path: 
         await direct(office, office.ben, "turn 1")
         clock.moved = timedelta(minutes=5, seconds=1)
         await office.slack.until(lambda: len(reminders(office)) == 1)
+        await agent_that(running, lambda agent: len(agent.notifications) == 2)
         await running.stage.service.delete((await running.agent()).id, ANA)
         await office.slack.settled()
         message = office.team.direct(office.ben).messages[-1]
