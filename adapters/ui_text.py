@@ -85,7 +85,7 @@ def head_and_tail(text: str, most: int = EXCERPT_CHARACTERS) -> tuple[str, bool]
     """
     text = text.rstrip("\n")
     lines = text.splitlines()
-    is_long = len(lines) > HEAD_LINES + TAIL_LINES
+    is_long = len(lines) > HEAD_LINES + TAIL_LINES + 1  # a line that says what is left out takes one line itself
     if not is_long and fits(text, most):
         return text, False
     first = "\n".join(lines[:HEAD_LINES]) if is_long else text

@@ -11,6 +11,7 @@ from adapters.web.surface import WebSurface
 from agent_core.assembly import Core
 from agent_core.model.lines import counted
 from bot.bootstrap import Signoff, migrate_database, probes
+from bot.browser_offer import offer_browser
 from bot.doctor import findings, report
 from bot.http_server import serve_app
 from bot.model_wiring import Models
@@ -32,7 +33,8 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
             start_process(settings, surface, is_engine=True, meanwhile=meanwhile) as process,
             _serve_pages(process, surface) as workspace,
         ):
-            await _work_until_told(process, _tell(process.signoff, workspace), *process.listen())
+            offer = offer_browser(settings.address)
+            await _work_until_told(process, _tell(process.signoff, workspace), offer, *process.listen())
     return 0
 
 

@@ -148,6 +148,7 @@ PROMISES: dict[str, str] = {
     "page:stays": "After the token is entered, the redirect stays on this site.",
     "page:outage-seen": "An open page says within 3 seconds that Signoff or its database is away, and goes on itself.",
     "page:outage": "While the database is away, the page says so and keeps what people wrote, and goes on after it.",
+    "page:unseen": "A click approves a command only if it has been on the screen; else the command is brought there.",
     "page:keys": "Single keys decide on the page; not while one writes, twice, or on a card out of sight.",
     "page:keys-in-sight": "A key approves no card that was scrolled away; it brings the card back into sight first.",
     "page:mine": "Needs approval lists what the person may decide or resume, and nothing else.",

@@ -25,7 +25,7 @@ from agent_core.spending.spending_tracker import SpendingTracker
 
 ANSWER_TIMEOUT_SECONDS = 60.0
 MAX_QUOTE_CHARACTERS = 150
-ANSWER_FOOTER = "Answered by the model; nothing was decided."
+ANSWER_FOOTER = "Nothing was decided."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,7 +147,8 @@ async def test_a_card_that_another_person_decided_is_not_selected_any_more(
 ) -> None:
     await ask(ana, model, "Ada", "Bob")
     for name in ("Ada", "Bob"):
-        await ana.page.get_by_role("checkbox", name=f"Select {name}").check()
+        await ana.page.get_by_role("checkbox", name=f"Select {name}").focus()
+        await ana.page.keyboard.press("Space")
     ben = BrowserChat(await (await open_context(browser)).new_page(), ana.base)
     await ben.call_me("ben")
     await (await card(ben, "Ada")).press("Approve")

@@ -33,13 +33,11 @@ class MemberDirectory:
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person with their permissions in the channel; raise NotFound if they left the server."""
-        key = (channel.key, person.id)
-        actor: Actor | None = self.known.get(key)
-        if actor is None:
-            actor = self.known[key] = await self._fetch(channel, person)
-        return actor
+        actor: Actor | None = self.known.get((channel.key, person.id))
+        return actor or await self.ask(channel, person)
 
-    async def _fetch(self, channel: ChannelScope, person: Actor) -> Actor:
+    async def ask(self, channel: ChannelScope, person: Actor) -> Actor:
+        """The person with their permissions as Discord knows them now; raise NotFound if they left the server."""
         place = await self.sending.channel(int(channel.channel))
         if not isinstance(place, discord.abc.GuildChannel):
             raise NotFound("channel", channel.channel)
@@ -49,4 +47,5 @@ class MemberDirectory:
             if refused.code != UNKNOWN_MEMBER:
                 raise
             raise NotFound("person", person.display) from refused
-        return member_in(place, member)
+        actor = self.known[channel.key, person.id] = member_in(place, member)
+        return actor

@@ -21,7 +21,7 @@ from agent_core.model.notification import Notification
 
 @dataclass(frozen=True, slots=True)
 class DiscordDirectListener:
-    """Handles clicks in direct messages, and the forms that they open. Rights are read in the agent's channel."""
+    """Handles clicks in direct messages, and the forms that they open. Discord is asked each time who may decide."""
 
     context: DiscordContext
 
@@ -55,7 +55,7 @@ class DiscordDirectListener:
             raise NotFound("channel", str(channel))
         scope = ChannelScope("discord", str(place.guild.id), str(place.id))
         person = Actor(id=str(interaction.user.id), display=interaction.user.display_name)
-        by = await self.context.surface.actor(scope, person)
+        by = await self.context.surface.members.ask(scope, person)
         return Origin(by=by, channel=scope, delivery=origin_of(interaction).delivery)
 
     async def _decide(

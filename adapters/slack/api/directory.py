@@ -103,7 +103,12 @@ class SlackDirectory:
             raise NotAllowed("do this here: you are no member of the agent's channel.")
 
     def find_person(self, workspace: str, name: str) -> str:
-        """The id of the one known person whose display name is `name`, in any case; "" for none or several."""
+        """The id of the known person with this id, or of the one whose display name is `name`, in any case.
+
+        "" for none or several.
+        """
+        if (workspace, name) in self.known:
+            return name
         found = {
             actor.id
             for (place, _), (actor, _) in self.known.items()

@@ -1,7 +1,7 @@
 """What every Slack listener uses: the services, Slack's API, and methods that answer people."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
-from agent_core.errors import CommandError, NotAllowed, NotPossible, SurfaceError
+from agent_core.errors import CommandError, NotAllowed, NotFound, NotPossible, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, ThreadRef
@@ -45,6 +45,16 @@ class SlackContext(ChatServices):
         channel = channel_of(event)
         by = await self.directory.actor(channel, event.person)
         return Origin(by=by, channel=channel, delivery=event.delivery)
+
+    async def origin_in(self, event: SlackEvent, channel: ChannelScope) -> Origin:
+        """The person of an event as a member of the agent's channel, who may be looking at another place.
+
+        Slack is asked each time; raise NotAllowed if they are no member now.
+        """
+        if channel.workspace != event.workspace:
+            raise NotFound("channel", channel.channel)
+        await self.directory.require_in_channel(channel, event.person)
+        return await self.origin(replace(event, channel=channel.channel))
 
     async def plain_text(self, text: str, workspace: str) -> str:
         """A person's text without Slack's markup and without the bot's own mention."""

@@ -1,6 +1,6 @@
 """Clicks in direct messages about an agent that waits: decisions in a channel that the person is not looking at."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
@@ -38,7 +38,7 @@ class SlackDirectListener:
         pressed = parse_action(body["actions"][0])
         if isinstance(pressed, ViewButton) and pressed.verb == "open":
             return
-        origin = await member_origin(self.context, event, channel)
+        origin = await self.context.origin_in(event, channel)
         match pressed:
             case ViewButton() as opening:
                 self.context.soon(self.context.tell_refusal(event, self._open(opening, event, origin)))
@@ -78,14 +78,6 @@ class SlackDirectListener:
         place = FormContext(origin.channel.key, str(opening), "")
         shown = views.thoughts_view(card, place) if opening.verb == "thoughts" else None
         await self.context.open(event, shown or views.show_all(card, place, opening.part))
-
-
-async def member_origin(context: SlackContext, event: SlackEvent, channel: ChannelScope) -> Origin:
-    """The person as a member of the agent's channel; raise NotAllowed if they are none."""
-    if channel.workspace != event.workspace:
-        raise NotFound("channel", channel.channel)
-    await context.directory.require_in_channel(channel, event.person)
-    return await context.origin(replace(event, channel=channel.channel))
 
 
 def channel_in(body: Body) -> ChannelScope | None:

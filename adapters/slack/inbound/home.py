@@ -1,14 +1,13 @@
 """The Home tab: what a person may decide, their agents and the spend; handles clicks there and in views."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
 
 from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.inbound.context import Ack, SlackContext
-from adapters.slack.inbound.direct_messages import member_origin
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
 from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound import views
@@ -16,9 +15,8 @@ from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.message import link_to
 from agent_core.errors import NotAllowed
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.ids import TurnId
 from agent_core.service.approval_queue import WaitingAgent
 
 
@@ -34,8 +32,11 @@ class HomeTab:
 
     async def publish(self, event: SlackEvent) -> None:
         owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
-        mine = sorted(owned, key=lambda agent: agent.since, reverse=True)
-        view = views.home(mine, await self._list_waiting(event, mine), link_to)
+        channels, fault = await self._list_channels(event)
+        own = {agent.channel.channel for agent in owned if agent.channel.channel.startswith("D")}
+        mine = [agent for agent in owned if agent.channel.channel in channels | own]
+        mine.sort(key=lambda agent: agent.since, reverse=True)
+        view = views.home(mine, await self._list_waiting(event, channels | own), link_to, fault=fault)
         await self.context.calls.ask(
             event.workspace,
             lambda client: client.views_publish(user_id=event.person, view=view),
@@ -46,9 +47,12 @@ class HomeTab:
         """Handle a click on the tab, or in a view that shows a turn."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
-            self.context.soon(self.context.open(event, views.sentence_view("Not done", refusal.text)))
+            said = views.sentence_view("Not done", refusal.text)
             if body["view"].get("type") == "home":
+                self.context.soon(self.context.open(event, said))
                 self.context.soon(self.publish(event))
+            else:
+                self.context.soon(self.context.replace(event.workspace, body["view"]["id"], said))
         await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
@@ -59,45 +63,42 @@ class HomeTab:
             case ViewButton("show all") as opening if is_on_tab:
                 await self._show_all(opening, body, event)
             case ViewButton("show all") as opening:
-                self.context.soon(self._turn_over(opening, body["view"], event))
+                await self._turn_over(opening, body["view"], event)
             case Button("reject") as button:
                 await self._ask_reason(button, body, event)
             case Button("stop" | "resume" | "approve" | "run again" | "it ran" | "skip") as button:
-                await self.context.actions.press(button, FormInput(), await self._origin(button, body, event))
+                await self.context.actions.press(button, FormInput(), await self._origin(body, event))
                 self.context.soon(self.publish(event))
             case _:
                 pass
 
-    async def _list_waiting(self, event: SlackEvent, mine: Sequence[Agent]) -> Sequence[WaitingAgent]:
-        """What the person may decide: in the channels that they are in, and in their own direct message."""
-        directory = self.context.directory
-        by = await directory.actor(ChannelScope("slack", event.workspace, ""), event.person)
+    async def _list_channels(self, event: SlackEvent) -> tuple[frozenset[str], str]:
+        """The channels that the person is in; none, and what to say of it, if Slack does not tell."""
         try:
-            channels = await directory.channels_of(event.workspace, event.person)
-        except NotAllowed:  # the installation may not ask Slack: what the person made themselves is shown
-            channels = frozenset(agent.channel.channel for agent in mine)
-        own = {agent.channel.channel for agent in mine if agent.channel.channel.startswith("D")}
-        places = [ChannelScope("slack", event.workspace, channel) for channel in sorted(channels | own)]
+            return await self.context.directory.channels_of(event.workspace, event.person), ""
+        except NotAllowed as fault:
+            return frozenset(), f"Nothing can be listed: {fault}"
+
+    async def _list_waiting(self, event: SlackEvent, channels: Set[str]) -> Sequence[WaitingAgent]:
+        """What the person may decide in these channels, all of which they are in."""
+        by = await self.context.directory.actor(ChannelScope("slack", event.workspace, ""), event.person)
+        places = [ChannelScope("slack", event.workspace, channel) for channel in sorted(channels)]
         queue = self.context.views.queue
         return await queue.list_waiting(await queue.list_agents(by, places))
 
-    async def _origin(self, button: Button, body: Body, event: SlackEvent) -> Origin:
-        """The person in the agent's channel, which they are in, or whose agent they made."""
-        channel = home_channel(body["actions"][0])
-        owned = await self.context.views.list_by_owner("slack", event.workspace, event.person)
-        if any(agent.id == AgentId(button.subject) and agent.channel == channel for agent in owned):
-            return await self.context.origin(replace(event, channel=channel.channel))
-        return await member_origin(self.context, event, channel)
+    async def _origin(self, body: Body, event: SlackEvent) -> Origin:
+        """The person as a member of the channel of the agent whose button they clicked."""
+        return await self.context.origin_in(event, home_channel(body["actions"][0]))
 
     async def _ask_reason(self, button: Button, body: Body, event: SlackEvent) -> None:
-        origin = await self._origin(button, body, event)
+        origin = await self._origin(body, event)
         agent, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
         place = FormContext(origin.channel.key, str(button), "")
         self.context.soon(self.context.open(event, views.reason_form(agent, turn, place)))
 
     async def _show_all(self, opening: ViewButton, body: Body, event: SlackEvent) -> None:
         """Show the whole of what waits, in a view over the tab."""
-        origin = await member_origin(self.context, event, home_channel(body["actions"][0]))
+        origin = await self._origin(body, event)
         card = turn_card(*await self.context.views.turn(origin.channel, TurnId(opening.subject)))
         place = FormContext(origin.channel.key, str(opening), "")
         self.context.soon(self.context.open(event, views.show_all(card, place, opening.part)))
@@ -105,6 +106,7 @@ class HomeTab:
     async def _turn_over(self, opening: ViewButton, view: Body, event: SlackEvent) -> None:
         """Show another part of a long text in the open view."""
         place = place_of(view)
-        agent, turn = await self.context.views.turn(place.scope, TurnId(opening.subject))
-        shown = views.show_all(turn_card(agent, turn), place, opening.part)
-        await self.context.replace(event.workspace, view["id"], shown)
+        origin = await self.context.origin_in(event, place.scope)
+        card = turn_card(*await self.context.views.turn(origin.channel, TurnId(opening.subject)))
+        shown = views.show_all(card, place, opening.part)
+        self.context.soon(self.context.replace(event.workspace, view["id"], shown))

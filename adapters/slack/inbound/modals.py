@@ -41,7 +41,7 @@ class SlackModalListener:
             await self._create(body, view, workspace)
             return
         place = submitted_forms.place_of(view)
-        origin = await self.context.origin(of_submission(body, workspace, place.scope.channel))
+        origin = await self.context.origin_in(of_submission(body, workspace, place.scope.channel), place.scope)
         match view["callback_id"]:
             case "signoff.edit":
                 _, turn = await self.context.views.turn(origin.channel, _turn_in(place))

@@ -61,6 +61,11 @@ def command_in(card: Card, room: int) -> CardBlocks:
     return _command(card, room)
 
 
+def footer_text(card: Card) -> str:
+    """The risk classes, the cost, and whether the agent has read untrusted content."""
+    return " · ".join(filter(None, (card.risk, *card.footer)))
+
+
 def show_all_button(card: Card) -> Block:
     return element(ViewButton("show all", card.turn))
 

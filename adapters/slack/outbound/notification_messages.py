@@ -24,7 +24,7 @@ from adapters.slack.outbound.blocks import (
     run,
     section,
 )
-from adapters.slack.outbound.card import card_blocks
+from adapters.slack.outbound.card import card_blocks, footer_text
 from adapters.slack.outbound.controls import element, link_button
 from adapters.slack.outbound.message import SlackMessage, card_link, link_to, metadata
 from adapters.text_fit import cut
@@ -69,8 +69,8 @@ def direct_message(agent: Agent, turn: Turn | None, *, continuous_limit: int | N
         if each.verb in DIRECT_VERBS and each.times == 1
     ]
     controls = [actions(*buttons, *([_link(agent, link)] if link else []))]
-    footer = [part for part in (card.risk, *card.footer) if part]
-    return SlackMessage(notification(said), _addressed(agent.channel, card_blocks(card, controls, footer)), mark)
+    blocks = card_blocks(card, controls, [footer_text(card)])
+    return SlackMessage(notification(said), _addressed(agent.channel, blocks), mark)
 
 
 def ended_message(agent: Agent, turn: Turn | None) -> SlackMessage:

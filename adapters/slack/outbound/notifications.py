@@ -16,7 +16,7 @@ from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.notification import Notification
 from agent_core.model.turn import Turn
 
-MENTION = re.compile(r"<(?:@|!subteam\^)([USW][A-Z0-9]+)(?:\|[^<>]*)?>|([USW][A-Z0-9]{5,})")
+MENTION = re.compile(r"<(?:@([UW][A-Z0-9]+)|!subteam\^(S[A-Z0-9]+))(?:\|[^<>]*)?>")
 GONE = ("message_not_found", "channel_not_found")
 
 
@@ -29,7 +29,7 @@ class SlackNotifications:
     continuous_limit: int | None = None
 
     def find_mention(self, workspace: str, typed: str) -> str:
-        """Understands `@name` of a known person, a mention as Slack escapes it, and the id of a person or group."""
+        """Understands a mention as Slack escapes it, of a person or group, and the `@name` or id of a known person."""
         if found := MENTION.fullmatch(typed):
             return found[1] or found[2]
         return self.directory.find_person(workspace, typed.removeprefix("@"))

@@ -29,7 +29,7 @@ from adapters.slack.outbound.blocks import (
     plain,
     section,
 )
-from adapters.slack.outbound.card import command_in, show_all_button
+from adapters.slack.outbound.card import MAX_FOOTER, MAX_REMARK, command_in, footer_text, show_all_button
 from adapters.slack.outbound.controls import APPROVE_N, PREFIX, element, rest_button
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
 from adapters.slack.outbound.inputs import FIELD, MAX_INPUT_PIECE, entries
@@ -154,16 +154,19 @@ def sentence_view(title: str, text: str) -> Block:
     return _view(title, [section(text)])
 
 
-def home(mine: Sequence[Agent], waiting: Sequence[WaitingAgent], link: Link) -> Block:
-    """The Home tab: what a person may decide in all channels, their agents and the spend."""
-    blocks: list[Block] = []
+def home(mine: Sequence[Agent], waiting: Sequence[WaitingAgent], link: Link, *, fault: str = "") -> Block:
+    """The Home tab: what a person may decide in all channels, their agents and the spend.
+
+    `fault`: why channels are missing, or "".
+    """
+    blocks = [section(fault)] if fault else []
     if waiting:
         blocks += [
             heading("Waiting for you"),
             *(block for each in waiting[:MAX_WAITING] for block in _waiting(each.agent, each.turn, link)),
         ]
         blocks += rest_line(len(waiting) - MAX_WAITING)
-    if not (mine or waiting):
+    if not (mine or waiting or fault):
         blocks += [section(EXPLANATION[0]), section(f"{EMPTY_HOME}\n@Signoff {EXAMPLE}")]
     blocks.append(actions(element(ViewButton("new agent", "home"), style="primary")))
     if mine:
@@ -216,16 +219,26 @@ def _view(title: str, blocks: Sequence[Block], place: FormContext | None = None,
 
 
 def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
-    """What waits, in as many words as fit, with the buttons that decide it. Each block names the agent's channel."""
+    """What waits and what its card says of it, in as many words as fit, with the buttons that decide it.
+
+    Each block names the agent's channel.
+    """
     opens = linked(agent, link)
-    said = section(cut(wait_text(agent, turn), MAX_WAITING_TEXT), at=agent.since)
+    said = cut(wait_text(agent, turn), MAX_WAITING_TEXT)
     if turn is None:
-        shown, pressable = [said], [element(Button("resume", agent.id))]
+        shown, pressable = [section(said, at=agent.since)], [element(Button("resume", agent.id))]
     else:
         card = turn_card(agent, turn)
+        state = card.standing if card.question else ""
+        lines = [said, *(cut(text, MAX_REMARK) for text in (state, card.remark, card.edits) if text)]
         command = command_in(card, MAX_WAITING_TEXT)
+        shown = [
+            section("\n".join(lines), at=agent.since),
+            *command.blocks,
+            context(footer_text(card), most=MAX_FOOTER),
+        ]
         pressable = [element(each) for each in card.buttons if each.verb in DIRECT_VERBS and each.times == 1]
-        shown, pressable = [said, *command.blocks], [*pressable, show_all_button(card)]
+        pressable += [show_all_button(card)]
     blocks = [*shown, actions(*pressable, *([opens] if opens else [])), divider()]
     places = [f"{agent.channel.key} {agent.id} {number}" for number in range(len(blocks))]
     return [

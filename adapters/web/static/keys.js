@@ -18,7 +18,7 @@ function walk(step) {
   const cards = [...document.querySelectorAll("#thread > article.card")], at = cards.indexOf(focusedCard());
   const there = at < 0 && step < 0 ? cards.at(-1) : cards[Math.min(Math.max(at + step, 0), cards.length - 1)];
   if (!there) return;
-  if (!isInSight(there.getBoundingClientRect())) settleAgain(there);
+  if (!isInSight(there)) settleAgain(there);
   there.tabIndex = -1;
   there.focus({ preventScroll: true });
   noteScriptScroll();

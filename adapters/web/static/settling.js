@@ -36,6 +36,7 @@ function noteControls() {
     else control.removeAttribute("aria-disabled");
   }
   for (const key of seen.keys()) if (!present.has(key)) seen.delete(key);
+  noteSeen();
   clearTimeout(timer);
   if (isSettling) timer = setTimeout(noteControls, SETTLING_MS / 10);
 }
@@ -49,25 +50,11 @@ function settledSince(was, isPointer) {
   return Math.max(was.moved, pointerMoved < was.scrolled ? was.scrolled : -Infinity);
 }
 
-const isInSight = ({ top, bottom }) => bottom > 0 && top < innerHeight;
-
-/** A key acts on the focus, which may be scrolled away: bring the card back; the control settles anew. */
-function bringBack(control, was) {
-  const card = control.closest("article"), head = card?.querySelector(".head");
-  if (!head || control.closest("[popover]")) return false;
-  if ([head, control].every(each => isInSight(each.getBoundingClientRect()))) return false;
-  noteScriptScroll();
-  card.scrollIntoView({ block: "start" });
-  was.appeared = performance.now();
-  document.getElementById("news").textContent = "This card was out of sight. Read it, then press again.";
-  return true;
-}
-
-/** A key is about to act on another card: let its controls settle as if they had just appeared. */
+/** Let the controls of a card settle as if they had just appeared. */
 function settleAgain(card) {
   for (const control of card.querySelectorAll(DECIDING)) {
     const was = seen.get(keyOf(control));
-    if (was) was.appeared = performance.now();
+    if (was) was.appeared = was.moved = performance.now();
   }
 }
 
@@ -76,7 +63,7 @@ document.addEventListener("click", event => {
   if (!control) return;
   noteControls();
   const was = seen.get(keyOf(control)), isPointer = event.detail > 0;
-  const isHeld = was && !isPointer && bringBack(control, was);
+  const isHeld = was && holdBack(control, isPointer);
   if (was && !isHeld && performance.now() - settledSince(was, isPointer) >= SETTLING_MS) return;
   event.preventDefault();
   event.stopImmediatePropagation();

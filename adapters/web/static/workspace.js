@@ -69,11 +69,12 @@ function showOwnReply() {
   document.getElementById("present")?.scrollIntoView({ block: "end" });
 }
 
-/** Replace a region, unless the person is typing in it and its form is still valid. */
+/** Replace a region, unless it is a card with an open sheet: that may be typed in. */
 function replace(old, region) {
-  const isWriting = isWritingIn(old);
-  if (isWriting && region.querySelector("[popover]") && old.matches("article")) return;
-  if (isWriting && old.matches("article")) { warn(old, region); return; }
+  if (old.matches("article") && old.querySelector(":popover-open")) {
+    if (!region.querySelector("[popover]")) warn(old, region);
+    return;
+  }
   const active = document.activeElement, inside = old.contains(active) && active.id;
   const at = inside && [active.selectionStart, active.selectionEnd];
   const opened = new Set([...old.querySelectorAll("details[open]")].map(titleOf));
@@ -94,15 +95,11 @@ function replace(old, region) {
   announce(region, old);
 }
 
-/** Remove a region that is no longer on the page, unless the person is typing in it. */
+/** Remove a region that is no longer on the page, unless one of its sheets is open. */
 function leave(region) {
   const gone = "Meanwhile this was decided. What you wrote stays here.";
-  if (isWritingIn(region)) return tellInSheets(region, gone);
+  if (region.querySelector(":popover-open")) return tellInSheets(region, gone);
   region.remove();
-}
-
-function isWritingIn(region) {
-  return region.querySelector(":popover-open") || [...region.querySelectorAll("input, textarea")].some(isChanged);
 }
 
 function titleOf(detail) { return detail.querySelector("summary").textContent; }
@@ -150,12 +147,20 @@ async function refresh() {
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
+    else if (answer.status === 404 && document.getElementById("present")) endThread();
     else if (answer.ok && document.querySelector("[data-reloads]")) location.reload();
     else if (answer.ok && document.querySelector(REGIONS)) take(text);
   } catch { /* the event stream reconnects and refreshes */ }
   const { again } = asked;
   asked = null;
   if (again) refresh();
+}
+
+/** The agent of this page is gone: say so once, and take away what decides. What was written stays. */
+function endThread() {
+  if (!document.querySelector(".acts, .lease, form.reply button")) return;
+  for (const each of document.querySelectorAll("#thread .acts, #present *, .lease, form.reply button, aside form")) each.remove();
+  say("This agent was deleted. Nothing can be decided here any more.");
 }
 
 /** Send a form and show the response; an error is shown at the top, and the typed text stays in its field. */
@@ -247,11 +252,12 @@ let begunWith = null;
 document.addEventListener("input", event => {
   if (event.target.id !== "reply") return;
   if (!event.target.value) begunWith = null;
-  else if (begunWith === null) begunWith = document.querySelector("input[name=seen]")?.value ?? "";
+  else begunWith ??= { hashes: document.querySelector("input[name=seen]")?.value ?? "", read: new Set(read), noticed: new Set(noticed) };
 });
 document.addEventListener("reset", event => { if (event.target.matches("form.reply")) begunWith = null; });
 document.addEventListener("formdata", event => {
-  if (event.target.matches?.("form.reply") && begunWith !== null) event.formData.set("seen", begunWith);
+  if (!event.target.matches?.("form.reply") || begunWith === null) return;
+  event.formData.set("seen", seenOf(begunWith, event.formData.get("text")));
 });
 
 const replyBox = document.querySelector("form.reply");

@@ -32,7 +32,13 @@ NO_GOALS = "This is demo mode: a script without AI, which can only carry out an 
 MAX_TITLE_CHARACTERS, MAX_NAMED_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PLAN_STEPS = 120, 60, 3900, 10
 WINDOW_TOKENS = 16_000
 
-SUMMARY_LABELS = {"done": "Done", "rejected": "Rejected", "failed": "Failed", "not proposed": "Not possible"}
+SUMMARY_LABELS = {
+    "done": "Done",
+    "edited": "Done, as you changed it",
+    "rejected": "Rejected",
+    "failed": "Failed",
+    "not proposed": "Not possible",
+}
 UNUSED_REPLY = re.compile(r"^Your last reply could not be used: (.*) Nothing was run\.$", re.MULTILINE | re.DOTALL)
 
 

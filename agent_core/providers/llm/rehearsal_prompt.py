@@ -12,7 +12,7 @@ from agent_core.prompt.system import CONSTRAINTS
 
 MAX_QUOTE_CHARACTERS = 300
 
-StepOutcome = Literal["done", "failed", "rejected", "withdrawn", "not proposed", "unknown"]
+StepOutcome = Literal["done", "edited", "failed", "rejected", "withdrawn", "not proposed", "unknown"]
 STEP_MARK = re.compile(r"Step (\d+) of \d+ · (.*)")
 NOT_PROPOSED = "This step could not be put before you: "
 
@@ -65,7 +65,7 @@ def _past(reply: str, result_text: str) -> RehearsalPast:
     text, name = str(parsed["thoughts"]["text"]), str(parsed["command"]["name"])
     mark = STEP_MARK.match(text)
     outcome, why = _outcome(name, result_text)
-    if outcome == "done" and NOT_PROPOSED in text:
+    if outcome in ("done", "edited") and NOT_PROPOSED in text:
         outcome, why = "not proposed", text.partition(NOT_PROPOSED)[2].partition("\n")[0]
     return RehearsalPast(number=int(mark[1]) if mark else 0, title=mark[2] if mark else "", outcome=outcome, why=why)
 
@@ -75,6 +75,8 @@ def _outcome(name: str, result_text: str) -> tuple[StepOutcome, str]:
         return "withdrawn", ""
     if result_text.startswith(f"{name} was not run. "):
         return "rejected", shorten(result_text.removeprefix(f"{name} was not run. "), MAX_QUOTE_CHARACTERS)
-    _, _, result = result_text.partition(f"Result of {name}: ")
+    before, _, result = result_text.partition(f"Result of {name}: ")
     failed = result.startswith(("Error: ", "Interrupted: ")) or re.match(r"stopped by .* while it ran", result)
-    return ("failed", shorten(result, MAX_QUOTE_CHARACTERS)) if failed else ("done", "")
+    if failed:
+        return "failed", shorten(result, MAX_QUOTE_CHARACTERS)
+    return ("edited" if " changed the arguments before it ran" in before else "done"), ""

@@ -74,11 +74,13 @@ def read_tour() -> Tour:
 
 
 def tour_actions(report_outcome: str = "", objection: str = "") -> tuple[Action, ...]:
-    """The commands of the tour.
+    """The commands of the tour. Who corrected the report by Edit is shown no correction.
 
     `report_outcome`: what became of the step REPORT_TITLE, such as `done` or `rejected`; "" before it was decided.
     `objection`: the reply that rejected that step.
     """
+    if report_outcome == "edited":
+        return FIRST_ACTIONS
     reply = one_line(objection, MAX_REPLY_CHARACTERS)
     remark = CORRECTED if reply else APPROVED if report_outcome == "done" else NOT_APPROVED
     text = REPORT.format(cups=37) + (f"Corrected after the reply: {reply}\n" if reply else "")

@@ -994,6 +994,7 @@ report.md · 2 lines · +1 −1|@@ -1 +1 @@
 text|# Report
 NXG looks cheapest.|\
 """,
+            "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
             "[Approve] [Reject] [Show all] [Open]",
             "",
             "[New agent]",

@@ -1,0 +1,101 @@
+"""What a first-time user meets on the page: a deleted agent in another tab, a phone, the keyboard, a list of files."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, ViewportSize, expect
+
+from agent_core.providers.llm.rehearsal import RehearsalModel
+from tests.browser.browsing import BrowserChat, open_context
+from tests.scenario.served import served
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+PHONE, DESK = ViewportSize(width=360, height=740), ViewportSize(width=1280, height=800)
+TUTORIAL = (
+    'Write "Stand-up at 9:30" to notes.md',
+    'Append the line "Ben brings cake" to notes.md',
+    "Read notes.md",
+)
+IS_ON_TOP = """element => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return element.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+}"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def demo(tmp_path: Path) -> AsyncIterator[str]:
+    """A served workspace in demo mode."""
+    async with served(RehearsalModel(), tmp_path) as base:
+        yield base
+
+
+async def visit(browser: Browser, demo: str, screen: ViewportSize) -> BrowserChat:
+    """A new person's browser."""
+    chat = BrowserChat(await (await open_context(browser, viewport=screen)).new_page(), demo)
+    await chat.page.goto(demo)
+    return chat
+
+
+@pytest.mark.proves("page:unseen")
+async def test_a_click_on_a_phone_brings_a_command_below_long_thoughts_into_sight_before_it_approves(
+    browser: Browser, demo: str
+) -> None:
+    chat = await visit(browser, demo, PHONE)
+    await chat.new_agent("Clerk", "keeps the notes of our team", *TUTORIAL)
+    await chat.asks("write_to_file")
+    approve, written = chat.page.locator(".card.open .acts .go"), chat.page.locator(".card.open .preview .add")
+    assert not await written.evaluate(IS_ON_TOP)
+    await approve.click()
+    await expect(chat.page.locator("#news")).to_contain_text("not on the screen")
+    assert await written.evaluate(IS_ON_TOP)
+    await approve.click()
+    await expect(chat.page.get_by_role("article", name="append_to_file")).to_be_visible()
+
+
+async def test_a_page_of_an_agent_that_was_deleted_elsewhere_says_so_and_asks_no_more(
+    browser: Browser, demo: str
+) -> None:
+    ana, ben = await visit(browser, demo, DESK), await visit(browser, demo, DESK)
+    await ana.new_agent("Clerk", "keeps the notes of our team", *TUTORIAL)
+    await ana.asks("write_to_file")
+    await ben.page.goto(ana.page.url)
+    await ben.asks("write_to_file")
+    await ana.page.locator("details.danger summary").click()
+    await ana.page.locator("#confirm").fill("Clerk")
+    await ana.page.get_by_role("button", name="Delete").click()
+    await expect(ana.page.get_by_text("Clerk was deleted by")).to_be_visible()
+    await ben.page.evaluate("refresh()")
+    await expect(ben.page.get_by_text("deleted").first).to_be_visible()
+    await expect(ben.page.locator(".card.open .below > .acts .go")).to_have_count(0)
+
+
+async def test_the_link_that_skips_to_the_content_can_be_seen_on_a_phone(browser: Browser, demo: str) -> None:
+    chat = await visit(browser, demo, PHONE)
+    await chat.page.keyboard.press("Tab")
+    skip = chat.page.locator("a.skip")
+    await expect(skip).to_be_focused()
+    assert await skip.evaluate(IS_ON_TOP), "the bar lies over it"
+
+
+async def test_a_filled_in_agent_can_be_created_without_scrolling(browser: Browser, demo: str) -> None:
+    chat = await visit(browser, demo, DESK)
+    await chat.page.goto(f"{demo}/c/web/local/general/new")
+    await chat.page.get_by_role("link", name="Search in files").click()
+    await expect(chat.page.get_by_label("Name", exact=True)).to_have_value("Searcher")
+    await expect(chat.page.get_by_role("button", name="Create")).to_be_in_viewport()
+
+
+async def test_links_to_several_files_are_large_enough_for_a_finger(browser: Browser, demo: str) -> None:
+    chat = await visit(browser, demo, DESK)
+    await chat.page.get_by_role("button", name="Take the tour").click()
+    await chat.asks("list_files")
+    await expect(chat.page.locator(".files a")).to_have_count(3)
+    found = await Axe().run(chat.page, options={"runOnly": ["target-size"]})
+    assert not found.response["violations"], found.generate_report()

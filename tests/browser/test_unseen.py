@@ -1,0 +1,173 @@
+"""What was not in sight is not approved: neither by a key, nor by a line, nor by a click beside it."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
+
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.test_needs_approval import ask, card, cards
+from tests.scenario.chat import writing
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+OUT_OF_SIGHT = """id => {
+    const { top, bottom } = document.getElementById(id).getBoundingClientRect();
+    return bottom <= 0 || top >= innerHeight;
+}"""
+
+DESK = ViewportSize(width=1280, height=800)
+IS_SEEN = """command => {
+    const { x, y, width, height } = command.getBoundingClientRect();
+    const found = document.elementFromPoint(x + width / 2, y + Math.min(height, 20) / 2);
+    return found !== null && command.contains(found);
+}"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ana(browser: Browser, address: str) -> AsyncIterator[BrowserChat]:
+    context = await open_context(browser, viewport=ViewportSize(width=1000, height=420))
+    chat = BrowserChat(await context.new_page(), address)
+    await chat.call_me("ana")
+    yield chat
+
+
+async def scroll_away(page: Page, identity: str) -> None:
+    """Scroll by the wheel, as a reader does, until the card cannot be seen."""
+    await page.mouse.move(500, 200)
+    for _ in range(40):
+        if await page.evaluate(OUT_OF_SIGHT, identity):
+            return
+        await page.mouse.wheel(0, 200)
+        await page.evaluate("() => new Promise(requestAnimationFrame)")
+    raise AssertionError("the card stays in sight")
+
+
+@pytest.mark.proves("page:keys-in-sight")
+async def test_keys_in_the_sheet_of_a_card_out_of_sight_approve_nothing(ana: BrowserChat, model: ScriptedModel) -> None:
+    await ask(ana, model, "Ada", "Bob", "Cy", "Dan")
+    await expect(cards(ana)).to_have_count(4)
+    ada = await card(ana, "Ada")
+    identity = await ada.article.get_attribute("id") or ""
+    await ada.article.get_by_role("button", name="Approve ×N").focus()
+    await scroll_away(ana.page, identity)
+    await ana.page.keyboard.press("Enter")
+    await expect(ana.page.locator("[popover]:popover-open")).to_be_visible()
+    await ana.page.keyboard.press("Tab")
+    await expect(ana.page.locator("button:focus")).to_have_text("Approve ×3")
+    await expect(ana.page.locator("button:focus")).to_be_enabled()
+    assert await ana.page.evaluate(OUT_OF_SIGHT, identity)
+    await ana.page.keyboard.press("Enter")
+    await ana.page.evaluate("refresh()")
+    await expect(cards(ana)).to_have_count(4, timeout=3000)
+
+
+@pytest.mark.proves("page:keys-in-sight")
+async def test_a_key_selects_no_card_out_of_sight(ana: BrowserChat, model: ScriptedModel) -> None:
+    await ask(ana, model, "Ada", "Bob", "Cy", "Dan")
+    await expect(cards(ana)).to_have_count(4)
+    ada = await card(ana, "Ada")
+    identity = await ada.article.get_attribute("id") or ""
+    await ana.page.get_by_role("checkbox", name="Select Ada").focus()
+    await scroll_away(ana.page, identity)
+    await ana.page.keyboard.press("Space")  # the key by which one reads on
+    await expect(ana.page.get_by_role("checkbox", name="Select Ada")).not_to_be_checked(timeout=2000)
+
+
+@pytest.mark.proves("page:keys-in-sight")
+async def test_a_line_approves_no_proposal_that_came_out_of_sight(ana: BrowserChat, model: ScriptedModel) -> None:
+    for number, letter in enumerate("abcd"):
+        model.say(writing(f"{number}.md", "\n".join(f"{letter}{row} {letter}of{row}" for row in range(60))))
+    await ana.new_agent("Clerk", "writes", "Write a report")
+    for _ in range(3):
+        await (await ana.asks("write_to_file")).press("Approve")
+    shown = await ana.asks("write_to_file")
+    await ana.page.evaluate("scrollTo(0, 0)")
+    await ana.page.wait_for_function(OUT_OF_SIGHT, arg=await shown.article.get_attribute("id"))
+    other = BrowserChat(await ana.page.context.new_page(), ana.base)
+    model.say(reply_text("write_to_file", {"filename": "secret.md", "text": "never seen"}))
+    await other.page.goto(ana.page.url)
+    await (await other.asks("write_to_file")).press("Approve")
+    late = ana.page.get_by_role("article", name="secret").or_(ana.page.locator(".card.open", has_text="secret.md"))
+    await expect(late).to_be_attached()
+    identity = await late.get_attribute("id")
+    assert await ana.page.evaluate(OUT_OF_SIGHT, identity)
+    box = ana.page.get_by_label("Reply to")
+    await box.focus()
+    assert await ana.page.evaluate(OUT_OF_SIGHT, identity)
+    await ana.page.keyboard.type("!approve")
+    assert await ana.page.evaluate(OUT_OF_SIGHT, identity)
+    await ana.page.keyboard.press("Enter")
+    await ana.page.evaluate("refresh()")
+    await expect(ana.page.locator(f"[id='{identity}']")).to_have_class("card open")
+
+
+@pytest.mark.proves("page:keys-in-sight")
+async def test_a_key_approves_no_card_of_which_only_the_last_pixels_are_left(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await ask(ana, model, "Ada", "Bob", "Cy", "Dan")
+    await expect(cards(ana)).to_have_count(4)
+    ada = await card(ana, "Ada")
+    identity = await ada.article.get_attribute("id") or ""
+    await ada.article.get_by_role("button", name="Approve", exact=True).focus()
+    await ana.page.evaluate(
+        "id => scrollBy(0, document.getElementById(id).getBoundingClientRect().bottom - 30)", identity
+    )
+    await ana.page.wait_for_function(
+        "id => document.getElementById(id).getBoundingClientRect().bottom < 35", arg=identity
+    )
+    await ana.page.keyboard.press("Enter")
+    await ana.page.evaluate("refresh()")
+    await expect(cards(ana)).to_have_count(4, timeout=3000)
+    await expect(ana.page.locator("#news")).to_have_text("This card was out of sight. Read it, then press again.")
+
+
+async def is_seen(element: Locator) -> bool:
+    """Whether the element's first line is on the screen and nothing lies over it."""
+    return bool(await element.evaluate(IS_SEEN))
+
+
+async def click_where_it_is(page: Page, button: Locator) -> None:
+    """Click as a hand does: at a place on the screen, without scrolling there."""
+    box = await button.bounding_box()
+    assert box is not None
+    await page.mouse.move(box["x"] + 20, box["y"] + 12)
+    await page.wait_for_function("() => performance.now() > 1000 * 800")  # the clock of tests is fast: 0.8 s
+    await page.mouse.click(box["x"] + 20, box["y"] + 12)
+
+
+@pytest.mark.proves("page:unseen")
+async def test_a_click_on_a_card_of_the_list_approves_nothing_whose_command_was_never_on_the_screen(
+    browser: Browser, address: str, model: ScriptedModel
+) -> None:
+    chat = BrowserChat(await (await open_context(browser, viewport=DESK)).new_page(), address)
+    long = "\n".join(f"thought {number}" for number in range(12))
+    for number in range(3):
+        model.say(reply_text("write_to_file", {"filename": f"{number}.md", "text": "one\n" * 9}, text=long))
+        await chat.new_agent(f"Clerk {number}", "writes", "Write a report")
+        await chat.asks("write_to_file")
+    model.say(*[reply_text("do_nothing")] * 3)
+    await chat.page.goto(address)
+    cards = chat.page.get_by_role("article", name=re.compile("write_to_file, waiting for a decision"))
+    await expect(cards).to_have_count(3)
+    second = cards.nth(1)
+    approve = second.get_by_role("button", name="Approve", exact=True)
+    head = await second.locator(".head").bounding_box()
+    assert head is not None
+    # Scroll until the head and the buttons of the second card are on the screen, and nothing of its command is.
+    await chat.page.evaluate("y => scrollBy(0, y)", head["y"] - DESK["height"] + 150)
+    await expect(approve).to_be_in_viewport()
+    assert not await is_seen(second.locator(".preview"))
+    identity = await second.get_attribute("id")
+    await click_where_it_is(chat.page, approve)
+    await chat.page.evaluate("refresh()")
+    await expect(chat.page.locator(f"[id='{identity}']")).to_be_attached()
+    await chat.page.reload()
+    await expect(chat.page.locator(f"[id='{identity}']")).to_contain_text("Approve")
