@@ -10,9 +10,9 @@ from adapters.ui_text import first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.channels import SurfaceName
-from agent_core.model.notification import OWNER, QuietHours, ReminderSettings
+from agent_core.model.notification import MAX_MENTIONS, OWNER, QuietHours, ReminderSettings
 from agent_core.ports.surface import ChatSurface
-from agent_core.service.notifications import NOT_HERE, ChannelNotifications
+from agent_core.service.notifications import NOT_HERE, ChannelNotifications, require_may_set_reminders
 
 FindMention = Callable[[str, str], str]  # a Slack workspace or Discord server, and what was typed → an id or ""
 
@@ -22,7 +22,9 @@ HOW_REMINDERS = (
 )
 NOTIFIED = "You get a direct message whenever an agent of this channel waits for a decision that you may take."
 HOW_NOTIFY = "Direct messages: write notify me or notify off."
-DURATION = re.compile(r"(\d{1,4})\s*(m|min|h|d)?\.?,?", re.IGNORECASE)
+MAX_LINE_CHARACTERS = 2_000  # of a line about reminders
+BETWEEN_DURATIONS, BETWEEN_MENTIONS = re.compile(r",? (?=\d)|,(?=\d)"), re.compile(r"[\s,;]+")
+DURATION = re.compile(r"(\d{1,4}) ?(m|min|h|d)?\.?,?", re.IGNORECASE)
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 QUIET = re.compile(r"(\d{1,2}:\d{2})\s*[-–]\s*(\d{1,2}:\d{2})")
 ON_OFF = {"on": True, "off": False}
@@ -44,10 +46,16 @@ class NotificationCommands:
         return cls(notifications=notifications, find_mention=found)
 
     async def reminders(self, said: str, origin: Origin) -> str:
-        """Show the channel's settings, changed before if there is a text; raise InvalidInput for another text."""
+        """Show the channel's settings, changed before if there is a text.
+
+        Raise NotAllowed for a change unless a full member asks, InvalidInput for another text.
+        """
         self._require_chat_platform(origin)
         if not said:
             return reminders_text((await self.notifications.settings(origin.channel)).reminders)
+        require_may_set_reminders(origin)
+        if len(said) > MAX_LINE_CHARACTERS:
+            raise InvalidInput({"reminders": HOW_REMINDERS})
         change = self._change(said, origin)
         return reminders_text(await self.notifications.set_reminders(change, origin, said))
 
@@ -90,8 +98,10 @@ class NotificationCommands:
         if said.casefold() == "nobody":
             return ()
         find = self.find_mention[origin.channel.surface]
-        found = []
-        for word in re.split(r"[\s,;]+(?=@|<|\w)", said.strip()):
+        words, found = [word for word in BETWEEN_MENTIONS.split(said) if word], []
+        if not 0 < len(words) <= MAX_MENTIONS:
+            raise InvalidInput({"reminders": f"Reminders: 1 to {MAX_MENTIONS} people and groups, or call nobody."})
+        for word in words:
             mention = OWNER if word.casefold().removeprefix("@") == OWNER else find(origin.channel.workspace, word)
             if not mention:
                 raise InvalidInput(
@@ -128,9 +138,14 @@ def duration_text(duration: timedelta) -> str:
 
 
 def _durations(said: str) -> list[timedelta]:
-    if not re.fullmatch(rf"(?:{DURATION.pattern}\s*)+", said, re.IGNORECASE):
-        raise InvalidInput({"reminders": HOW_REMINDERS})
-    return [timedelta(**{UNITS[(unit or "m")[0].casefold()]: int(number)}) for number, unit in DURATION.findall(said)]
+    """The times in a list such as `10m, 1h 2d`; the parts are matched one by one, so no text takes long."""
+    durations = []
+    for part in BETWEEN_DURATIONS.split(" ".join(said.split())):
+        found = DURATION.fullmatch(part)
+        if not found:
+            raise InvalidInput({"reminders": HOW_REMINDERS})
+        durations.append(timedelta(**{UNITS[(found[2] or "m")[0].casefold()]: int(found[1])}))
+    return durations
 
 
 def _quiet_hours(said: str) -> QuietHours | None:

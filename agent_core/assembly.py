@@ -244,7 +244,7 @@ class _Foundation:
             fast_effort=options.fast_effort,
             secrets=options.secrets,
         )
-        self.eraser = Eraser(database=database, workspaces=ports.workspaces, memory=self.memory, clock=clock)
+        self.eraser = Eraser(database, ports.workspaces, self.memory, clock, ports.surfaces)
         self.helpers = AgentHelpers(database=database, clock=clock, waker=self.engine, eraser=self.eraser)
         self.commands = commands(
             CommandParts(

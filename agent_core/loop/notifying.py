@@ -1,11 +1,11 @@
 """Tells people that an agent waits for them: direct messages at once, reminders after a while; takes both back."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from agent_core.errors import PersonError, SurfaceBusy, SurfaceError
+from agent_core.errors import NotAllowed, PersonError, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Actor
@@ -16,6 +16,7 @@ from agent_core.model.notification import (
     PREFERENCE,
     Notification,
     NotificationSettings,
+    ReminderSettings,
     parse_notification_settings,
 )
 from agent_core.model.turn import Turn
@@ -26,16 +27,20 @@ from agent_core.ports.surface import Notifications
 
 logger = logging.getLogger(__name__)
 
-RETRY_LATER = timedelta(minutes=1)
+RETRY_LATER = timedelta(seconds=30)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class WaitNotifier:
-    """Sends and takes back the notifications of one claimed agent. The agent's record says which ones stand."""
+    """Sends and takes back the notifications of one claimed agent. The agent's record says which ones stand.
+
+    `is_busy`: the platform was too busy for one of them, so the agent's `wake_at` is the time of the next try.
+    """
 
     claim: AgentClaim
     clock: Clock
     notifications: Notifications
+    is_busy: bool = False
 
     async def update(self, agent: Agent, *, may_exist: bool) -> Agent:
         """Take back what is about a wait that is over, and send what is due; return the agent as saved.
@@ -45,13 +50,18 @@ class WaitNotifier:
         is_waiting = agent.needs_people and agent.thread is not None
         if not is_waiting and not agent.notifications:
             return agent
-        standing = await self._take_back(agent, [each for each in agent.notifications if _is_over(each, agent)])
+        standing = await self._take_back(agent, agent.notifications, lambda each: _is_over(each, agent))
         if not is_waiting:
-            return await self._save(agent, standing)
+            wake_at = self._wake_at(None) if agent.is_at_rest else agent.wake_at
+            return await self._save(agent, replace(agent, notifications=standing, wake_at=wake_at))
         settings, turn = await self._load(agent)
         standing += await self._send_direct(agent, turn, settings, may_exist=may_exist)
-        reminders = await self._remind(agent, turn, settings, may_exist=may_exist)
-        return await self._save(agent, (*standing, *reminders), settings)
+        posted, reminded = await self._remind(agent, turn, settings.reminders, may_exist=may_exist)
+        standing += posted
+        newest = [each for each in standing if _is_reminder(each, agent)][-1:]
+        standing = await self._take_back(agent, standing, lambda each: _is_reminder(each, agent) and each not in newest)
+        wake_at = self._wake_at(settings.reminders.due_at(agent.since, reminded))
+        return await self._save(agent, replace(agent, notifications=standing, reminded=reminded, wake_at=wake_at))
 
     async def _load(self, agent: Agent) -> tuple[NotificationSettings, Turn | None]:
         """The channel's settings, and the turn that waits for a decision, if one does."""
@@ -61,20 +71,26 @@ class WaitNotifier:
         waits = isinstance(agent.status, Awaiting) and newest and newest[-1].is_open
         return parse_notification_settings(preferences), newest[-1] if waits else None
 
-    async def _take_back(self, agent: Agent, over: Sequence[Notification]) -> tuple[Notification, ...]:
-        """Take back these notifications; return those of the agent that still stand."""
-        gone = set()
-        for each in over:
-            await self.claim.confirm()
-            try:
-                if each.address:
-                    await self.notifications.take_back(agent, await self._find_turn(agent, each.turn), each)
-            except SurfaceBusy:
-                continue
-            except (SurfaceError, PersonError) as fault:
-                logger.warning("a notification could not be taken back", extra={"why": str(fault)[:300]})
-            gone.add(each)
-        return tuple(each for each in agent.notifications if each not in gone)
+    async def _take_back(
+        self, agent: Agent, standing: Sequence[Notification], is_unwanted: Callable[[Notification], bool]
+    ) -> tuple[Notification, ...]:
+        """Take back those of the notifications that are unwanted; return those that still stand."""
+        return tuple([each for each in standing if not is_unwanted(each) or not await self._is_taken_back(agent, each)])
+
+    async def _is_taken_back(self, agent: Agent, notification: Notification) -> bool:
+        """Take back a notification; return False if the platform is busy. One that it refuses to take back is over."""
+        if not notification.address:
+            return True
+        await self.claim.confirm()
+        try:
+            turn = await self._find_turn(agent, notification.turn)
+            await self.notifications.take_back(agent, turn, notification)
+        except SurfaceBusy:
+            self.is_busy = True
+            return False
+        except (SurfaceError, PersonError) as fault:
+            logger.warning("a notification could not be taken back", extra={"why": str(fault)[:300]})
+        return True
 
     async def _find_turn(self, agent: Agent, turn_id: TurnId | None) -> Turn | None:
         if turn_id is None:
@@ -94,58 +110,74 @@ class WaitNotifier:
             await self.claim.confirm()
             address = ""
             try:
-                member = await self.claim.surface.actor(agent.channel, Actor(id=person, display=person))
-                require_may_decide(agent, member)
-                address = await self.notifications.send_direct(agent, turn, person, may_exist=may_exist)
+                address = await self._send_direct_to(agent, turn, person, may_exist=may_exist)
             except SurfaceBusy:
+                self.is_busy = True
                 continue
             except (SurfaceError, PersonError) as fault:
                 logger.info("a direct message was not sent", extra={"why": str(fault)[:300]})
             sent.append(_notification(agent, turn, address, to=person))
         return tuple(sent)
 
+    async def _send_direct_to(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
+        try:
+            member = await self.claim.surface.actor(agent.channel, Actor(id=person, display=person))
+        except NotAllowed as fault:  # the platform does not tell now
+            raise SurfaceBusy(str(fault)) from fault
+        require_may_decide(agent, member)
+        return await self.notifications.send_direct(agent, turn, person, may_exist=may_exist)
+
     async def _remind(
-        self, agent: Agent, turn: Turn | None, settings: NotificationSettings, *, may_exist: bool
-    ) -> tuple[Notification, ...]:
-        """Post the reminder that is due in place of the one before it; return what was posted."""
-        due_at = settings.reminders.due_at(agent.since, agent.reminded)
-        if due_at is None or due_at > self.clock.now():
-            return ()
+        self, agent: Agent, turn: Turn | None, settings: ReminderSettings, *, may_exist: bool
+    ) -> tuple[tuple[Notification, ...], int]:
+        """Post one reminder for all that are due; return it, and how many reminders of this wait are behind us.
+
+        One that the platform refuses counts as sent: the next one is tried when it is due.
+        """
+        overdue = settings.count_overdue(agent.since, agent.reminded, self.clock.now())
+        if not overdue:
+            return (), agent.reminded
         await self.claim.confirm()
-        mentions = [agent.owner.id if each == OWNER else each for each in settings.reminders.mentions]
+        mentions = [agent.owner.id if each == OWNER else each for each in settings.mentions]
         try:
             address = await self.notifications.remind(agent, turn, mentions, may_exist=may_exist)
         except SurfaceBusy:
-            return ()
-        return (_notification(agent, turn, address),)
+            self.is_busy = True
+            return (), agent.reminded
+        except ThreadGone:
+            raise
+        except SurfaceError as fault:
+            logger.warning("a reminder was refused", extra={"why": str(fault)[:300]})
+            return (), agent.reminded + overdue
+        return (_notification(agent, turn, address),), agent.reminded + overdue
 
-    async def _save(
-        self, agent: Agent, standing: tuple[Notification, ...], settings: NotificationSettings | None = None
-    ) -> Agent:
-        """Save which notifications stand, and when the next reminder is due, unless nothing changed."""
-        older = [each for each in standing if not each.to and each in agent.notifications]
-        is_reminded = any(not each.to and each not in agent.notifications for each in standing)
-        if is_reminded:  # the new reminder replaces the one before it
-            await self._take_back(agent, older)
-            standing = tuple(each for each in standing if each not in older)
-        reminded = agent.reminded + is_reminded
-        next_at = settings.reminders.due_at(agent.since, reminded) if settings else agent.wake_at
-        if next_at and settings and not is_reminded and next_at <= self.clock.now():  # the surface is busy
-            next_at = self.clock.now() + RETRY_LATER
-        changed = replace(agent, notifications=standing, reminded=reminded, wake_at=next_at)
+    def _wake_at(self, planned: datetime | None) -> datetime | None:
+        """When the agent is looked at again: as planned, or soon if the platform was busy."""
+        if not self.is_busy:
+            return planned
+        now = self.clock.now()
+        return min(planned, now + RETRY_LATER) if planned and planned > now else now + RETRY_LATER
+
+    async def _save(self, agent: Agent, changed: Agent) -> Agent:
+        """Save which notifications stand, and when the next try or reminder is due, unless nothing changed."""
         if changed == agent:
             return agent
 
         async def keep(_work: UnitOfWork, present: Agent) -> Outcome:
+            kept = replace(present, notifications=changed.notifications)
             if present.since != agent.since:  # the wait ended meanwhile
-                return Outcome(agent=replace(present, notifications=standing))
-            return Outcome(agent=replace(present, notifications=standing, reminded=reminded, wake_at=next_at))
+                return Outcome(agent=kept)
+            return Outcome(agent=replace(kept, reminded=changed.reminded, wake_at=changed.wake_at))
 
         return (await self.claim.save_and_present(keep)).agent
 
 
 def _is_over(notification: Notification, agent: Agent) -> bool:
     return not agent.needs_people or notification.since != agent.since
+
+
+def _is_reminder(notification: Notification, agent: Agent) -> bool:
+    return not (notification.to or _is_over(notification, agent))
 
 
 def _notification(agent: Agent, turn: Turn | None, address: str, *, to: str = "") -> Notification:

@@ -102,8 +102,9 @@ class Agent:
     `unusable`, `complaint`: how many replies in a row were unusable, and what was wrong with the last.
     `usage`, `calls`: usage of all calls, in total and by kind. `budget` sums their cost.
     `unbilled`: the part of the usage that belongs to no turn yet.
-    `wake_at`: the time at which it has work even if no event arrives; while it waits for people, that of a reminder.
-    `reminded`: how many reminders of the present wait were sent.
+    `wake_at`: the time at which it has work even if no event arrives; while it waits for people, that of a reminder;
+        also that of the next try for a notification for which the platform was too busy.
+    `reminded`: how many reminders of the present wait are no longer due.
     `notifications`: the messages about waits that were sent and not yet taken back.
     `fence`: a number that is raised whenever a worker takes the agent.
     `save_id`: identifies the loop's last save, to find out whether a commit took effect whose answer was lost.

@@ -84,6 +84,11 @@ class ReminderSettings:
             local = later
         return local.astimezone(since.tzinfo)
 
+    def count_overdue(self, since: datetime, sent: int, now: datetime) -> int:
+        """How many reminders of a wait are due by `now` after `sent` reminders."""
+        due = (self.due_at(since, number) for number in range(sent, len(self.after)))
+        return sum(each is not None and each <= now for each in due)
+
     def _end_of_quiet(self, local: datetime) -> datetime:
         if not self.weekends and local.weekday() >= SATURDAY:
             monday = local.date() + timedelta(days=7 - local.weekday())

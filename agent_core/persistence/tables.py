@@ -59,7 +59,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 WORKING = text("status IN ('thinking', 'acting')")
 AWAKE = text("status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
 AT_REST = text("status IN ('paused', 'stopped', 'finished')")
-REMINDING = text("status IN ('awaiting', 'paused') AND thread IS NOT NULL AND wake_at IS NOT NULL")
+REMINDING = text("status NOT IN ('thinking', 'acting') AND thread IS NOT NULL AND wake_at IS NOT NULL")
 RESTING = text("status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
 
 metadata = MetaData()

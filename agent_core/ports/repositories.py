@@ -68,8 +68,8 @@ class Agents(Protocol):
     ) -> tuple[AgentId, ...]:
         """Agents of these surfaces with work to do at `now`, without those that another worker has claimed.
 
-        An agent has work if it thinks or acts and is not scheduled for later, if it waits for people and a reminder is
-        due, or if a card or notice is not shown yet.
+        An agent has work if it thinks or acts and is not scheduled for later, if it does not and a reminder or the
+        next try for a notification is due, or if a card or notice is not shown yet.
         """
 
     def add(self, agent: Agent) -> None:

@@ -14,6 +14,7 @@ from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.agent_defaults import forget_agent_defaults
+from agent_core.service.calling_off import StandingCall, list_calls
 from agent_core.service.erasing import Eraser, Place
 from agent_core.spending.helper_tree import list_helpers_below, save_root
 
@@ -23,6 +24,7 @@ class Deleted:
     """A deleted agent, with how much of it and its helpers was deleted.
 
     `log_entries`: entries of the decision log, which stay.
+    `calls`: the notifications that stand, which are then taken back.
     `left`: where something is left, which is removed later.
     """
 
@@ -34,6 +36,7 @@ class Deleted:
     files: int = 0
     file_bytes: int = 0
     log_entries: int = 0
+    calls: tuple[StandingCall, ...] = ()
     left: tuple[Place, ...] = ()
 
     def with_files(self, sizes: Sequence[int]) -> "Deleted":
@@ -51,11 +54,15 @@ async def remove_family(work: UnitOfWork, eraser: Eraser, agent: Agent, by: Acto
     for each in family:
         deleted = await _with_counts_of(work, deleted, each)
         logged = 1 + await _record_end_of_deleted(work, each, by, at)
+        calls = await list_calls(work, each, by, at)
         work.audit.append(AuditEntry.on(each, "deleted", by=by, at=at, detail=f"{counted(each.turns, 'turn')}, {what}"))
         await forget_agent_defaults(work, each)
         work.agents.remove(each)
         deleted = replace(
-            deleted, family=(*deleted.family, eraser.add(work, each)), log_entries=deleted.log_entries + logged
+            deleted,
+            family=(*deleted.family, eraser.add(work, each)),
+            calls=(*deleted.calls, *calls),
+            log_entries=deleted.log_entries + logged,
         )
     return deleted
 

@@ -18,6 +18,7 @@ from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, queue_in_one_unit
 from agent_core.ports.files import Workspaces
+from agent_core.ports.surface import ChatSurface
 
 logger = logging.getLogger(__name__)
 
@@ -27,17 +28,19 @@ GRACE = timedelta(minutes=10)  # longer than any step that still runs elsewhere 
 Place = Literal["files", "index"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Eraser:
     """Erases deleted agents at once, and again after ten minutes, when no step that was under way can add anything.
 
     Each process does it, because each may have files of its own, such as a cache of vectors. Twice is harmless.
+    `surfaces`: where notifications of deleted agents are taken back.
     """
 
     database: Database
     workspaces: Workspaces
     memory: LongTermMemory
     clock: Clock
+    surfaces: Sequence[ChatSurface] = ()
     erased: set[AgentId] = field(default_factory=set)
 
     def add(self, work: UnitOfWork, agent: Agent) -> Deletion:

@@ -13,6 +13,7 @@ from agent_core.model.note import Note
 from agent_core.model.usage import Budget
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
+from agent_core.service.calling_off import call_off
 from agent_core.service.deleting import Deleted, remove_family
 from agent_core.service.erasing import Eraser
 from agent_core.service.transactional import TransactionalService
@@ -84,6 +85,8 @@ class AgentHelpers(TransactionalService):
         deleted = await self.save(act)
         for each in deleted.family:
             self.waker.interrupt(each.agent_id)
+        await call_off(self.eraser.surfaces, deleted.calls)
+        for each in deleted.family:
             await self.eraser.erase(each)
         await self.eraser.empty_journal()
         return found

@@ -21,6 +21,7 @@ from agent_core.oversight.policy import require_may_create, require_may_decide, 
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
+from agent_core.service.calling_off import call_off
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
 from agent_core.service.deleting import Deleted, newest_turn, remove_family, sizes_of_files
 from agent_core.service.erasing import Eraser
@@ -64,11 +65,11 @@ class AgentLifecycle(TransactionalService):
         Raise NotAllowed for persons who may not create agents, NotPossible when a limit is reached. If the operator
         lets guests create agents, a guest's agent asks for every command, and its settings are not offered as defaults.
         """
+        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         tidy = draft.tidied()
         require_rehearsed(self.rehearsal, goals=tidy.goals, model=tidy.model)
         if tidy.budget is None:
             tidy = replace(tidy, budget=self.default_budget)
-        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         if origin.by.kind != "member":
             tidy = replace(tidy, policy=Policy(verbosity=tidy.policy.verbosity))
 
@@ -174,9 +175,10 @@ class AgentLifecycle(TransactionalService):
         return deleted is not None and bool(await self._erase(deleted))
 
     async def _erase(self, deleted: Deleted) -> Deleted:
-        """End what the deleted agents still run and remove what they have outside the database; add what is left."""
+        """End what the deleted agents still run, call off, and erase what is outside the database; add what is left."""
         for each in deleted.family:
             self.waker.interrupt(each.agent_id)
+        await call_off(self.eraser.surfaces, deleted.calls)
         left = [place for each in deleted.family for place in await self.eraser.erase(each)]
         await self.eraser.empty_journal()
         return replace(deleted, left=tuple(dict.fromkeys(left)))

@@ -44,7 +44,7 @@ class ChannelNotifications(TransactionalService):
 
         Raise NotAllowed unless a full member asks, InvalidInput for unusable settings.
         """
-        _require_member(origin, "set reminders here")
+        require_may_set_reminders(origin)
         _require_chat_platform(origin.channel)
 
         async def act(work: UnitOfWork) -> ReminderSettings:
@@ -90,6 +90,11 @@ class ChannelNotifications(TransactionalService):
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
         at = self.clock.now()
         work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
+
+
+def require_may_set_reminders(origin: Origin) -> None:
+    """Raise NotAllowed unless a full member asks."""
+    _require_member(origin, "set reminders here")
 
 
 def _require_member(origin: Origin, what: str) -> None:

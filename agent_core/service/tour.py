@@ -10,7 +10,7 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
-from agent_core.ports.rehearsal import Rehearsal
+from agent_core.ports.rehearsal import Rehearsal, Tour
 from agent_core.service.agents import AgentService
 
 NO_FILE_FINGERPRINT = ""
@@ -41,19 +41,27 @@ class TourStarter:
         async def choose_name(work: UnitOfWork) -> str:
             name = last = ""
             for name in _numbered(tour.draft.name):
-                if await work.agents.find_by_name(origin.channel, name) is None:
+                present = await work.agents.find_by_name(origin.channel, name)
+                if present is None:
                     break
-                last = name
+                last = name if _is_tour_of(present, tour, origin) else last
             delivery = origin.delivery and f"{origin.delivery}/tour"
             return last if await self.service.is_repeated(work, replace(origin, delivery=delivery)) and last else name
 
         draft = replace(tour.draft, name=await self.service.save(choose_name))
         agent = await self.service.create(draft, origin, sets_defaults=False)
+        if not _is_tour_of(agent, tour, origin):  # after a repeated delivery, somebody has just taken the name
+            return agent
         files = self.workspaces.of(agent)
         for path, text in tour.files.items():
             with suppress(CommandError):  # after a repeated delivery the file is there
                 await files.write(path, text.encode(), expected=NO_FILE_FINGERPRINT)
         return agent
+
+
+def _is_tour_of(agent: Agent, tour: Tour, origin: Origin) -> bool:
+    """Whether the person began this tour. Another agent may have a name of the same form."""
+    return agent.owner.id == origin.by.id and agent.goals == tour.draft.goals
 
 
 def _numbered(name: str) -> Iterator[str]:

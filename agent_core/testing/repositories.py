@@ -188,9 +188,9 @@ class MemoryNotes(StoreRepository):
 
 
 def _has_work(agent: Agent, now: datetime) -> bool:
-    if agent.needs_people:
-        return agent.thread is not None and agent.wake_at is not None and agent.wake_at <= now
-    return agent.status.kind in ("thinking", "acting") and (agent.wake_at is None or agent.wake_at <= now)
+    if agent.status.kind in ("thinking", "acting"):
+        return agent.wake_at is None or agent.wake_at <= now
+    return agent.thread is not None and agent.wake_at is not None and agent.wake_at <= now
 
 
 def _is_in(agent: Agent, thread: ThreadRef) -> bool:

@@ -305,21 +305,22 @@ async def test_agents_that_wait_for_people_come_longest_waiting_first(database: 
         assert [each.name for each in everywhere] == ["B", "D", "A"]
 
 
-async def test_an_agent_that_waits_is_due_when_a_reminder_is(database: Database) -> None:
+async def test_an_agent_that_waits_or_rests_is_due_when_a_reminder_or_a_next_try_is(database: Database) -> None:
     at = ThreadRef(CHANNEL, "1719.0001")
     due = [
         an_agent(id=AgentId("a"), name="A", thread=at, status=Awaiting(), wake_at=NOON),
         an_agent(id=AgentId("b"), name="B", thread=at, status=Paused("No model."), wake_at=NOON),
+        an_agent(id=AgentId("g"), name="G", thread=at, status=Stopped(ANA), wake_at=NOON),
     ]
     others = [
         an_agent(id=AgentId("c"), name="C", thread=at, status=Awaiting(), wake_at=NOON + MINUTE),
         an_agent(id=AgentId("d"), name="D", thread=at, status=Awaiting()),
         an_agent(id=AgentId("e"), name="E", status=Awaiting(), wake_at=NOON),
-        an_agent(id=AgentId("f"), name="F", thread=at, status=Stopped(ANA), wake_at=NOON),
+        an_agent(id=AgentId("f"), name="F", thread=at, status=Stopped(ANA)),
     ]
     await keep(database, *due, *others)
     async with database.begin() as work:
-        assert await work.agents.due(("web",), NOON) == ("a", "b")
+        assert await work.agents.due(("web",), NOON) == ("a", "b", "g")
 
 
 async def test_preferences_are_listed_by_how_their_keys_begin(database: Database) -> None:

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from adapters.chat.background import BackgroundTasks
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.web_api import SlackRefused
-from agent_core.errors import NotAllowed, NotFound, SurfaceError
+from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
 from agent_core.model.actors import Actor, ActorKind
 from agent_core.model.channels import ChannelScope
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
@@ -66,6 +66,12 @@ class SlackDirectory:
 
         Raise NotAllowed if Slack does not tell, for example because the app was installed without the permission.
         """
+        try:
+            return await self._ask_channels_of(workspace, person)
+        except SurfaceError as fault:
+            raise NotAllowed(f"do this here: Slack did not tell which channels you are in. {fault}") from fault
+
+    async def _ask_channels_of(self, workspace: str, person: str) -> frozenset[str]:
         found: set[str] = set()
         pages = self.calls.pages(
             workspace,
@@ -75,22 +81,24 @@ class SlackDirectory:
             MOST_PAGES,
             place=f"users.conversations/{person}",
         )
-        try:
-            async for page in pages:
-                found.update(str(channel["id"]) for channel in page["channels"])
-        except SurfaceError as fault:
-            raise NotAllowed(f"do this here: Slack did not tell which channels you are in. {fault}") from fault
+        async for page in pages:
+            found.update(str(channel["id"]) for channel in page["channels"])
         return frozenset(found)
 
     async def require_in_channel(self, channel: ChannelScope, person: str) -> None:
-        """Raise NotAllowed unless the person is a member of the channel now. Slack is asked, for at most 2 s."""
+        """Raise NotAllowed unless the person is a member of the channel now, SurfaceBusy while Slack does not tell.
+
+        Slack is asked, for at most two seconds.
+        """
         if channel.channel.startswith("D"):
             return  # a direct message with Signoff, which nobody else can be in
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
-                channels = await self.channels_of(channel.workspace, person)
-        except TimeoutError as slow:
-            raise NotAllowed("do this yet: Slack did not confirm that you are in the agent's channel.") from slow
+                channels = await self._ask_channels_of(channel.workspace, person)
+        except (SurfaceBusy, TimeoutError) as fault:
+            raise SurfaceBusy("Slack did not confirm that you are in the agent's channel. Try again soon.") from fault
+        except SurfaceError as fault:
+            raise NotAllowed(f"do this here: Slack did not tell which channels you are in. {fault}") from fault
         if channel.channel not in channels:
             raise NotAllowed("do this here: you are no member of the agent's channel.")
 

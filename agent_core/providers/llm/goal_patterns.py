@@ -41,7 +41,7 @@ class Action:
 def parse_actions(goal: str) -> tuple[Action, ...]:
     """The commands for a goal, in order; empty unless every part of the goal matches a pattern."""
     quotes = _Quotes()
-    text = quotes.put_aside(goal)
+    text = _with_single_blanks(quotes.put_aside(goal))
     return _parse_clauses(CLAUSE_BREAK.split(text), quotes) or _parse_clauses([text], quotes)
 
 
@@ -67,6 +67,11 @@ class _Quotes:
     def _keep(self, found: re.Match[str]) -> str:
         self.kept.append(found[0])
         return f"\ue000{len(self.kept) - 1}\ue001"
+
+
+def _with_single_blanks(text: str) -> str:
+    """The text with single blanks and no empty lines: no pattern can divide a run of blanks in many ways."""
+    return "\n".join(line for each in text.splitlines() if (line := " ".join(each.split())))
 
 
 def _words(*words: str) -> str:
@@ -123,9 +128,9 @@ APPENDED = _shape(
     rf"\s+(?:to|onto|in|into|at)\s+(?:{OUR}end\s+of\s+)?{FILE}"
 )
 READING = _shape(
-    rf"{READ}(?:\s+(?:me|us|back|out|through))*(?:\s+what(?:\s+is|'s|’s)\s+in)?\s+{OUR}"
+    rf"{READ}(?:\s+(?:me|us|back|out|through)){{0,3}}(?:\s+what(?:\s+is|'s|’s)\s+in)?\s+{OUR}"
     rf"(?:(?:whole|full)\s+)?(?:(?:contents?|text)\s+(?:of|in|from)\s+)?{OUR}(?P<lead>files?\s+|documents?\s+)?"
-    r"(?P<files>.+?)(?:\s+(?:back|aloud|out|again|to\s+me|to\s+us|for\s+us))*"
+    r"(?P<files>.+?)(?:\s+(?:back|aloud|out|again|to\s+me|to\s+us|for\s+us)){0,3}"
 )
 DELETION = _shape(rf"{DELETE}\s+{OUR}(?P<lead>files?\s+|documents?\s+)?(?P<files>.+?)")
 SEVERAL = re.compile(r"\s*(?:,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)\s*", re.IGNORECASE)

@@ -1,11 +1,11 @@
-"""Adds the index by which agents are found that remind people."""
+"""Adds the index by which agents are found that remind people, or that have a reminder to take back."""
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0009"
 down_revision = "0008"
-REMINDING = "status IN ('awaiting', 'paused') AND thread IS NOT NULL AND wake_at IS NOT NULL"
+REMINDING = "status NOT IN ('thinking', 'acting') AND thread IS NOT NULL AND wake_at IS NOT NULL"
 
 
 def upgrade() -> None:

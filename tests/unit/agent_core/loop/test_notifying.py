@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.errors import InvalidInput, NotAllowed, NotPossible, SurfaceBusy, ThreadGone
+from agent_core.errors import InvalidInput, NotAllowed, NotPossible, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.channels import ChannelScope
@@ -165,6 +165,48 @@ async def test_a_busy_platform_is_tried_again() -> None:
     play.calls.faults = [SurfaceBusy("later"), SurfaceBusy("later")]
     await play.wait(agent, minutes=8)
     assert len(play.calls.sent) == 1
+
+
+async def test_reminders_that_are_overdue_together_call_once() -> None:
+    play = Play()
+    agent = await play.create()
+    play.stage.fake_clock.advance(40 * 60)
+    agent = await play.wait(agent, minutes=10)
+    assert (len(play.calls.sent), agent.reminded) == (1, 2)
+    await play.wait(agent, hours=4)
+    assert len(play.calls.sent) == 2
+
+
+async def test_a_reminder_that_the_platform_refuses_is_followed_by_the_next() -> None:
+    play = Play()
+    agent = await play.create()
+    play.calls.faults = [SurfaceError("invalid_blocks")]
+    agent = await play.wait(agent, minutes=20)
+    assert (agent.status.kind, agent.reminded, play.calls.sent) == ("awaiting", 1, [])
+    await play.wait(agent, minutes=11)
+    assert len(play.calls.sent) == 1
+
+
+async def test_a_reminder_that_a_busy_platform_kept_is_taken_back_later_from_a_stopped_agent() -> None:
+    play = Play()
+    agent = await play.wait(await play.create(), minutes=6)
+    play.calls.faults = [SurfaceBusy("later"), SurfaceBusy("later")]
+    await play.stage.service.stop(agent.id, Origin(by=ANA, channel=SLACK))
+    agent = await play.stage.wait_until_settled(agent)
+    assert len(play.calls.standing) == 1
+    agent = await play.wait(agent, minutes=3)
+    assert (play.calls.standing, agent.notifications, agent.wake_at) == ({}, (), None)
+
+
+async def test_a_busy_platform_gets_a_direct_message_a_little_later() -> None:
+    play = Play()
+    await play.notify((BEN,))
+    await play.set_reminders(mentions=())
+    play.calls.faults = [SurfaceBusy("later")]
+    agent = await play.create()
+    assert play.calls.sent == []
+    agent = await play.wait(agent, minutes=2)
+    assert (play.calls.sent, agent.wake_at) == ([(f"to {BEN.id}",)], None)
 
 
 async def test_a_lost_thread_pauses_the_agent_as_with_a_card() -> None:

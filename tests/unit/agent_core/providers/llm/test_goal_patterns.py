@@ -1,10 +1,13 @@
 """Which goals a script can carry out, and which it leaves to a model."""
 
 import json
+import time
 
 import pytest
 
 from agent_core.providers.llm.goal_patterns import parse_actions
+
+WHILE_ALL_WAIT = 0.5  # seconds
 
 
 @pytest.mark.parametrize(
@@ -73,3 +76,29 @@ def test_anything_else_is_not_understood(goal: str) -> None:
 )
 def test_a_goal_made_to_be_slow_is_not(goal: str) -> None:
     assert len(json.dumps([action.title for action in parse_actions(goal)])) < 10_000
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        f"delete a{' ' * 900}x y",
+        "read a" + "\n" * 300 + "x",
+        f"show read show{' ' * 1900}.",
+        "of files of & " + "\n\n  " * 400,
+        f"read {'back ' * 390}to us x y",
+        "x and" + "\nand" * 480,
+    ],
+    ids=lambda goal: repr(goal[:12]),
+)
+def test_a_goal_that_demo_mode_does_not_know_is_refused_at_once(goal: str) -> None:
+    begun = time.process_time()
+    assert parse_actions(goal) == ()
+    assert time.process_time() - begun < WHILE_ALL_WAIT
+
+
+def test_blanks_and_empty_lines_between_words_mean_nothing() -> None:
+    actions = parse_actions("  read   a.txt \n\n\t then  append  “two  blanks”   to\tb.txt ")
+    assert [(action.command, action.arguments.get("text")) for action in actions] == [
+        ("read_file", None),
+        ("append_to_file", "two  blanks"),
+    ]

@@ -1,0 +1,64 @@
+"""Lines about reminders that people type: what they mean, and that none takes the time that all agents share."""
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from adapters.notification_commands import NotificationCommands
+from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.model.actors import Actor, Origin
+from agent_core.model.channels import ChannelScope
+from agent_core.model.notification import MAX_MENTIONS, ReminderSettings
+from agent_core.testing.examples import ANA
+from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingNotifications, RecordingSurface
+
+WHILE_ALL_WAIT = 0.5  # seconds
+SLACK = ChannelScope("slack", "T1", "C1")
+GUEST = Actor(id="eve", display="eve", kind="guest")
+
+
+async def set_by(line: str, by: Actor = ANA) -> ReminderSettings:
+    """The channel's settings after somebody typed this line."""
+    stage = Stage(surface=RecordingSurface(name="slack", notifications=RecordingNotifications()))
+    commands = NotificationCommands.of(stage.notifications, stage.loop.surfaces.values())
+    await commands.reminders(line, Origin(by=by, channel=SLACK))
+    return (await stage.notifications.settings(SLACK)).reminders
+
+
+@pytest.mark.parametrize("times", ["10m 1h 2d", "10, 1h, 2d", "10 min., 1 H 2 d", "10,1h,2d,", " 10  m\n1h  2d."])
+async def test_times_may_be_written_in_several_ways(times: str) -> None:
+    minutes, hours, days = timedelta(minutes=10), timedelta(hours=1), timedelta(days=2)
+    assert (await set_by(f"after {times}")).after == (minutes, hours, days)
+
+
+@pytest.mark.parametrize("people", ["@ben @S1", "@ben, @S1,", "ben;S1"])
+async def test_people_may_be_written_in_several_ways(people: str) -> None:
+    assert (await set_by(f"call {people}")).mentions == ("ben", "S1")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"after {'1' * 25}x",
+        "after 12345",
+        "after 1h30m",
+        f"after 5m{' ' * 1_000}x",
+        f"after {'5m ' * 1_000}",
+        "call ,",
+        f"call {'@a ' * (MAX_MENTIONS + 1)}",
+        f"call {' ,' * 50_000}",
+    ],
+    ids=lambda line: line[:14],
+)
+async def test_a_wrong_list_is_refused_at_once(line: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(InvalidInput):
+        await set_by(line)
+    assert time.process_time() - begun < WHILE_ALL_WAIT
+
+
+async def test_a_guest_is_told_that_guests_may_not_before_the_line_is_read() -> None:
+    with pytest.raises(NotAllowed):
+        await set_by("after soon", GUEST)
