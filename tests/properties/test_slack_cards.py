@@ -112,7 +112,10 @@ def check_block(block: dict[str, Any]) -> None:
         case "context":
             assert 0 < len(elements) <= 10
             for element in elements:
-                check_text(element, 3000)
+                if element["type"] == "mrkdwn":
+                    assert DATE.fullmatch(element["text"])
+                else:
+                    check_text(element, 3000)
         case "actions":
             assert 0 < len(elements) <= 25
             assert len({element["action_id"] for element in elements}) == len(elements)
