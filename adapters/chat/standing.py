@@ -7,6 +7,7 @@ from cachetools import LRUCache
 from adapters.cards import status_text
 from adapters.chat.status_updates import is_kept_waiting
 from adapters.text_fit import cut
+from adapters.turn_state import first_text
 from adapters.visible_text import one_line
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.ids import AgentId
@@ -61,7 +62,6 @@ class StandingLines:
 
 def asked_text(turn: Turn) -> str:
     """The command of a turn and what it touches, on one line."""
-    preview, arguments = turn.shown_preview, turn.call.arguments
-    first = next((value for value in arguments.values() if isinstance(value, str)), "")
-    subject = preview.target if preview and preview.target else first
+    preview = turn.shown_preview
+    subject = preview.target if preview and preview.target else first_text(turn)
     return " ".join(filter(None, (turn.call.name, cut(one_line(subject), MAX_SUBJECT))))

@@ -12,6 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.management_commands import CALLS
+from adapters.turn_state import first_text
 from adapters.ui_text import (
     REPLY_DOES,
     RESUME_TO_READ,
@@ -63,10 +64,8 @@ def first_line(text: str) -> tuple[str, bool]:
 
 def folded_about(turn: Turn) -> str:
     """What a finished turn's command was about: its preview's title, or its first text, on one line."""
-    if turn.shown_preview and turn.shown_preview.title:
-        return one_line(turn.shown_preview.title, MAX_LINE_CHARACTERS)
-    texts = (value for value in turn.call.arguments.values() if isinstance(value, str))
-    return one_line(next(texts, ""), MAX_LINE_CHARACTERS)
+    title = turn.shown_preview.title if turn.shown_preview else ""
+    return one_line(title or first_text(turn), MAX_LINE_CHARACTERS)
 
 
 def spent_by_kind(agent: Agent) -> list[tuple[str, Usage]]:
