@@ -80,6 +80,7 @@ class CoreSettings(ModelSettings):
     guests_may_create: bool = False
     max_agents_per_channel: int = Field(default=200, ge=1, le=10_000)
     continuous_limit: int | None = Field(default=None, ge=1)
+    fold_finished_turns: bool = True
     history_days: int | None = Field(default=None, ge=1, le=36_500)
     audit_days: int | None = Field(default=None, ge=1, le=36_500)
     max_agents_per_person: int = Field(default=50, ge=1, le=10_000)

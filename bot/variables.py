@@ -119,6 +119,14 @@ TABLE = (
         default="20",
         example="60",
     ),
+    runtime(
+        name="FOLD_FINISHED_TURNS",
+        meaning="Whether the card of a finished turn on Slack and Discord becomes one line when the next proposal is "
+        "decided. Show all still shows everything.",
+        rule="true or false",
+        default="true",
+        example="false",
+    ),
     *MINDS,
     *PLATFORM_VARIABLES,
     *TOOLS,

@@ -34,7 +34,13 @@ def _each(elements: Iterable[Block]) -> str:
 
 def _section(block: Block) -> str:
     beside = _block(block["accessory"]) if "accessory" in block else ""
-    return f"<div class=section><p>{_block(block['text'])}</p>{beside}</div>"
+    times = "".join(f"<br><small>{escape(_fallback(field['text']))}</small>" for field in block.get("fields", ()))
+    return f"<div class=section><p>{_block(block['text'])}{times}</p>{beside}</div>"
+
+
+def _fallback(date: str) -> str:
+    """What a client shows that does not know Slack's date format."""
+    return date.rpartition("|")[2].removesuffix(">")
 
 
 def _run(element: Block) -> str:

@@ -26,7 +26,9 @@ STILL: dict[str, Any] = {"animations": "disabled", "caret": "hide"}
 async def draw_cards(browser: Browser) -> None:
     """Draw every state on both surfaces, but in Slack alone what a running workspace would carry on at once."""
     drawn = await scenes(SystemClock().now().replace(hour=14, minute=6))
-    await _locally(browser, [scene for scene in drawn if not isinstance(scene.agent.status, Acting)])
+    await _locally(
+        browser, [scene for scene in drawn if not isinstance(scene.agent.status, Acting) and not scene.is_folded]
+    )
     await _in_slack(browser, drawn)
 
 

@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.render import notice_message, turn_message
+from adapters.slack.outbound.render import notice_message
+from adapters.slack.outbound.turn_messages import folded_message, turn_message
+from adapters.turn_lines import line_of
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.model.actors import Actor
@@ -60,17 +62,26 @@ RATINGS = "ticker,sector,price_to_book,yield,view\n" + "\n".join(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is seen: the agent's newest turn, or, where there is one, what its thread was told."""
+    """What is seen: the agent's newest turn, or, where there is one, what its thread was told.
+
+    `earlier`: turns that share the card. `is_folded`: the next decision was taken.
+    """
 
     name: str
     agent: Agent
     turn: Turn
     notice: Notice | None = None
+    earlier: tuple[Turn, ...] = ()
+    is_folded: bool = False
 
     @property
     def message(self) -> SlackMessage:
         """The same in Slack."""
-        return notice_message(self.agent, self.notice) if self.notice else turn_message(self.agent, self.turn)
+        if self.notice:
+            return notice_message(self.agent, self.notice)
+        if self.is_folded:
+            return folded_message(self.agent, [line_of(self.turn)])
+        return turn_message(self.agent, self.turn, [line_of(turn) for turn in self.earlier])
 
 
 async def scenes(now: datetime) -> tuple[Scene, ...]:
@@ -93,7 +104,8 @@ async def scenes(now: datetime) -> tuple[Scene, ...]:
     return (
         asks,
         _placed("lease", under_lease, done, Thinking()),
-        _placed("runs", under_lease, replace(next_one, number=4), Acting()),
+        replace(_placed("runs", under_lease, replace(next_one, number=4), Acting()), earlier=(done,)),
+        replace(_placed("folded", asks.agent, done, Thinking()), is_folded=True),
         _placed("done", asks.agent, read, Thinking()),
         _placed("rejected", asks.agent, rejected, Thinking()),
         _placed("interrupted", asks.agent, running.interrupt(), Awaiting()),

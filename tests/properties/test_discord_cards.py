@@ -32,19 +32,20 @@ from adapters.discord.outbound.render import (
     root_message,
     text_message,
     thoughts_message,
-    turn_message,
     whole_file,
 )
 from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, quoted, timestamp
+from adapters.discord.outbound.turn_messages import folded_message, turn_message
 from adapters.discord.outbound.views import agent_form, edit_form
 from adapters.text_fit import beginning, cut, pieces, units
+from adapters.turn_lines import line_of
 from adapters.visible_text import one_line, readable, visible
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandCall, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
 from tests.properties.cards import (
@@ -129,6 +130,15 @@ def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     headline = one_line(turn_card(*pair).marked_headline)
     first = reading(message)[0].text.splitlines()[0]
     assert first == headline or headline.startswith(first.removesuffix("…"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs, st.integers(1, 50))
+def test_discord_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agent, Turn], count: int) -> None:
+    agent, turn = pair
+    lines = [replace(line_of(turn), turn=TurnId(f"{turn.id}-{each}")) for each in range(count)]
+    for message in (turn_message(agent, turn, lines), folded_message(agent, lines), folded_message(agent, lines[:1])):
+        check(message, "timestamp")
 
 
 @pytest.mark.slow

@@ -24,10 +24,11 @@ from adapters.slack.outbound.render import (
     notice_message,
     offer_message,
     root_message,
-    turn_message,
 )
+from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from adapters.slack.outbound.views import agent_form, edit_form, home, show_all, thoughts_view
 from adapters.text_fit import cut, pieces, units
+from adapters.turn_lines import line_of
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import Arguments, CommandCall, Proposal, Thoughts
@@ -197,6 +198,16 @@ def sent(view: dict[str, Any]) -> dict[str, Any]:
 @given(pairs)
 def test_slack_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     check_message(turn_message(*pair))
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs, st.integers(1, 50))
+def test_slack_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agent, Turn], count: int) -> None:
+    agent, turn = pair
+    lines = [line_of(turn)] * count
+    check_message(turn_message(agent, turn, lines))
+    check_message(folded_message(agent, lines))
+    check_message(folded_message(agent, [replace(lines[0], number=each) for each in range(count)]))
 
 
 @pytest.mark.slow

@@ -60,9 +60,12 @@ class CardParts:
         return sum(size_of(item) for item in self.items)
 
 
-def card_items(card: Card, footer: Sequence[str]) -> CardParts:
-    """The card without its buttons: in full while it is open or running, afterwards in short."""
-    return _open(card, footer) if card.tone in ("open", "busy") else _folded(card, footer)
+def card_items(card: Card, footer: Sequence[str], taken: int = 0) -> CardParts:
+    """The card without its buttons: in full while it is open or running, afterwards in short.
+
+    `taken`: how much of the message's limit other texts use, in UTF-16 code units.
+    """
+    return _open(card, footer, taken) if card.tone in ("open", "busy") else _folded(card, footer)
 
 
 def size_of(item: Item) -> int:
@@ -78,11 +81,11 @@ def small(text: str, most: int) -> CommandTexts:
     return CommandTexts((f"-# {escaped(shown)}",) if said else (), shown != said)
 
 
-def _open(card: Card, footer: Sequence[str]) -> CardParts:
+def _open(card: Card, footer: Sequence[str], taken: int) -> CardParts:
     head, bottom = _head(card), _bottom(card, footer)
     is_running = card.tone == "busy"
     outcome = _outcome(card, MAX_OUTCOME)
-    left = CARD_TEXT_BUDGET - sum(part.size for part in (head, *bottom, outcome)) - units(CUT_TO_FIT)
+    left = CARD_TEXT_BUDGET - taken - sum(part.size for part in (head, *bottom, outcome)) - units(CUT_TO_FIT)
     wanted = whole_size(card)
     thoughts = _thoughts(card, ROOMY)
     if wanted + thoughts.size > left:

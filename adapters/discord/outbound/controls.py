@@ -12,6 +12,7 @@ from adapters.cards import Card
 from adapters.chat.extra_buttons import DeleteButton, ExtraVerb, UploadButton
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton
 from adapters.text_fit import cut
+from adapters.turn_lines import TurnLine
 from adapters.ui_text import covered_text
 from adapters.visible_text import one_line
 from agent_core.model.agent import Agent
@@ -21,8 +22,8 @@ from agent_core.model.ids import TurnId
 Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | DiscordDraftButton
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
-APPROVE_N = "Approve ×N"
-MAX_ROW_BUTTONS, MAX_LABEL, MAX_DESCRIPTION = 5, 80, 100
+APPROVE_N, SHOW_ALL_OF = "Approve ×N", "Show all of turn…"
+MAX_ROW_BUTTONS, MAX_LABEL, MAX_DESCRIPTION, MAX_OPTIONS = 5, 80, 100, 25
 STYLES: dict[str, discord.ButtonStyle] = {
     "approve": discord.ButtonStyle.success,
     "create": discord.ButtonStyle.success,
@@ -31,9 +32,9 @@ STYLES: dict[str, discord.ButtonStyle] = {
     "delete": discord.ButtonStyle.danger,
 }
 VERBS = (*get_args(Verb), *get_args(ViewVerb), *get_args(ExtraVerb), "upload", "delete")
-# The `custom_id` of every button of Signoff, and of the menu for the number of commands to approve.
+# The `custom_id` of every button of Signoff, and of its menus: the number of commands to approve, turns to show.
 OUR_BUTTON = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>.+)")
-OUR_CHOICE = re.compile(r"times:(?P<turn>.+)")
+OUR_CHOICE = re.compile(r"(times|show all of):(?P<turn>.+)")
 
 
 def parse_custom_id(custom_id: str) -> Pressable:
@@ -79,6 +80,21 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings
     more: list[Pressable] = [*reviews, *openings]
     chosen: list[Row] = [ui.ActionRow(_times(several, risks))] if several else []
     return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)]), *rows([*map(element, stops)])]
+
+
+def turn_choosers(lines: Sequence[TurnLine]) -> Iterator[Row]:
+    """Menus of turns, newest first, each with as many as Discord allows; choosing one shows all of it."""
+    for end in range(len(lines), 0, -MAX_OPTIONS):
+        part = lines[max(end - MAX_OPTIONS, 0) : end]
+        options = [
+            discord.SelectOption(label=cut(each.signed_text, MAX_DESCRIPTION), value=_show_all(each.turn))
+            for each in reversed(part)
+        ]
+        yield ui.ActionRow(ui.Select(custom_id=f"show all of:{part[0].turn}", placeholder=SHOW_ALL_OF, options=options))
+
+
+def _show_all(turn_id: TurnId) -> str:
+    return str(ViewButton("show all", turn_id))
 
 
 def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[ui.LayoutView]:

@@ -7,14 +7,20 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
-from adapters.cards import Card, Labelled, free_text, spend_text, status_text, turn_card
+from adapters.cards import Labelled, free_text, spend_text, status_text, turn_card
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.subcommand_answers import Link
 from adapters.chat.texts import AT_REST, how_to_talk, notice_text, settings_lines
-from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, card_items, small
+from adapters.discord.outbound.card import MAX_HEADLINE, MAX_MESSAGE_TEXT, small
 from adapters.discord.outbound.command_section import CommandTexts
-from adapters.discord.outbound.controls import Item, card_controls, element, link_button, rest_button, rows
+from adapters.discord.outbound.controls import (
+    Item,
+    element,
+    link_button,
+    rest_button,
+    rows,
+)
 from adapters.discord.outbound.decision_log import log_message
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, upload_button
 from adapters.discord.outbound.full_text import all_of, file_name, text_file
@@ -31,9 +37,7 @@ from adapters.discord.outbound.texts import (
     quoted_size,
     timestamp,
 )
-from adapters.risk_labels import Level
 from adapters.text_fit import beginning_by_size, units
-from adapters.turn_state import Tone
 from adapters.ui_text import DELETE_MEANS, HelpText, deletion_note, effort_text, media_type, model_text, size_text
 from adapters.visible_text import one_line, visible
 from agent_core.model.actors import Actor
@@ -45,27 +49,11 @@ from agent_core.model.lines import counted
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 
-COLOURS: dict[Tone, int] = {
-    "open": 0xE0A030,
-    "busy": 0x3B7DD8,
-    "good": 0x2F9E5F,
-    "bad": 0xC9483F,
-    "quiet": 0x8A8F98,
-}
-RISK_COLOURS: dict[Level, int] = {"execute": 0xD92D20, "publish": 0x2563EB, "spend": 0x8E3FBF}
 MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 200, 600, 1800, 150
 MAX_TEXT, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_TEXT - 200, 11
 WHOLE_IN_FILE = "Everything about turn {number} is in the file."
 REPLY, REPLY_IN_FILE = "The model's reply", "The model's reply is in the file."
 NO_THOUGHTS = "The model gave no thoughts for this command."
-
-
-def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit: int | None = None) -> DiscordMessage:
-    """The card of a turn in its current state; `model` is the label of the language model, if it is shown."""
-    card = turn_card(agent, turn, continuous_limit)
-    drawn = card_items(card, [part for part in (card.risk, *card.footer, card.lease, model_text(agent, model)) if part])
-    controls = card_controls(agent, card, turn.risks, drawn.openings)
-    return compose(ui.Container(*drawn.items, *controls, accent_colour=_accent(card)))
 
 
 def whole_file(agent: Agent, turn: Turn) -> Attachment:
@@ -211,15 +199,6 @@ def refused_message(problems: Mapping[str, str], again: Button | ViewButton) -> 
     """The problems of a refused form, and the button that reopens it with its values."""
     said = "\n".join(problems.values())
     return compose(ui.TextDisplay(_shortened(said)), *rows([element(again)]))
-
-
-def _accent(card: Card) -> int:
-    """The colour at the card's edge. While a decision is open: that of execute, publish or spend.
-
-    Otherwise, or if the command has none of these classes: that of the turn's state.
-    """
-    colours = [RISK_COLOURS[label.level] for label in card.risks if label.level in RISK_COLOURS]
-    return colours[0] if colours and card.tone == "open" else COLOURS[card.tone]
 
 
 def _texts(texts: Iterable[str]) -> list[Item]:

@@ -1,5 +1,7 @@
 """Discord as a ChatSurface: each agent has a root message with a thread; each turn is one message in the thread."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -7,6 +9,7 @@ import discord
 
 from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
+from adapters.chat.joined_cards import CardContent, CardPlace, JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.discord.api.client import DiscordRefused
@@ -15,9 +18,11 @@ from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.notification_messages import allowed_mentions
 from adapters.discord.outbound.notifications import DiscordNotifications
 from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
-from adapters.discord.outbound.render import notice_message, root_message, text_message, turn_message
+from adapters.discord.outbound.render import notice_message, root_message, text_message
+from adapters.discord.outbound.turn_messages import folded_message, turn_message
+from adapters.turn_lines import TurnLine
 from adapters.visible_text import one_line, visible
-from agent_core.errors import ThreadGone
+from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
@@ -34,11 +39,15 @@ NO_THREADS = "This kind of channel has no threads: create the agent in a text ch
 
 @dataclass(slots=True, kw_only=True)
 class DiscordSurface:
-    """Shows agents in Discord. `lines`: the agents whose root message has, or had, a status line or the fallback."""
+    """Shows agents in Discord.
+
+    `cards`: which turns share a card. `standing`: what each agent's root message says that it does.
+    """
 
     sending: DiscordSender
     clock: Clock
     model: str
+    cards: JoinedCards
     continuous_limit: int | None = None
     name: SurfaceName = "discord"
     standing: StandingLines = field(default_factory=StandingLines)
@@ -68,13 +77,17 @@ class DiscordSurface:
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
         self.standing.remember(turn)
-        thread, message = thread_of(agent), self._card(agent, turn)
-        stands = message_in(thread, turn.shown_as)
+        place = await self.cards.place(agent, turn)
+        thread, message, mark = thread_of(agent), self._card(agent, turn, place), place.marked
+        stands = message_in(thread, place.address)
         if not stands and may_exist:
-            stands = await self.sending.find_posted(thread, turn.id, turn.proposed_at)
-        if not stands or not await self.sending.edit(thread, stands, message, turn.id):
-            stands = await self.sending.post(thread, self._card(agent, turn), turn.id)
-        return f"{thread}/{stands}"
+            stands = await self.sending.find_posted(thread, mark.turn, mark.proposed_at)
+        if not stands or not await self.sending.edit(thread, stands, message, mark.turn):
+            stands = await self.sending.post(thread, self._card(agent, turn, place), mark.turn)
+        self.cards.remember(agent, turn, place, address := f"{thread}/{stands}")
+        if place.to_fold:
+            self.soon(self._fold(agent, place.to_fold))
+        return address
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice in the thread, unless it was already posted."""
@@ -89,6 +102,7 @@ class DiscordSurface:
 
     def forget_shown(self, agent: Agent) -> None:
         """Forget the agent's messages and status."""
+        self.cards.forget(agent)
         self.standing.forget(agent)
         self.updates.forget(agent.id)
         if agent.thread:
@@ -112,16 +126,25 @@ class DiscordSurface:
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
         """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
         if agent.thread and (stands := message_in(thread_of(agent), turn.shown_as)):
+            card = await self.cards.read_card(agent, turn)
             self.sending.forget(thread_of(agent), stands)
-            await self.sending.edit(thread_of(agent), stands, self._card(agent, turn), turn.id)
+            await self.sending.edit(thread_of(agent), stands, self._present_card(agent, card), card.place.marked.turn)
+
+    def _present_card(self, agent: Agent, card: CardContent) -> DiscordMessage:
+        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card.newest, card.place)
 
     async def close(self) -> None:
         await self.soon.close(0)
 
-    def _card(self, agent: Agent, turn: Turn) -> DiscordMessage:
-        return turn_message(
-            agent, turn, model="" if agent.model else self.model, continuous_limit=self.continuous_limit
-        )
+    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
+        """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
+        if stands := message_in(thread_of(agent), lines[-1].address):
+            with suppress(SurfaceError):
+                await self.sending.edit(thread_of(agent), stands, folded_message(agent, lines), lines[0].turn)
+
+    def _card(self, agent: Agent, turn: Turn, place: CardPlace) -> DiscordMessage:
+        model = "" if agent.model else self.model
+        return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
 
     def _root(self, agent: Agent) -> DiscordMessage:
         return root_message(agent, model=self.model, standing=self.standing.line(agent))

@@ -44,16 +44,19 @@ class CardBlocks:
     is_cut: bool = False
 
 
-def card_blocks(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
-    """All blocks of a card in its current state, from the headline to the buttons."""
+def card_blocks(
+    card: Card, controls: Sequence[Block], footer: Sequence[str], above: Sequence[Block] = ()
+) -> list[Block]:
+    """All blocks of a card in its current state, from `above` and the headline to the buttons."""
     if card.tone in ("open", "busy"):
-        return _open(card, controls, footer)
+        return _open(card, controls, footer, above)
     parts = [_head(card), _folded(card), _outcome(card)]
     shown = [block for part in parts for block in part.blocks]
     is_cut = any(part.is_cut for part in parts) or bool(card.plan or card.details or card.review)
     pressable = [show_all_button(card)] if is_cut else []
     pressable += [each for row in controls for each in row["elements"]]
-    return [*shown, context(" · ".join(footer), most=MAX_FOOTER), *([actions(*pressable)] if pressable else [])]
+    ending = [context(" · ".join(footer), most=MAX_FOOTER), *([actions(*pressable)] if pressable else [])]
+    return [*above, *shown, *ending]
 
 
 def command_in(card: Card, room: int) -> CardBlocks:
@@ -75,8 +78,8 @@ def text_size(blocks: Sequence[Block]) -> int:
     return sum(weight(text) + BLOCK_OVERHEAD for text in texts_in(list(blocks)))
 
 
-def _open(card: Card, controls: Sequence[Block], footer: Sequence[str]) -> list[Block]:
-    top = [*_head(card).blocks, *_thoughts(card), *_review(card)]
+def _open(card: Card, controls: Sequence[Block], footer: Sequence[str], above: Sequence[Block]) -> list[Block]:
+    top = [*above, *_head(card).blocks, *_thoughts(card), *_review(card)]
     bottom = [section(text, most=MAX_REMARK) for text in (card.remark, card.edits) if text]
     bottom += [*_outcome(card).blocks, context(" · ".join(footer), most=MAX_FOOTER), *controls]
     command = _command(card, CARD_TEXT_BUDGET - text_size([*top, *bottom]) - weight(CUT_TO_FIT))

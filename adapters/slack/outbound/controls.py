@@ -22,13 +22,14 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.text_fit import fits
+from adapters.turn_lines import TurnLine
 from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
 from agent_core.model.agent import Agent
 from agent_core.model.command import RiskClass
 
 Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton
 PREFIX = "signoff."
-APPROVE_N = "Approve ×N"
+APPROVE_N, SHOW_ALL_OF = "Approve ×N", "Show all of…"
 
 
 def parse_action(action: Mapping[str, Any]) -> Pressable:
@@ -129,6 +130,12 @@ def _more(card: Card) -> list[Block]:
     inside: list[Pressable] = [each for each in card.buttons if each.verb == "review"]
     inside += [ViewButton("show all", card.turn)] if card.repeats_preview and card.tone in ("open", "busy") else []
     return [menu(f"{PREFIX}more", *(option(each.label, str(each)) for each in inside))] if inside else []
+
+
+def turn_chooser(lines: Sequence[TurnLine]) -> Block:
+    """A menu of turns, newest first; choosing one shows all of it."""
+    options = [option(line.signed_text, str(ViewButton("show all", line.turn))) for line in reversed(lines)]
+    return chooser("static_select", f"{PREFIX}show_all_of", options) | {"placeholder": plain(SHOW_ALL_OF)}
 
 
 def reply_box(agent: Agent, shown: str) -> Block:

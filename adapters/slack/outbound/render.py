@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
-from adapters.cards import free_text, spend_text, status_text, summary_text, turn_card
+from adapters.cards import free_text, spend_text, status_text
 from adapters.chat.subcommand_answers import Link
 from adapters.chat.texts import AT_REST, how_to_talk, notice_text, settings_lines
 from adapters.slack.outbound.blocks import (
@@ -25,13 +25,10 @@ from adapters.slack.outbound.blocks import (
     run,
     section,
 )
-from adapters.slack.outbound.card import card_blocks
 from adapters.slack.outbound.controls import (
-    card_controls,
     delete_button,
     element,
     link_button,
-    reply_box,
     rest_button,
     upload_button,
 )
@@ -49,7 +46,6 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lines import counted
 from agent_core.model.note import Notice
-from agent_core.model.turn import Turn
 
 MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 160, 1000, 8000, 150
 MAX_LISTED_AGENTS, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_BLOCKS - 15, 20
@@ -59,16 +55,6 @@ EXPLANATION = (
     "Mention Signoff and say what you want done, or press New agent:",
 )
 EXAMPLE = "research the best tennis strings for topspin"
-
-
-def turn_message(agent: Agent, turn: Turn, *, model: str = "", continuous_limit: int | None = None) -> SlackMessage:
-    """The card of a turn in its current state; `model` is the label of the language model, if it is shown."""
-    card = turn_card(agent, turn, continuous_limit)
-    controls = card_controls(agent, card, turn.risks)
-    controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
-    footer = [part for part in (card.risk, *card.footer, card.lease, model_text(agent, model)) if part]
-    mark = metadata("signoff_turn", turn=turn.id)
-    return SlackMessage(notification(summary_text(agent, turn)), card_blocks(card, controls, footer), mark)
 
 
 def root_message(agent: Agent, *, model: str, standing: str = "") -> SlackMessage:

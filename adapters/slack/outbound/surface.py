@@ -1,6 +1,7 @@
 """Slack as a ChatSurface: each agent has a root message with a thread; each turn is one message that is edited."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -8,6 +9,7 @@ from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
+from adapters.chat.joined_cards import CardContent, CardPlace, JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
 from adapters.slack.api.client import GONE_REASONS, SlackApi
@@ -16,8 +18,10 @@ from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.notifications import SlackNotifications
 from adapters.slack.outbound.posted import find_posted
-from adapters.slack.outbound.render import notice_message, root_message, turn_message
+from adapters.slack.outbound.render import notice_message, root_message
+from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from adapters.text_fit import cut
+from adapters.turn_lines import TurnLine
 from adapters.visible_text import one_line, visible
 from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.actors import Actor
@@ -48,6 +52,7 @@ class SlackSurface:
     Caches; if they are lost, unchanged content is sent again:
     `drawn`: a hash of each message, by agent and `ts`.
     `sessions`: the last state sent to Slack's own indicator for each agent.
+    `cards`: which turns share a card.
     `standing`: what each agent's root message says that it does.
     """
 
@@ -55,6 +60,7 @@ class SlackSurface:
     soon: BackgroundTasks
     model: str
     directory: SlackDirectory
+    cards: JoinedCards
     continuous_limit: int | None = None
     name: SurfaceName = "slack"
     drawn: LRUCache[AgentId, dict[str, bytes]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_AGENTS))
@@ -80,13 +86,17 @@ class SlackSurface:
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
         self.standing.remember(turn)
-        thread, message = thread_of(agent), self._card(agent, turn)
-        stands = ts_in(thread, turn.shown_as)
+        place = await self.cards.place(agent, turn)
+        thread, message = thread_of(agent), self._card(agent, turn, place)
+        stands = ts_in(thread, place.address)
         if not stands and may_exist:
-            stands = await find_posted(self.calls, thread, message.written_by, turn.proposed_at)
+            stands = await find_posted(self.calls, thread, message.written_by, place.marked.proposed_at)
         if not stands or not await self._edit(agent, stands, message):
             stands = await self._post(agent, message, thread=thread.thread)
-        return f"{thread.thread}/{stands}"
+        self.cards.remember(agent, turn, place, address := f"{thread.thread}/{stands}")
+        if place.to_fold:
+            self.soon(self._fold(agent, place.to_fold))
+        return address
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice in the thread, unless it was already posted."""
@@ -106,6 +116,7 @@ class SlackSurface:
     def forget_shown(self, agent: Agent) -> None:
         """Forget the agent's messages and status."""
         self.drawn.pop(agent.home, None)
+        self.cards.forget(agent)
         self.standing.forget(agent)
         self.forget_status(agent)
 
@@ -159,13 +170,22 @@ class SlackSurface:
     async def draw_again(self, agent: Agent, turn: Turn) -> None:
         """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
         if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
+            card = await self.cards.read_card(agent, turn)
             self._drawn_of(agent).pop(stands, None)
-            await self._edit(agent, stands, self._card(agent, turn))
+            await self._edit(agent, stands, self._present_card(agent, card))
 
-    def _card(self, agent: Agent, turn: Turn) -> SlackMessage:
-        return turn_message(
-            agent, turn, model="" if agent.model else self.model, continuous_limit=self.continuous_limit
-        )
+    def _present_card(self, agent: Agent, card: CardContent) -> SlackMessage:
+        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card.newest, card.place)
+
+    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
+        """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
+        if stands := ts_in(thread_of(agent), lines[-1].address):
+            with suppress(SurfaceError):
+                await self._edit(agent, stands, folded_message(agent, lines))
+
+    def _card(self, agent: Agent, turn: Turn, place: CardPlace) -> SlackMessage:
+        model = "" if agent.model else self.model
+        return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         ts = await self.post(agent.channel, message, thread=thread)

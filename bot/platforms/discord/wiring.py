@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from adapters.actions import ActionDispatcher
+from adapters.chat.joined_cards import JoinedCards
 from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.api.client import DiscordApi
 from adapters.discord.connection import DiscordConnection, SignoffClient
@@ -13,6 +14,7 @@ from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
 from agent_core.assembly import Core
 from agent_core.service.inbound_log import InboundLog
+from agent_core.service.thread_turns import ThreadTurns
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
 
@@ -36,6 +38,7 @@ class WiredDiscord:
             sending=DiscordSender(calls=calls),
             clock=parts.clock,
             model=parts.model,
+            cards=JoinedCards(turns=ThreadTurns(parts.database), folds=settings.fold_finished_turns),
             continuous_limit=settings.continuous_limit,
         )
         return cls(parts=parts, addresses=addresses, client=client, surface=surface)

@@ -9,6 +9,7 @@ from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from adapters.actions import ActionDispatcher
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.catchup import CatchUp
+from adapters.chat.joined_cards import JoinedCards
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.tokens import SlackTokens
@@ -23,6 +24,7 @@ from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
 from agent_core.assembly import Core
 from agent_core.service.inbound_log import InboundLog
+from agent_core.service.thread_turns import ThreadTurns
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
 
@@ -60,6 +62,7 @@ class WiredSlack:
             soon=soon,
             model=parts.model,
             directory=directory,
+            cards=JoinedCards(turns=ThreadTurns(parts.database), folds=settings.fold_finished_turns),
             continuous_limit=settings.continuous_limit,
         )
         return cls(settings=settings, parts=parts, installed=installed, surface=surface)

@@ -19,6 +19,7 @@ from adapters.discord.inbound import submitted_forms as discord_fields
 from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
+from adapters.discord.outbound import turn_messages as discord_turns
 from adapters.discord.outbound import views as discord_views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.forms import fields_of
@@ -26,9 +27,11 @@ from adapters.management_commands import ThreadVerb
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.submitted_forms import draft_of
 from adapters.slack.outbound import render as slack_render
+from adapters.slack.outbound import turn_messages as slack_turns
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.views import agent_form, home
 from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
+from adapters.turn_lines import line_of
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall
@@ -103,7 +106,9 @@ def offers(cards: tuple[tuple[Agent, Turn], ...]) -> Mapping[Name, Offers]:
 
 def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
     agent, turn = cards[0]
-    yield from (slack_render.turn_message(*card).blocks for card in cards)
+    yield from (slack_turns.turn_message(*card).blocks for card in cards)
+    yield slack_turns.folded_message(agent, [line_of(turn)]).blocks
+    yield slack_turns.turn_message(agent, turn, [line_of(turn)]).blocks
     yield slack_render.kept_message(agent, "at rest").blocks
     yield slack_render.notice_message(agent, a_notice(agent, reply="Sure!")).blocks
     yield slack_render.agents_message([], link).blocks
@@ -116,9 +121,11 @@ def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
 
 
 def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
-    agent, _ = cards[0]
+    agent, turn = cards[0]
     messages = (
-        *(discord_render.turn_message(*card) for card in cards),
+        *(discord_turns.turn_message(*card) for card in cards),
+        discord_turns.folded_message(agent, [line_of(turn)]),
+        discord_turns.turn_message(agent, turn, [line_of(turn)]),
         discord_render.kept_message(agent, "at rest"),
         discord_render.notice_message(agent, a_notice(agent, reply="Sure!")),
         discord_render.agents_message([], link),

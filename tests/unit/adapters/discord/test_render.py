@@ -30,10 +30,10 @@ from adapters.discord.outbound.render import (
     root_message,
     text_message,
     thoughts_message,
-    turn_message,
     whole_file,
     whole_message,
 )
+from adapters.discord.outbound.turn_messages import turn_message
 from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef

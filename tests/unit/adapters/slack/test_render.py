@@ -33,8 +33,8 @@ from adapters.slack.outbound.render import (
     notice_message,
     offer_message,
     root_message,
-    turn_message,
 )
+from adapters.slack.outbound.turn_messages import turn_message
 from adapters.slack.outbound.views import (
     agent_form,
     drafting_view,

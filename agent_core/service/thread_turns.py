@@ -1,0 +1,26 @@
+"""The turns of one agent's thread, for surfaces that show several turns on one card. Read-only."""
+
+from dataclasses import dataclass
+
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.model.ids import TurnId
+from agent_core.model.turn import Turn
+from agent_core.ports.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadTurns:
+    """Reads turns as they were saved last."""
+
+    database: Database
+
+    async def newest(self, agent: Agent, last: int) -> tuple[Turn, ...]:
+        """The agent's newest `last` turns, oldest first."""
+        async with self.database.begin() as work:
+            return await work.turns.of(agent, last=last)
+
+    async def turn(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
+        """A turn; raise NotFound if the channel has none with this id."""
+        async with self.database.begin() as work:
+            return await work.turns.get(channel, turn_id)
