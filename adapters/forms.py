@@ -65,6 +65,12 @@ def fields_of(draft: AgentDraft) -> dict[str, str]:
     }
 
 
+def model_name(text: str) -> str:
+    """The model that a person wrote; "" for an empty text and for `default`, the operator's."""
+    name = text.strip()
+    return "" if name.casefold() == "default" else name
+
+
 def dollars(text: str) -> Decimal | None:
     """An amount in US dollars, or None for an empty field; raise InvalidInput for any other text."""
     tidy = text.strip().lstrip("$").replace(",", ".")

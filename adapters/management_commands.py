@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, assert_never, cast, get_args
 from adapters.answers import Answer, Attachment
 from adapters.cards import estimate_text, money
 from adapters.decision_log import newest_rows
-from adapters.forms import dollars
+from adapters.forms import dollars, model_name
 from adapters.notification_commands import NotificationCommands
 from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
@@ -125,8 +125,7 @@ class ManagementCommands:
     async def _model(self, agent: Agent, said: str, origin: Origin) -> Answer:
         changed = agent
         if said:
-            model = "" if said.casefold() == "default" else said
-            changed = await self.agent_settings.set_model(agent.id, model, origin)
+            changed = await self.agent_settings.set_model(agent.id, model_name(said), origin)
         return _wanted(f"Model of {changed.name}: {model_text(changed) or 'the default'}")
 
     async def _budget(self, agent: Agent, said: str, origin: Origin) -> Answer:

@@ -176,8 +176,6 @@ async def _drain(signoff: Signoff) -> None:
 
 
 def memory_hints(models: Models) -> tuple[str, ...]:
-    """Hints for the memory page: how memories are searched and how tokens are counted."""
+    """Hints for the memory page: how memories are searched."""
     meaning = "Found by words, not by meaning: nothing here embeds texts. EMBEDDING_MODEL changes that."
-    counted = "Tokens are estimated here."
-    is_counted = models.tokens.of(models.model.default_model).is_exact
-    return (*(() if models.embedder.is_semantic else (meaning,)), *(() if is_counted else (counted,)))
+    return () if models.embedder.is_semantic else (meaning,)

@@ -6,6 +6,7 @@ from adapters.fault_text import fault_text
 from adapters.web.forms import WRITTEN_FIELDS, sendable_again, typed_text
 from adapters.web.render import channel_path, page
 from adapters.web.requests import channel_of, read_form
+from adapters.web.theme import theme_of
 from agent_core.errors import CommitUnknown, DatabaseAway
 
 RETRY_SECONDS = 2
@@ -21,6 +22,7 @@ def fault_page(request: web.Request, error: Exception) -> web.Response:
     form, is_away, is_post = read_form(request), isinstance(error, DatabaseAway), request.method == "POST"
     html = page(
         "fault.html",
+        theme=theme_of(request),
         heading="Not done" if is_post else "Not shown",
         said=fault_text(error),
         passing=BACK if is_away and not isinstance(error, CommitUnknown) else "",

@@ -55,11 +55,12 @@ def typed_text(form: Form) -> str:
 
 
 def sendable_again(form: Form) -> Form:
-    """The form, if it may be sent again as it is: a text or a budget.
+    """The form, if it may be sent again as it is: a text, a budget or a model.
 
     Empty for buttons of a card, which people press on the card only, and for the name that confirms a deletion.
     """
-    return form if "button" not in form and (typed_text(form) or form.get("budget")) else {}
+    is_written = typed_text(form) or form.get("budget") or form.get("model")
+    return form if "button" not in form and is_written else {}
 
 
 def _arguments(form: Form) -> Form:

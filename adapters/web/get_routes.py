@@ -10,6 +10,7 @@ from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
 from adapters.web.agent_templates import find_template
 from adapters.web.decision_log import LogPages
+from adapters.web.glance import GlancePages
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
@@ -31,17 +32,19 @@ class GetRoutes:
             web.get(APPROVE, redirect_home),
             web.get("/enter", self.enter),
             web.get("/events", self.events),
+            web.get("/theme", redirect_home),
             web.static("/static", STATIC, append_version=True),
             web.get(CHANNEL, partial(channel_page, self.workspace)),
             web.get(f"{CHANNEL}/new", self.new),
             web.get(f"{CHANNEL}/{{form:import|budget|tour}}", redirect_from_form),
             web.get(AGENT, partial(thread_page, self.workspace)),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
-            web.get(f"{AGENT}/{{form:goals|budget|say|press|add-file}}", redirect_from_form),
+            web.get(f"{AGENT}/{{form:goals|model|budget|say|press|add-file}}", redirect_from_form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
             *MemoryPages(self.workspace).get_routes(),
             *LogPages(self.workspace).routes(),
+            *GlancePages(self.workspace).routes(),
         ]
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:
@@ -49,7 +52,7 @@ class GetRoutes:
         return await queue_page(self.workspace, request)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
-        return await self.workspace.enter(to=local_path(request.query.get("to", "/")))
+        return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 
     async def new(self, request: web.Request) -> web.StreamResponse:
         """The form for a new agent; `?last` fills in the last settings here, `?template=KEY` a ready-made agent."""

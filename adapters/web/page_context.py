@@ -17,6 +17,7 @@ from adapters.web.guard import Guard, Handler
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
+from adapters.web.theme import THEMES, theme_of
 from agent_core.errors import CommandError, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Headcount
@@ -42,7 +43,7 @@ GENERAL = ChannelScope("web", identity.WORKSPACE, "general")
 class ModelLabel:
     """The model's label on every page; `hints` tell the operator how to configure another model.
 
-    `memory` has notes on how memories are searched and tokens are counted.
+    `memory` has notes on how memories are searched.
     """
 
     label: str
@@ -107,6 +108,9 @@ class WebContext:
             retention=self.views.retention,
             efforts=EFFORTS,
             offers_tour=self.tour.is_offered,
+            theme=theme_of(request),
+            themes=THEMES,
+            is_demo=self.agent_settings.rehearsal is not None,
             **{"said": "", "channel": None, "agent": None, **values},
         )
         response = web.Response(text=html, content_type="text/html", status=status)
@@ -119,9 +123,10 @@ class WebContext:
         waiting = (count.channel for count in census if count.status in ("awaiting", "paused"))
         return await self.views.queue.list_agents(person, [channel for channel in waiting if is_own(channel)])
 
-    async def enter(self, *, to: str, said: str = "", status: int = 200) -> web.Response:
+    async def enter(self, request: web.Request, *, to: str, said: str = "", status: int = 200) -> web.Response:
         """The page that asks for the token; it shows no agents."""
-        return web.Response(text=page("enter.html", to=to, said=said), content_type="text/html", status=status)
+        html = page("enter.html", to=to, said=said, theme=theme_of(request))
+        return web.Response(text=html, content_type="text/html", status=status)
 
     async def turn_away(self, request: web.Request, said: str, status: int, kept: str = "") -> web.Response:
         """A page that says why a request was refused and returns what the person wrote."""

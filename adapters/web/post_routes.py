@@ -6,7 +6,7 @@ from functools import partial
 from aiohttp import web
 
 from adapters.actions import FormInput
-from adapters.forms import dollars, draft_of
+from adapters.forms import dollars, draft_of, model_name
 from adapters.settings_file import FILENAME
 from adapters.ui_text import deleted_text
 from adapters.web import identity
@@ -27,6 +27,7 @@ from adapters.web.requests import (
     upload_of,
 )
 from adapters.web.screens import FormState, after_saving, channel_page, new_agent_page, thread_page, with_errors_shown
+from adapters.web.theme import remember_theme
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, approve_selected
 from agent_core.errors import InvalidInput
@@ -46,6 +47,7 @@ class PostRoutes:
         thread = partial(thread_page, self.workspace)
         return [
             web.post("/me", self.rename),
+            web.post("/theme", self.set_theme),
             web.post("/enter", self.enter),
             web.post("/channels", self.go_to_channel),
             web.post(APPROVE, partial(approve_selected, self.workspace)),
@@ -59,6 +61,7 @@ class PostRoutes:
             web.post(f"{AGENT}/press", self.press),
             web.post(f"{AGENT}/say", self.say),
             web.post(f"{AGENT}/goals", with_errors_shown(self.set_goals, thread)),
+            web.post(f"{AGENT}/model", with_errors_shown(self.set_model, thread)),
             web.post(f"{AGENT}/budget", with_errors_shown(self.set_budget, thread)),
             web.post(f"{AGENT}/add-file", with_errors_shown(self.add_file, thread)),
             web.post(f"{AGENT}/delete", self.delete),
@@ -72,12 +75,19 @@ class PostRoutes:
         identity.remember(response, person, secure=self.workspace.guard.is_secure)
         return response
 
+    async def set_theme(self, request: web.Request) -> web.StreamResponse:
+        """Keep the theme of this browser; the page is drawn again in it."""
+        form = await form_of(request)
+        response = redirect_to(local_path(form.get("to", "/")))
+        remember_theme(response, form.get("theme", ""), secure=self.workspace.guard.is_secure)
+        return response
+
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """Check the token and set the cookie."""
         form = await entry_form_of(request)
         guard, to = self.workspace.guard, local_path(form.get("to", "/"))
         if not guard.accepts(form.get("token", "")):
-            return await self.workspace.enter(said="That is not the token.", to=to, status=403)
+            return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
         response = redirect_to(to)
         response.set_cookie(COOKIE, guard.badge, httponly=True, samesite="Strict", path="/", secure=guard.is_secure)
         return response
@@ -141,6 +151,12 @@ class PostRoutes:
         form, origin = await form_of(request), self.workspace.own(request)
         goals = tuple(form.get("goals", "").splitlines())
         await self.workspace.agent_settings.set_goals(agent_id_of(request), goals, origin)
+        return redirect_to_parent(request)
+
+    async def set_model(self, request: web.Request) -> web.StreamResponse:
+        """Set the agent's model; nothing, or `default`, stands for the operator's."""
+        form, origin = await form_of(request), self.workspace.own(request)
+        await self.workspace.agent_settings.set_model(agent_id_of(request), model_name(form.get("model", "")), origin)
         return redirect_to_parent(request)
 
     async def set_budget(self, request: web.Request) -> web.StreamResponse:

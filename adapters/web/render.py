@@ -11,7 +11,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards, decision_log
 from adapters.buttons import Button
-from adapters.management_commands import CALLS
 from adapters.turn_state import first_text
 from adapters.ui_text import (
     REPLY_DOES,
@@ -27,12 +26,12 @@ from adapters.ui_text import (
     size_text,
 )
 from adapters.visible_text import finalized, visible
+from adapters.web import drawings
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.service.views import Entry
 
 HERE = Path(__file__).parent
@@ -66,12 +65,6 @@ def folded_about(turn: Turn) -> str:
     """What a finished turn's command was about: its preview's title, or its first text, on one line."""
     title = turn.shown_preview.title if turn.shown_preview else ""
     return one_line(title or first_text(turn), MAX_LINE_CHARACTERS)
-
-
-def spent_by_kind(agent: Agent) -> list[tuple[str, Usage]]:
-    """The usage of each kind of model call with its label, highest cost first."""
-    dearest = sorted(agent.calls.items(), key=lambda call: (call[1].cost, call[1].prompt), reverse=True)
-    return [(CALLS[kind], usage) for kind, usage in dearest]
 
 
 def channel_path(channel: ChannelScope) -> str:
@@ -119,11 +112,19 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     decision_log.right_text,
     decision_log.detail_text,
     decision_log.time_text,
+    drawings.time_line,
+    drawings.hour_chart,
+    drawings.kind_chart,
+    drawings.measure_of,
+    drawings.usage_by_kind,
+    drawings.amount,
+    drawings.amount_text,
+    drawings.span_text,
+    drawings.hours_between,
     diff_lines,
     head_and_tail,
     first_line,
     folded_about,
-    spent_by_kind,
     channel_path,
     agent_path,
     file_path,

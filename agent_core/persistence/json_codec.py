@@ -68,6 +68,11 @@ def decode_all(kind: type[T], text: str) -> tuple[T, UnknownFields | None]:
     return cast("T", value), unknown
 
 
+def decode_once(kind: type[T], text: str) -> T:
+    """Read a value like `decode`, without a place in the cache: for many values that no step of an agent reads."""
+    return cast("T", _decode_tolerantly(_ADAPTERS(kind), text))
+
+
 def _remember(kind: type, text: str, value: object) -> None:
     if len(text) <= MAX_CACHED_CHARACTERS:
         with _CACHE_LOCK:

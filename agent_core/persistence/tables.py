@@ -111,6 +111,7 @@ turns = Table(
     Column("revision", Integer, nullable=False, default=1),
     Column("data", Text, nullable=False),
     UniqueConstraint("agent_id", "number", name="turns_numbered"),
+    Index("turns_in", "channel", "id"),
 )
 UNSHOWN = turns.c.stage != turns.c.shown_stage
 Index("turns_unshown", turns.c.agent_id, turns.c.number, sqlite_where=UNSHOWN, postgresql_where=UNSHOWN)

@@ -1,6 +1,8 @@
 """Repository of turns: SQL statements, and conversion of rows to Turn values and back."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -9,9 +11,10 @@ from sqlalchemy import Row, bindparam, insert, select, update
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import TurnId
+from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
-from agent_core.persistence.json_codec import UnknownFields, encode
+from agent_core.persistence.json_codec import UnknownFields, decode_once, encode
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
@@ -23,6 +26,10 @@ _OF_AGENT = turns.c.agent_id == bindparam("of_agent")
 _GET = _READ.where(_BY_ID, _IN_CHANNEL)
 _LAST = _READ.where(_OF_AGENT, _IN_CHANNEL).order_by(turns.c.number.desc()).limit(bindparam("last"))
 _LAST_BEFORE = _LAST.where(turns.c.number < bindparam("before"))
+_NEWEST = select(turns.c.data).where(_IN_CHANNEL).order_by(turns.c.id.desc()).limit(bindparam("last"))
+_NEWEST_OF_AGENT = (
+    select(turns.c.data).where(_OF_AGENT, _IN_CHANNEL).order_by(turns.c.number.desc()).limit(bindparam("last"))
+)
 _UNSHOWN = _READ.where(UNSHOWN, _OF_AGENT, _IN_CHANNEL).order_by(turns.c.number)
 _ADD = insert(turns)
 _SAVE = update(turns).where(_BY_ID, _IN_CHANNEL, turns.c.revision == bindparam("read"))
@@ -48,6 +55,16 @@ class SqlTurns(SqlRepository):
         statement = _LAST if before is None else _LAST_BEFORE
         rows = await self._buffer.rows(statement, {**agent_values(agent), "last": last, "before": before})
         return self._read(rows[::-1])
+
+    async def list_timings(
+        self, channel: ChannelScope, *, last: int, agent_id: AgentId | None = None
+    ) -> tuple[Timing, ...]:
+        values = {"in_channel": channel.key, "last": last}
+        if agent_id is None:
+            rows = await self._buffer.rows(_NEWEST, values)
+        else:
+            rows = await self._buffer.rows(_NEWEST_OF_AGENT, {**values, "of_agent": agent_id})
+        return await asyncio.to_thread(lambda: tuple(_timings(rows[::-1])))
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         return self._read(await self._buffer.rows(_UNSHOWN, agent_values(agent)))
@@ -79,6 +96,12 @@ class SqlTurns(SqlRepository):
 
 def _searchable(turn: Turn, unknown: UnknownFields | None = None) -> dict[str, object]:
     return {"state": turn.state, "stage": turn.stage, "data": encode(turn, unknown)}
+
+
+def _timings(rows: Sequence[Row[Any]]) -> Iterator[Timing]:
+    for row in rows:
+        with suppress(ValueError):  # saved by a newer release
+            yield Timing.of(decode_once(Turn, row.data))
 
 
 def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:

@@ -12,6 +12,7 @@ from agent_core.model.installation import Installation
 from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.note import Note, Notice
 from agent_core.model.reservation import Account, Funds, Reservation
+from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Budget
 from agent_core.model.worker import Worker
@@ -93,6 +94,14 @@ class Turns(Protocol):
 
     async def of(self, agent: Agent, *, last: int, before: int | None = None) -> tuple[Turn, ...]:
         """The newest `last` turns in ascending order; with `before`, only turns with a lower number."""
+
+    async def list_timings(
+        self, channel: ChannelScope, *, last: int, agent_id: AgentId | None = None
+    ) -> tuple[Timing, ...]:
+        """Times and usage of the channel's newest `last` turns in ascending order; with `agent_id`, of that agent's.
+
+        Turns are left out if a newer release saved them in a form that this one does not know.
+        """
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         """Turns whose card shows another stage than their present one, or that have no card yet, oldest first."""

@@ -26,6 +26,7 @@ from agent_core.service.approval_queue import ApprovalQueue
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.deleting import newest_turn
+from agent_core.service.glances import Glances
 from agent_core.spending.helper_tree import list_helpers_below
 
 T = TypeVar("T")
@@ -164,6 +165,10 @@ class AgentViews:
     @property
     def log(self) -> DecisionLog:
         return DecisionLog(database=self.database)
+
+    @property
+    def glances(self) -> Glances:
+        return Glances(database=self.database, clock=self.clock)
 
     @property
     def queue(self) -> ApprovalQueue:

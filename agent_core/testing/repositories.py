@@ -10,6 +10,7 @@ from agent_core.model.agent import Agent, Awaiting, Headcount, Paused
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, NoticeId, TurnId, WorkerId
 from agent_core.model.note import Note, Notice
+from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.testing.store import Rows, Store, StoreBuffer, StoredRow, StoreRepository, name_key
@@ -141,6 +142,14 @@ class MemoryTurns(VersionedRepository[Turn]):
         rows = _rows_of(self._buffer.committed.turns, agent)
         rows = sorted((row for row in rows if before is None or row.value.number < before), key=_number)
         return self._read(rows[max(0, len(rows) - last) :])
+
+    async def list_timings(
+        self, channel: ChannelScope, *, last: int, agent_id: AgentId | None = None
+    ) -> tuple[Timing, ...]:
+        turns = [row.value for row in self._buffer.committed.turns.values() if row.value.channel == channel]
+        of_one = [turn for turn in turns if agent_id in (None, turn.agent_id)]
+        ordered = sorted(of_one, key=lambda turn: turn.id if agent_id is None else turn.number)
+        return tuple(Timing.of(turn) for turn in ordered[max(0, len(ordered) - last) :])
 
     async def list_unshown(self, agent: Agent) -> tuple[Turn, ...]:
         rows = _rows_of(self._buffer.committed.turns, agent)

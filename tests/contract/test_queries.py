@@ -52,6 +52,14 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.turns.of(ADA, last=40, before=100),
         ["autoindex_turns_2 (agent_id=? AND number<?)"],
     ),
+    "timings": (
+        lambda work: work.turns.list_timings(CHANNEL, last=40),
+        ["turns_in (channel=?)"],
+    ),
+    "timings of one": (
+        lambda work: work.turns.list_timings(CHANNEL, last=40, agent_id=ADA.id),
+        ["autoindex_turns_2 (agent_id=?)"],
+    ),
     "unshown": (lambda work: work.turns.list_unshown(ADA), ["turns_unshown"]),
     "waiting": (lambda work: work.notes.list_waiting(ADA), ["notes_waiting"]),
     "untold": (lambda work: work.notes.list_unposted(ADA), ["notices_untold"]),

@@ -1,7 +1,7 @@
 // Keeps the page up to date and sends its forms without a page load. All links and forms also work without it.
 "use strict";
 
-const REGIONS = "[data-live]", END_PX = 44, RETRY_MS = 2000;
+const REGIONS = "[data-live]", END_PX = 44, RETRY_MS = 2000, SLOW_MS = 10_000;
 const UNCONFIRMED = "Signoff cannot be reached: your click is not confirmed. Look whether it took effect before you try again. What you wrote stays here.";
 let asked = null, sent = 0, pending = null, retry = null;
 
@@ -157,6 +157,14 @@ async function refresh() {
   if (again) refresh();
 }
 
+/** Fetch this page again after the changes of a moment; one with drawings, which take many reads, after ten seconds. */
+function refreshSoon() {
+  const isSlow = document.querySelector("[data-slow]");
+  if (isSlow && pending) return;
+  clearTimeout(pending);
+  pending = setTimeout(() => { pending = null; refresh(); }, isSlow ? SLOW_MS : 30);
+}
+
 /** The agent of this page is gone: say so once, and take away what decides. What was written stays. */
 function endThread() {
   if (!document.querySelector(".acts, .lease, form.reply button")) return;
@@ -236,7 +244,7 @@ function say(sentence) {
 
 document.addEventListener("submit", event => {
   const form = event.target;
-  if (!form.matches(".acts, .apart, .reply, .lease, .pop form, aside form:not(.danger form, .add form)")) return;
+  if (!form.matches(".acts, .apart, .reply, .lease, .pop form:not(.theme), aside form:not(.danger form, .add form)")) return;
   event.preventDefault();
   send(form, event.submitter);
 });
@@ -272,7 +280,7 @@ noteControls();
 /** Listen to changes. The browser connects again after a lost connection, but not after an error's answer. */
 function listen() {
   const stream = new EventSource("/events");
-  stream.addEventListener("changed", () => { clearTimeout(pending); pending = setTimeout(refresh, 30); });
+  stream.addEventListener("changed", refreshSoon);
   stream.addEventListener("beat", refresh);
   stream.addEventListener("open", refresh);
   stream.addEventListener("error", () => {

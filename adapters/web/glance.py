@@ -1,0 +1,56 @@
+"""The page *At a glance* of an agent or a channel: drawings of its turns, its waits and its spending. Read-only."""
+
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from adapters.web.page_context import WebContext
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of
+from agent_core.model.timing import TurnTimes
+
+TURNS_PER_DRAWING = 50
+MAX_DIGITS = 9  # of a turn number in the address
+
+
+@dataclass(frozen=True, slots=True)
+class GlancePages:
+    """One handler for an agent, and one for a channel."""
+
+    workspace: WebContext
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.get(f"{AGENT}/glance", self.agent), web.get(f"{CHANNEL}/glance", self.channel)]
+
+    async def agent(self, request: web.Request) -> web.StreamResponse:
+        """The newest turns as a time line, or those before the turn number in `?before=`."""
+        channel, views = channel_of(request), self.workspace.views
+        agent = await views.agent(channel, agent_id_of(request))
+        glance = await views.glances.of_agent(channel, agent.id)
+        given = request.query.get("before", "")
+        before = int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_DIGITS else None
+        turns, earlier = _page_of(glance.turns, before)
+        return await self.workspace.answer(
+            request,
+            "glance.html",
+            channel=channel,
+            agent=agent,
+            glance=glance,
+            turns=turns,
+            earlier=earlier,
+            is_newest=before is None,
+        )
+
+    async def channel(self, request: web.Request) -> web.StreamResponse:
+        """The waits and the spending of the channel's agents together."""
+        channel = channel_of(request)
+        glance = await self.workspace.views.glances.of_channel(channel)
+        return await self.workspace.answer(
+            request, "glance.html", channel=channel, glance=glance, turns=(), earlier=None, is_newest=True
+        )
+
+
+def _page_of(turns: tuple[TurnTimes, ...], before: int | None) -> tuple[tuple[TurnTimes, ...], int | None]:
+    """The newest TURNS_PER_DRAWING turns below number `before`, and the number to pass for those before them."""
+    listed = [turn for turn in turns if before is None or turn.timing.number < before]
+    page = tuple(listed[-TURNS_PER_DRAWING:])
+    return page, page[0].timing.number if len(listed) > len(page) else None
