@@ -178,6 +178,8 @@ def span_text(duration: timedelta | None) -> str:
     if duration is None:
         return ""
     seconds = duration.total_seconds()
+    if seconds < 0.1:
+        return "<0.1 s"
     if seconds < MINUTE:
         return f"{seconds:.1f} s" if seconds < 10 else f"{int(seconds)} s"
     units = (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", SECOND))

@@ -148,7 +148,7 @@ def conclude(agent: Agent, turn: Turn, earlier: Sequence[Turn], *, finishes: boo
     if not isinstance(agent.status, Acting):
         return Outcome(agent=spent, changed=turn, notices=offered)
     if finishes and isinstance(turn.result, Succeeded):
-        notice = Notice.to(agent, "finished", f"{agent.name} is done: {turn.result.output}", now)
+        notice = Notice.to(agent, "finished", _end_text(agent, turn, turn.result.output), now)
         return Outcome(agent=spent.become(Finished(turn.result.output), now), changed=turn, notices=(*offered, notice))
     ended = [before for before in earlier if before.state == "done"]
     why = why_lease_ends([*ended, turn])
@@ -203,6 +203,13 @@ def end_lease(agent: Agent, why: str, now: datetime) -> tuple[Agent, tuple[Notic
     lease = agent.lease
     text = f"The approval by {lease.granted_by} ended with {lease.left} of {lease.total} left: {why}."
     return replace(agent, lease=None), (Notice.to(agent, "lease ended", text, now),)
+
+
+def _end_text(agent: Agent, turn: Turn, report: str) -> str:
+    """That the agent is done, with the first line of its report: the turn's card shows all of it."""
+    first = one_line(report.strip().partition("\n")[0], MAX_REASON_CHARACTERS)
+    rest = "" if first == report.strip() else f"\nThe rest of its report is on turn {turn.number}."
+    return f"{agent.name} is done: {first}{rest}"
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:

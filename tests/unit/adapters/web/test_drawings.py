@@ -119,7 +119,7 @@ def test_nothing_spent_draws_nothing() -> None:
 @pytest.mark.parametrize(
     ("seconds", "short", "whole"),
     [
-        (0, "<1s", "0.0 s"),
+        (0, "<1s", "<0.1 s"),
         (0.42, "<1s", "0.4 s"),
         (59.9, "59s", "59 s"),
         (60, "1m", "1 min"),
