@@ -7,12 +7,14 @@ from cachetools import LRUCache
 from adapters.cards import status_text
 from adapters.chat.status_updates import is_kept_waiting
 from adapters.text_fit import cut
+from adapters.turn_lines import line_of
 from adapters.turn_state import first_text
 from adapters.visible_text import one_line
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 
+WORKING = "working"
 MAX_SUBJECT = 80  # UTF-16 units
 MAX_REMEMBERED = 1_000  # agents
 
@@ -23,15 +25,23 @@ class StandingLines:
 
     `asked`: the number of each agent's newest turn and what it asks for. After a restart the line lacks it until a card
     is shown again.
+    `ended`: the last command of each agent that ended, on one line; also lost by a restart.
     `shown`: the line and the fallback that each root message shows.
     """
 
     asked: LRUCache[AgentId, tuple[int, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
+    ended: LRUCache[AgentId, str] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
     shown: LRUCache[AgentId, tuple[str, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
     def remember(self, turn: Turn) -> None:
-        """Remember what the turn asks for."""
+        """Remember what the turn asks for, and how it ended if its command ran."""
         self.asked[turn.agent_id] = (turn.number, asked_text(turn))
+        if turn.state == "done":
+            self.ended[turn.agent_id] = line_of(turn).signed_text
+
+    def last_line(self, agent: Agent) -> str:
+        """The last command that ended, or "" while the agent works: the line is not edited then."""
+        return "" if self.line(agent) == WORKING else self.ended.get(agent.id, "")
 
     def line(self, agent: Agent) -> str:
         """What the agent does. Thinking and running are one state here, so that few edits are needed."""
@@ -40,9 +50,9 @@ class StandingLines:
                 number, asked = self.asked.get(agent.id, (0, ""))
                 return f"needs approval · turn {agent.turns}" + (f": {asked}" if number == agent.turns else "")
             case Acting():
-                return "working"
+                return WORKING
             case Thinking() if not is_kept_waiting(agent):
-                return "working"
+                return WORKING
             case _:
                 return status_text(agent)
 
@@ -57,6 +67,7 @@ class StandingLines:
     def forget(self, agent: Agent) -> None:
         """Forget what the root message shows and what is asked: another process has changed them."""
         self.asked.pop(agent.id, None)
+        self.ended.pop(agent.id, None)
         self.shown.pop(agent.id, None)
 
 

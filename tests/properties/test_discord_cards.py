@@ -254,7 +254,7 @@ def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count
     several = [replace(agent, id=AgentId(f"agent-{number}"), status=Paused(text)) for number in range(count)]
     described = replace(agent, role=text, goals=(text,) * 5)
     check(agents_message(several, lambda _: URL), "masked link", "timestamp")
-    check(root_message(described, model=text[:100], standing=text), "list", "timestamp")
+    check(root_message(described, model=text[:100], standing=text, last=text), "list", "timestamp")
     check(agent_message(described, lambda _: URL), "list", "timestamp")
     for message in (
         notice_message(agent, a_notice(agent, kind="stopped", text=text)),

@@ -331,7 +331,7 @@ def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: in
         notice_message(agent, a_notice(agent, kind="stopped", text=text)),
         notice_message(agent, a_notice(agent, kind="changed", text=text)),
         note_message(agent, BEN, text),
-        root_message(described, model=text[:100], standing=text),
+        root_message(described, model=text[:100], standing=text, last=text),
     ]
     for message in messages:
         check_message(message)

@@ -76,8 +76,11 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
     return compose(ui.TextDisplay(text or NO_THOUGHTS))
 
 
-def root_message(agent: Agent, *, model: str = "", standing: str = "") -> DiscordMessage:
-    """The root message, to which the agent's thread is attached; `standing`: what the agent does, since its `since`."""
+def root_message(agent: Agent, *, model: str = "", standing: str = "", last: str = "") -> DiscordMessage:
+    """The root message, to which the agent's thread is attached.
+
+    `standing`: what the agent does, since its `since`. `last`: the last command that ended, on one line.
+    """
     facts = [
         model_text(agent, model),
         effort_text(agent),
@@ -87,6 +90,7 @@ def root_message(agent: Agent, *, model: str = "", standing: str = "") -> Discor
     about = started_by(agent.owner, " · ".join(filter(None, facts)))
     texts = [_about(agent.name, agent.role, agent.goals), about, *_small(how_to_talk(agent))]
     does = [f"{text} · {timestamp(agent.since, 'R')}" for text in _small(f"● {standing}")] if standing.strip() else []
+    does += _small(f"Last: {last}") if last else ()
     return compose(*_texts(texts), *_texts(does))
 
 

@@ -147,7 +147,8 @@ class DiscordSurface:
         return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
 
     def _root(self, agent: Agent) -> DiscordMessage:
-        return root_message(agent, model=self.model, standing=self.standing.line(agent))
+        standing, last = self.standing.line(agent), self.standing.last_line(agent)
+        return root_message(agent, model=self.model, standing=standing, last=last)
 
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
         """Create the root message and its thread, unless they exist; return their common id."""

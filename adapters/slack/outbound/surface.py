@@ -79,7 +79,7 @@ class SlackSurface:
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it exists."""
-        message = root_message(agent, model=self.model, standing=self.standing.line(agent))
+        message = self._root(agent)
         found = await find_posted(self.calls, ThreadRef(agent.channel, ""), message.written_by, agent.created_at)
         return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
 
@@ -187,6 +187,10 @@ class SlackSurface:
         model = "" if agent.model else self.model
         return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
 
+    def _root(self, agent: Agent) -> SlackMessage:
+        standing, last = self.standing.line(agent), self.standing.last_line(agent)
+        return root_message(agent, model=self.model, standing=standing, last=last)
+
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         ts = await self.post(agent.channel, message, thread=thread)
         self._remember(agent, ts, message.digest)
@@ -225,8 +229,7 @@ class SlackSurface:
         """Set Slack's indicator, and the line of the root message."""
         await self._set_session(agent)
         if not self.standing.is_shown(agent):
-            root = root_message(agent, model=self.model, standing=self.standing.line(agent))
-            await self._edit(agent, thread_of(agent).thread, root)
+            await self._edit(agent, thread_of(agent).thread, self._root(agent))
             self.standing.mark_shown(agent)
 
     async def _set_session(self, agent: Agent) -> None:

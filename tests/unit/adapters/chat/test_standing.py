@@ -5,9 +5,12 @@ from dataclasses import replace
 from adapters.chat.standing import MAX_SUBJECT, StandingLines, asked_text
 from agent_core.model.agent import Acting, Agent, Awaiting, Paused, Thinking
 from agent_core.model.command import CommandCall
+from agent_core.model.decision import Approval, Approve
+from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
-from agent_core.testing.examples import a_turn, an_agent
+from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 
+ONCE = Approval(ANA, NOON, Approve())
 AGENT = replace(an_agent(), status=Awaiting(), turns=4)
 
 
@@ -67,3 +70,14 @@ def test_a_command_without_texts_is_told_by_its_name() -> None:
 def _turn(name: str, arguments: dict[str, object], agent: Agent = AGENT) -> Turn:
     turn = a_turn(agent, number=4)
     return replace(turn, proposal=replace(turn.proposal, call=CommandCall(name, arguments), preview=None))
+
+
+def test_the_last_command_is_told_while_the_agent_waits_and_not_while_the_line_is_not_edited() -> None:
+    lines = StandingLines()
+    lines.remember(
+        replace(_turn("read_file", {"filename": "a.md"}), state="done", result=Succeeded("ok"), approvals=(ONCE,))
+    )
+    assert lines.last_line(AGENT) == "✓ 4 read_file · a.md"
+    assert lines.last_line(replace(AGENT, status=Acting())) == ""
+    lines.forget(AGENT)
+    assert lines.last_line(AGENT) == ""
