@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards, decision_log
 from adapters.buttons import Button
-from adapters.turn_state import first_text
+from adapters.turn_lines import about_text, permission_of
 from adapters.ui_text import (
     REPLY_DOES,
     RESUME_TO_READ,
@@ -59,12 +59,6 @@ def first_line(text: str) -> tuple[str, bool]:
     """A text on one line, cut to MAX_LINE_CHARACTERS, and whether this changed the text."""
     short = one_line(text, MAX_LINE_CHARACTERS)
     return short, short != text
-
-
-def folded_about(turn: Turn) -> str:
-    """What a finished turn's command was about: its preview's title, or its first text, on one line."""
-    title = turn.shown_preview.title if turn.shown_preview else ""
-    return one_line(title or first_text(turn), MAX_LINE_CHARACTERS)
 
 
 def channel_path(channel: ChannelScope) -> str:
@@ -124,7 +118,8 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     diff_lines,
     head_and_tail,
     first_line,
-    folded_about,
+    about_text,
+    permission_of,
     channel_path,
     agent_path,
     file_path,

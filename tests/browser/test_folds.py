@@ -71,3 +71,25 @@ async def test_a_link_to_a_folded_turn_opens_it_and_a_browser_may_keep_all_open(
     await expect(first.locator(".result")).to_be_visible()
     await ana.page.reload()
     await expect(first.locator(".result")).to_be_visible()
+
+
+@pytest.mark.proves("page:one-list")
+async def test_what_ran_under_one_approval_is_one_list_that_names_the_approval_once(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(*(writing(f"{name}.md", f"{name} one\n") for name in ("ada", "bob", "cy", "dee", "eve", "fay")))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await (await ana.asks("write_to_file")).press("Approve ×5")
+    await (await ana.asks("write_to_file")).press("Reject", reason="Enough")
+    lines = ana.page.locator("article:has(.fold)")
+    await expect(lines).to_have_count(5)
+    await expect(lines.nth(0).locator("summary").first).to_contain_text("approved ×5 by @ana")
+    for number, name in ((1, "bob"), (2, "cy"), (3, "dee"), (4, "eve")):
+        line = lines.nth(number).locator("summary").first
+        await expect(line).to_have_text(re.compile(rf"^✓ {number + 1} write_to_file {name}\.md .*\+1 −0$"))
+        above, box = await lines.nth(number - 1).bounding_box(), await lines.nth(number).bounding_box()
+        assert above
+        assert box
+        assert abs(above["y"] + above["height"] - box["y"]) < 1
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
