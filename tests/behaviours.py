@@ -157,6 +157,7 @@ PROMISES: dict[str, str] = {
     "page:glance-sealed": "At a glance reads one channel alone, and an agent only in its own channel.",
     "page:theme": "Light, dark or the system's theme is chosen in the browser, and no page comes in another one.",
     "page:model": "An agent's model is shown beside its thread and changed there by the rules of /agent model.",
+    "page:inside-lines": "In a diff on the page, the words that changed inside a line are marked, in any script.",
     "page:keys": "Single keys decide on the page; not while one writes, twice, or on a card out of sight.",
     "page:keys-in-sight": "A key approves no card that was scrolled away; it brings the card back into sight first.",
     "page:mine": "Needs approval lists what the person may decide or resume, and nothing else.",

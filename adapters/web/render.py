@@ -1,7 +1,6 @@
 """Renders pages with Jinja templates that escape all values."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from adapters.ui_text import (
 )
 from adapters.visible_text import finalized, visible
 from adapters.web import drawings
+from adapters.web.diff_lines import diff_lines, plain_lines
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
@@ -38,21 +38,8 @@ HERE = Path(__file__).parent
 MAX_LINE_CHARACTERS = 140
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """A line of a diff; `kind` is its CSS class: add, cut, place (a hunk header) or keep."""
-
-    kind: str
-    text: str
-
-
 def page(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
-
-
-def diff_lines(body: str) -> list[DiffLine]:
-    kinds = {"+": "add", "-": "cut", "@": "place"}
-    return [DiffLine(kinds.get(line[:1], "keep"), line) for line in body.splitlines()]
 
 
 def first_line(text: str) -> tuple[str, bool]:
@@ -122,6 +109,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     drawings.span_text,
     drawings.hours_between,
     diff_lines,
+    plain_lines,
     head_and_tail,
     first_line,
     folded_about,
