@@ -19,7 +19,6 @@ from adapters.ui_text import (
     deletion_note,
     effort_text,
     head_and_tail,
-    media_type,
     model_text,
     most_times,
     size_text,
@@ -27,11 +26,14 @@ from adapters.ui_text import (
 from adapters.visible_text import finalized, visible
 from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
+from adapters.web.file_preview import has_source, medium_of
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
+from agent_core.service.agent_files import MAX_SEARCHED_TURNS
+from agent_core.service.uploads import MAX_UPLOAD_BYTES
 from agent_core.service.views import Entry
 
 HERE = Path(__file__).parent
@@ -74,13 +76,13 @@ def kind_of(entry: Entry) -> str:
 
 
 def file_path(agent: Agent, path: str) -> str:
+    """The address from which a file is downloaded."""
     return f"{agent_path(agent)}/files/{quote(path)}"
 
 
-def medium_of(path: str) -> str:
-    """`picture` or `sound` for a file that the page can show or play, else ""."""
-    kind = media_type(path).partition("/")[0]
-    return {"image": "picture", "audio": "sound"}.get(kind, "")
+def view_path(agent: Agent, path: str) -> str:
+    """The address of the page that shows a file."""
+    return f"{agent_path(agent)}/view/{quote(path)}"
 
 
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
@@ -116,6 +118,8 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     channel_path,
     agent_path,
     file_path,
+    view_path,
+    has_source,
     medium_of,
     ago,
     counted,
@@ -141,5 +145,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ)
+    environment.globals.update(MAX_SEARCHED_TURNS=MAX_SEARCHED_TURNS, MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

@@ -1,0 +1,110 @@
+// Adds files to the agent's workspace, one after another: chosen, dropped anywhere on the page, or pasted into the reply box.
+"use strict";
+
+const MEGABYTE = 2 ** 20, NOT_SENT = "it did not arrive: Signoff could not be reached. Add it again.";
+const waiting = [];
+let isSending = false, added = 0, refused = 0;
+
+function fileForm() { return document.querySelector(".add form"); }
+
+/** Queue files. A folder, which a browser hands over as a file without content, is refused. */
+function addFiles(files, folders = []) {
+  const place = document.querySelector("#sending ul");
+  if (!fileForm() || !place) return;
+  if (!isSending && !waiting.length) { place.replaceChildren(); added = refused = 0; }
+  for (const file of files) {
+    const line = document.createElement("li"), name = document.createElement("bdi");
+    name.textContent = file.name;
+    line.append(name);
+    place.append(line);
+    const most = Number(fileForm().dataset.mostBytes);
+    if (folders.includes(file)) refuse(line, "it is a folder. Add its files.");
+    else if (file.size > most) refuse(line, `it is larger than ${most / MEGABYTE} MB.`);
+    else waiting.push([file, line]);
+  }
+  if (!isSending) sendFiles();
+}
+
+async function sendFiles() {
+  isSending = true;
+  for (let next; (next = waiting.shift());) {
+    const [file, line] = next;
+    tellSending(`Sending ${file.name}, ${waiting.length} more to go.`);
+    const fault = await sendFile(file, line);
+    line.querySelector("progress")?.remove();
+    if (fault) refuse(line, fault);
+    else { added++; line.append(" added"); }
+    sent++;  // an answer from before is out of date: see refresh()
+    refresh();
+  }
+  isSending = false;
+  const said = [added && `${added} added`, refused && `${refused} not added`].filter(Boolean).join(", ");
+  tellSending(`Files: ${said}.`);
+}
+
+/** Send one file; the promise gives the reason if it is refused, else "". */
+function sendFile(file, line) {
+  const progress = document.createElement("progress"), body = new FormData(), request = new XMLHttpRequest();
+  progress.setAttribute("aria-label", `Sending ${file.name}`);
+  progress.max = 1;
+  progress.value = 0;
+  line.append(progress);
+  body.append("file", file, file.name);
+  return new Promise(done => {
+    request.upload.addEventListener("progress", event => { progress.value = event.loaded / (event.total || 1); });
+    request.addEventListener("load", () => done(request.status < 400 ? "" : refusal(request.responseText)));
+    request.addEventListener("error", () => done(NOT_SENT));
+    request.open("POST", fileForm().action);
+    request.send(body);
+  });
+}
+
+function refuse(line, why) {
+  refused++;
+  line.className = "refused";
+  line.append(` was not added: ${why}`);
+}
+
+function tellSending(sentence) {
+  const status = document.querySelector("#sending [role=status]");
+  status.textContent = sentence;
+  if (!isSending) return;
+  noteScriptScroll();
+  status.scrollIntoView({ block: "nearest" });
+}
+
+function hasFiles(event) { return [...(event.dataTransfer?.types || [])].includes("Files"); }
+
+function showDrop(isShown) { document.getElementById("drop").hidden = !isShown; }
+
+function foldersIn(transfer) {
+  const items = [...transfer.items].filter(item => item.kind === "file");
+  return items.filter(item => item.webkitGetAsEntry?.()?.isDirectory).map(item => item.getAsFile()?.name);
+}
+
+document.documentElement.classList.add("drops");
+document.addEventListener("dragover", event => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  showDrop(true);
+});
+document.addEventListener("dragleave", event => { if (!event.relatedTarget) showDrop(false); });
+document.addEventListener("drop", event => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  showDrop(false);
+  const files = [...event.dataTransfer.files], names = foldersIn(event.dataTransfer);
+  addFiles(files, files.filter(file => names.includes(file.name)));
+});
+document.addEventListener("paste", event => {
+  const files = [...(event.clipboardData?.files || [])];
+  if (event.target.id !== "reply" || !files.length || event.clipboardData.getData("text/plain")) return;
+  event.preventDefault();
+  addFiles(files);
+});
+document.addEventListener("submit", event => {
+  if (event.target !== fileForm()) return;
+  event.preventDefault();
+  addFiles([...event.target.elements.file.files]);
+  event.target.reset();
+});
