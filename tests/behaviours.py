@@ -180,6 +180,7 @@ PROMISES: dict[str, str] = {
     "rights:owner": "If only the owner decides, other people cannot.",
     "sandbox:set-id": "No file that a program leaves behind has a set-id bit or a capability.",
     "files:different-places": "Processes on one database that do not share files say so in one line at the start.",
+    "files:dropped": "Files dropped on the page are added one after another, and each refusal says its reason.",
     "files:harmless": "A file is shown without running or loading anything, whatever it contains.",
     "files:versions": "A file's page lists the turns that changed it, with diffs, and says where others changed it.",
     "files:zip": "All files of an agent come as one zip under their exact names, made while it is sent.",

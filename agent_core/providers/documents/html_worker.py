@@ -119,7 +119,9 @@ def _kept(name: str, value: str, files: str) -> str | None:
 
 def _adapt(tokens: Sequence["Token"], folder: str, files: str) -> None:
     """Lower the headings, let each block have its own direction, and replace links and pictures that may not stay."""
-    for token in tokens:
+    for place, token in enumerate(tokens):
+        if token.type == "th_open" and not tokens[place + 1].content:  # an empty heading would be read out as one
+            token.tag = tokens[place + 2].tag = "td"
         token.tag = HEADINGS.get(token.tag, token.tag)
         if token.nesting == 1 and token.tag in TEXT_BLOCKS:
             token.attrSet("dir", "auto")

@@ -112,6 +112,11 @@ async def test_markdown_is_rendered_with_tables_pictures_of_its_folder_and_the_d
     assert '<a href="mailto:a@b.c" rel="noopener nofollow noreferrer">x</a>' in html
 
 
+async def test_an_empty_heading_of_a_table_is_a_cell() -> None:
+    html = await IsolatedHtmlRenderer().render_markdown("| | b |\n|-|-|\n| 1 | 2 |", folder="", files=FILES)
+    assert re.findall(r"<t[hd][^>]*>[^<]*</t[hd]>", html)[:2] == ['<td dir="auto"></td>', '<th dir="auto">b</th>']
+
+
 async def test_a_picture_elsewhere_becomes_its_text_and_its_address() -> None:
     html = await IsolatedHtmlRenderer().render_markdown("![sun](https://x.example/y.png)", folder="", files=FILES)
     assert html == '<p dir="auto">[picture not loaded: sun · https://x.example/y.png]</p>\n'
