@@ -27,19 +27,19 @@ function addFiles(files, folders = []) {
 
 async function sendFiles() {
   isSending = true;
+  tellSending("Sending…");
   for (let next; (next = waiting.shift());) {
     const [file, line] = next;
-    tellSending(`Sending ${file.name}, ${waiting.length} more to go.`);
     const fault = await sendFile(file, line);
-    line.querySelector("progress")?.remove();
+    line.querySelector("progress").remove();
     if (fault) refuse(line, fault);
     else { added++; line.append(" added"); }
     sent++;  // an answer from before is out of date: see refresh()
     refresh();
   }
   isSending = false;
-  const said = [added && `${added} added`, refused && `${refused} not added`].filter(Boolean).join(", ");
-  tellSending(`Files: ${said}.`);
+  for (const line of document.querySelectorAll("#sending li:not(.refused)")) line.remove();  // the thread tells of them
+  tellSending([added && `${added} added`, refused && `${refused} not added`].filter(Boolean).join(", "));
 }
 
 /** Send one file; the promise gives the reason if it is refused, else "". */
@@ -65,12 +65,10 @@ function refuse(line, why) {
   line.append(` was not added: ${why}`);
 }
 
-function tellSending(sentence) {
-  const status = document.querySelector("#sending [role=status]");
-  status.textContent = sentence;
-  if (!isSending) return;
-  noteScriptScroll();
-  status.scrollIntoView({ block: "nearest" });
+function tellSending(what) {
+  const place = document.getElementById("sending");
+  place.querySelector("[role=status]").textContent = isSending ? what : `Files: ${what}.`;
+  place.querySelector("button").hidden = isSending;
 }
 
 function hasFiles(event) { return [...(event.dataTransfer?.types || [])].includes("Files"); }
@@ -83,6 +81,12 @@ function foldersIn(transfer) {
 }
 
 document.documentElement.classList.add("drops");
+document.querySelector("#sending button")?.addEventListener("click", event => {
+  document.querySelector("#sending ul").replaceChildren();
+  document.querySelector("#sending [role=status]").textContent = "";
+  event.target.hidden = true;
+  document.getElementById("reply")?.focus();
+});
 document.addEventListener("dragover", event => {
   if (!hasFiles(event)) return;
   event.preventDefault();
