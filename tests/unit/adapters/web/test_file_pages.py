@@ -62,6 +62,14 @@ async def test_the_panel_leads_to_the_files_page_and_to_its_download(ana: PageCh
     assert await ana.file(quote(NAME)) == HOSTILE
 
 
+async def test_a_right_to_left_name_does_not_reorder_the_title_on_a_card_folded_or_open(ana: PageChat) -> None:
+    ana.seen.clear()
+    await (await ana.asks("write_to_file")).press("Reject", reason="No")
+    page = await ana.page()
+    assert f'<span class="about"><bdi>{NAME}</bdi> · new file' in page
+    assert f'<p class="file"><bdi>{NAME}</bdi> · new file' in page
+
+
 @pytest.mark.proves("files:harmless")
 async def test_a_files_page_shows_it_without_script_or_anything_from_elsewhere(ana: PageChat) -> None:
     shown = await main_of(ana, NAME)
