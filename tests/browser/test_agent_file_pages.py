@@ -124,6 +124,14 @@ async def test_a_files_page_is_reached_from_the_panel_and_leads_to_its_versions_
     await expect(ana.page.get_by_role("heading", name=re.compile("write_to_file"))).to_be_visible()
 
 
+async def test_an_open_page_of_a_file_follows_the_agent(ana: BrowserChat) -> None:
+    shown = await ana.page.context.new_page()
+    await shown.goto(f"{ana.page.url}/view/{quote('تقرير.txt')}")
+    await expect(shown.locator("pre")).to_have_text(ARABIC)
+    await ana.page.locator("article.open").get_by_role("button", name="Approve", exact=True).click()
+    await expect(shown.locator("pre")).to_have_text(ARABIC.replace("الجميل", "الكبير"))
+
+
 @pytest.mark.proves("page:inside-lines")
 async def test_what_changed_inside_a_line_stands_out_by_more_than_its_colour(ana: BrowserChat) -> None:
     card = ana.page.locator("article.open")
@@ -144,7 +152,7 @@ async def test_files_are_dropped_anywhere_on_the_page_and_each_refusal_is_told(a
     status = ana.page.get_by_role("status").filter(has_text="Files: 2 added, 1 not added.")
     await expect(status).to_be_visible()
     sending = ana.page.locator("#sending li")
-    await expect(sending).to_have_text("big.bin was not added: it is larger than 20 MB.")
+    await expect(sending).to_have_text("big.bin is larger than 20 MB, so it was not added.")
     await expect(ana.page.get_by_text("Drop files here")).to_be_hidden()
     await expect(ana.page.locator(".files")).to_contain_text("b.bin")
     await expect(ana.page.locator("article.open").get_by_role("button", name="Approve", exact=True)).to_be_visible()
@@ -163,7 +171,9 @@ async def test_a_picture_is_pasted_into_the_reply_box_and_what_the_server_refuse
     for number in range(2_000):
         (folder / f"{number}").touch()
     assert await hands_over(ana, "paste", {"image.png": 10})
-    await expect(ana.page.locator("#sending li")).to_have_text(re.compile("image.png was not .*at most 2,000 files"))
+    await expect(ana.page.locator("#sending li")).to_have_text(
+        re.compile("^image.png was not taken: .*at most 2,000 files")
+    )
     assert not await hands_over(ana, "paste", {})  # a text is left to the box
 
 

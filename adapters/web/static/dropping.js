@@ -1,7 +1,7 @@
 // Adds files to the agent's workspace, one after another: chosen, dropped anywhere on the page, or pasted into the reply box.
 "use strict";
 
-const MEGABYTE = 2 ** 20, NOT_SENT = "it did not arrive: Signoff could not be reached. Add it again.";
+const MEGABYTE = 2 ** 20, UNSURE = "is perhaps not added: Signoff could not be reached. Look at the list of files before you add it again.";
 const waiting = [];
 let isSending = false, added = 0, refused = 0;
 
@@ -18,9 +18,9 @@ function addFiles(files, folders = []) {
     line.append(name);
     place.append(line);
     const most = Number(fileForm().dataset.mostBytes);
-    if (folders.includes(file)) refuse(line, "it is a folder. Add its files.");
-    else if (file.size > most) refuse(line, `it is larger than ${most / MEGABYTE} MB.`);
-    else waiting.push([file, line]);
+    if (folders.includes(file)) refuse(line, "is a folder, so it was not added. Add its files.");
+    else if (file.size > most) refuse(line, `is larger than ${most / MEGABYTE} MB, so it was not added.`);
+    else waiting.push([file, line, fileForm().action]);
   }
   if (!isSending) sendFiles();
 }
@@ -29,8 +29,7 @@ async function sendFiles() {
   isSending = true;
   tellSending("Sending…");
   for (let next; (next = waiting.shift());) {
-    const [file, line] = next;
-    const fault = await sendFile(file, line);
+    const fault = await sendFile(...next), line = next[1];
     line.querySelector("progress").remove();
     if (fault) refuse(line, fault);
     else { added++; line.append(" added"); }
@@ -42,8 +41,8 @@ async function sendFiles() {
   tellSending([added && `${added} added`, refused && `${refused} not added`].filter(Boolean).join(", "));
 }
 
-/** Send one file; the promise gives the reason if it is refused, else "". */
-function sendFile(file, line) {
+/** Send one file; the promise gives the rest of a sentence that begins with its name if it is refused, else "". */
+function sendFile(file, line, address) {
   const progress = document.createElement("progress"), body = new FormData(), request = new XMLHttpRequest();
   progress.setAttribute("aria-label", `Sending ${file.name}`);
   progress.max = 1;
@@ -52,17 +51,23 @@ function sendFile(file, line) {
   body.append("file", file, file.name);
   return new Promise(done => {
     request.upload.addEventListener("progress", event => { progress.value = event.loaded / (event.total || 1); });
-    request.addEventListener("load", () => done(request.status < 400 ? "" : refusal(request.responseText)));
-    request.addEventListener("error", () => done(NOT_SENT));
-    request.open("POST", fileForm().action);
+    request.addEventListener("load", () => done(request.status < 400 ? "" : whyRefused(file, request)));
+    request.addEventListener("error", () => done(UNSURE));
+    request.open("POST", address);
     request.send(body);
   });
+}
+
+function whyRefused(file, request) {
+  if (AWAY_STATUSES.includes(request.status)) return UNSURE;
+  const said = refusal(request.responseText);
+  return said.startsWith(`${file.name} `) ? said.slice(file.name.length + 1) : `was not added: ${said}`;
 }
 
 function refuse(line, why) {
   refused++;
   line.className = "refused";
-  line.append(` was not added: ${why}`);
+  line.append(` ${why}`);
 }
 
 function tellSending(what) {
