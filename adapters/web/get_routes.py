@@ -10,8 +10,8 @@ from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
 from adapters.web.agent_templates import find_template
 from adapters.web.decision_log import LogPages
-from adapters.web.glance import GlancePages
 from adapters.web.file_pages import FilePages
+from adapters.web.glance import GlancePages
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
