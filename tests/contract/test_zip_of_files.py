@@ -14,7 +14,7 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.model.files import FileEntry
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
 from agent_core.providers.workspace.s3_workspace import S3Workspaces
 from agent_core.service.zip_stream import zip_stream
@@ -45,6 +45,17 @@ async def test_all_files_come_as_one_zip_under_their_exact_names(
     assert archive.testzip() is None
     assert {name: archive.read(name) for name in archive.namelist()} == given
     assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_DEFLATED}
+
+
+@pytest.mark.proves("files:zip")
+async def test_no_name_in_a_zip_leads_out_of_the_folder_where_it_is_unpacked(tmp_path: Path) -> None:
+    """Programs can make files with names that another system reads as a path, and links."""
+    for name in ("..\\evil.bat", "C:\\evil.bat", "fine.txt"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    files = FolderFiles(tmp_path)
+    archive = await whole(zip_stream(await files.list_files(), files.read))
+    assert archive.namelist() == ["fine.txt"]
 
 
 async def test_a_file_that_is_gone_is_named_in_the_zip_and_the_others_are_there() -> None:

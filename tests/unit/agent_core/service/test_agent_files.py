@@ -1,10 +1,13 @@
 """An agent's files for people: what became of a file turn by turn."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent_core.errors import NotFound, OutsideWorkspace
 from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.ids import AgentId
 from agent_core.service.agent_files import FileHistory
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -66,6 +69,19 @@ async def test_what_something_else_changed_between_two_turns_and_after_them_is_t
     assert (before.is_there, before.is_other_since) == (True, False)
     await files.write("a.txt", b"by a program again")
     assert (await read(agent.channel, agent.id, "a.txt")).is_other_since
+
+
+async def test_a_helper_sees_the_versions_of_all_agents_that_share_its_workspace() -> None:
+    stage = Stage(model=ScriptedModel(writing("a.txt", "one"), writing("b.txt", "two")))
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    await stage.wait_until_settled(agent)
+    helper = replace(agent, id=AgentId("0helper"), name="Helper", parent=agent.id, head=agent.id)
+    async with stage.database.begin() as work:
+        work.agents.add(helper)
+        await work.commit()
+    history = await stage.views.agent_files.history(agent.channel, helper.id, "a.txt")
+    assert [(each.agent.name, each.turn.number) for each in history.versions] == [("Clerk", 1)]
 
 
 async def test_the_history_of_another_channels_file_and_of_a_path_outside_is_refused() -> None:
