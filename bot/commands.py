@@ -17,6 +17,7 @@ from bot.http_server import serve_app
 from bot.model_wiring import Models
 from bot.settings import Settings
 from bot.startup import StartedProcess, only_engine_of_home, require_postgres, say, start_process
+from bot.tool_wiring import make_renderer
 from bot.transfer_commands import export_data, import_data
 from bot.web import application, waiting_application
 from bot.worker import until_told, work
@@ -127,6 +128,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         guard=_guard(settings),
         clock=core.clock,
         model_label=ModelLabel(signoff.model.label),
+        renderer=make_renderer(),
         has_workers=partial(_has_workers, core),
     )
     app = application(workspace, process.routes, process.heard)

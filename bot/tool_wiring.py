@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
 from agent_core.ports.clock import Clock
-from agent_core.ports.documents import Documents, Pictures
+from agent_core.ports.documents import Documents, HtmlRenderer, Pictures
 from agent_core.ports.media import Images, Transcriber, Voice
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.social_posts import PostPublisher
 from agent_core.ports.web import Web
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import DocumentReader
+from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
 from agent_core.providers.documents.picture_reader import PictureReader
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.sandbox.disabled import DisabledSandbox
@@ -82,6 +83,11 @@ class Tools:
         for each in (self.images, self.transcriber, self.voice):
             if close := getattr(getattr(each, "endpoint", None), "close", None):
                 await close()
+
+
+def make_renderer() -> HtmlRenderer:
+    """What renders agents' files for the local workspace."""
+    return IsolatedHtmlRenderer()
 
 
 INTERNAL_HOSTS = "ALLOW_INTERNAL_HOSTS"

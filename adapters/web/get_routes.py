@@ -10,6 +10,7 @@ from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
 from adapters.web.agent_templates import find_template
 from adapters.web.decision_log import LogPages
+from adapters.web.file_pages import FilePages
 from adapters.web.glance import GlancePages
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
@@ -41,7 +42,7 @@ class GetRoutes:
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
             web.get(f"{AGENT}/{{form:goals|model|budget|say|press|add-file}}", redirect_from_form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
-            web.get(f"{AGENT}/files/{{path:.+}}", self.file),
+            *FilePages(self.workspace).get_routes(),
             *MemoryPages(self.workspace).get_routes(),
             *LogPages(self.workspace).routes(),
             *GlancePages(self.workspace).routes(),
@@ -65,11 +66,6 @@ class GetRoutes:
         channel, views = channel_of(request), self.workspace.views
         agent, turn = await views.turn(channel, TurnId(request.match_info["turn"]))
         return await self.workspace.answer(request, "turn.html", channel=channel, agent=agent, turn=turn)
-
-    async def file(self, request: web.Request) -> web.StreamResponse:
-        path = request.match_info["path"]
-        data = await self.workspace.views.file(channel_of(request), agent_id_of(request), path)
-        return download(data, path.rpartition("/")[2])
 
     async def settings(self, request: web.Request) -> web.StreamResponse:
         """Download the agent as ai_settings.yaml."""

@@ -25,6 +25,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
 from agent_core.ports.clock import Clock
+from agent_core.ports.documents import HtmlRenderer
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.memories import AgentMemories
@@ -74,6 +75,7 @@ class WebContext:
     guard: Guard
     clock: Clock
     model_label: ModelLabel
+    renderer: HtmlRenderer
     has_workers: Callable[[], bool] = works_here
 
     def origin(self, request: web.Request) -> Origin:

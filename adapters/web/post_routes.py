@@ -10,6 +10,7 @@ from adapters.forms import dollars, draft_of, model_name
 from adapters.settings_file import FILENAME
 from adapters.ui_text import deleted_text
 from adapters.web import identity
+from adapters.web.file_pages import FilePages
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import COOKIE
 from adapters.web.memory import MemoryPages
@@ -34,7 +35,6 @@ from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.seen_proposal import SeenProposal
-from agent_core.service.uploads import MAX_UPLOAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class PostRoutes:
             web.post(f"{AGENT}/goals", with_errors_shown(self.set_goals, thread)),
             web.post(f"{AGENT}/model", with_errors_shown(self.set_model, thread)),
             web.post(f"{AGENT}/budget", with_errors_shown(self.set_budget, thread)),
-            web.post(f"{AGENT}/add-file", with_errors_shown(self.add_file, thread)),
             web.post(f"{AGENT}/delete", self.delete),
+            *FilePages(self.workspace).post_routes(),
             *MemoryPages(self.workspace).post_routes(),
         ]
 
@@ -162,15 +162,6 @@ class PostRoutes:
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
         await self.workspace.agent_settings.set_budget(agent_id_of(request), dollars(form.get("budget", "")), origin)
-        return redirect_to_parent(request)
-
-    async def add_file(self, request: web.Request) -> web.StreamResponse:
-        """Put a file into the agent's workspace and tell the agent."""
-        origin = self.workspace.own(request)
-        file = await upload_of(request, "file", MAX_UPLOAD_BYTES)
-        if file is None or not file.name:
-            raise InvalidInput({"file": "Choose a file first."})
-        await self.workspace.uploads.receive(agent_id_of(request), file.name, file.data, origin)
         return redirect_to_parent(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

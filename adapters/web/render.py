@@ -1,7 +1,6 @@
 """Renders pages with Jinja templates that escape all values."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,39 +19,29 @@ from adapters.ui_text import (
     deletion_note,
     effort_text,
     head_and_tail,
-    media_type,
     model_text,
     most_times,
     size_text,
 )
 from adapters.visible_text import finalized, visible
 from adapters.web import drawings
+from adapters.web.diff_lines import diff_lines, plain_lines
+from adapters.web.file_preview import has_source, medium_of
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
+from agent_core.service.agent_files import MAX_SEARCHED_TURNS
+from agent_core.service.uploads import MAX_UPLOAD_BYTES
 from agent_core.service.views import Entry
 
 HERE = Path(__file__).parent
 MAX_LINE_CHARACTERS = 140
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
-    """A line of a diff; `kind` is its CSS class: add, cut, place (a hunk header) or keep."""
-
-    kind: str
-    text: str
-
-
 def page(template: str, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
-
-
-def diff_lines(body: str) -> list[DiffLine]:
-    kinds = {"+": "add", "-": "cut", "@": "place"}
-    return [DiffLine(kinds.get(line[:1], "keep"), line) for line in body.splitlines()]
 
 
 def first_line(text: str) -> tuple[str, bool]:
@@ -81,13 +70,13 @@ def kind_of(entry: Entry) -> str:
 
 
 def file_path(agent: Agent, path: str) -> str:
+    """The address from which a file is downloaded."""
     return f"{agent_path(agent)}/files/{quote(path)}"
 
 
-def medium_of(path: str) -> str:
-    """`picture` or `sound` for a file that the page can show or play, else ""."""
-    kind = media_type(path).partition("/")[0]
-    return {"image": "picture", "audio": "sound"}.get(kind, "")
+def view_path(agent: Agent, path: str) -> str:
+    """The address of the page that shows a file."""
+    return f"{agent_path(agent)}/view/{quote(path)}"
 
 
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
@@ -116,6 +105,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     drawings.span_text,
     drawings.hours_between,
     diff_lines,
+    plain_lines,
     head_and_tail,
     first_line,
     about_text,
@@ -123,6 +113,8 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     channel_path,
     agent_path,
     file_path,
+    view_path,
+    has_source,
     medium_of,
     ago,
     counted,
@@ -148,5 +140,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ)
+    environment.globals.update(MAX_SEARCHED_TURNS=MAX_SEARCHED_TURNS, MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

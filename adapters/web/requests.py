@@ -1,11 +1,11 @@
 """Reads requests (channel, agent, form fields, uploads) and builds redirects and downloads."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from aiohttp import web
+from multidict import MultiDict, MultiMapping
 
 from adapters.forms import Form
 from adapters.http_body import read_body, receive_within
@@ -18,7 +18,20 @@ CHANNEL = "/c/{surface}/{workspace}/{channel}"
 AGENT = CHANNEL + "/a/{agent}"
 MAX_ENTRY_BYTES, MAX_ENTRY_FIELDS = 16_384, 10
 MAX_FORM_FRAME_BYTES = 65_536  # the other fields of a form, and the boundaries between them
-FORM_FIELDS = web.RequestKey("sent", dict[str, Any])
+FORM_FIELDS = web.RequestKey("sent", MultiMapping[Any])
+NO_FIELDS: MultiMapping[Any] = MultiDict()
+
+
+@dataclass(frozen=True, slots=True)
+class SentFile:
+    """One of several uploaded files, on the disk until it is read."""
+
+    name: str
+    field: web.FileField
+
+    def read(self) -> bytes:
+        with self.field.file as content:
+            return content.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +73,8 @@ def is_own(channel: ChannelScope) -> bool:
 
 async def form_of(request: web.Request) -> Form:
     """The text fields of the form; raise InvalidInput if it is too large or malformed."""
-    sent = await _read_sent(request)
-    return {name: value for name, value in sent.items() if isinstance(value, str)}
+    await _read_sent(request)
+    return read_form(request)
 
 
 async def entry_form_of(request: web.Request) -> Form:
@@ -78,11 +91,15 @@ async def upload_of(request: web.Request, field: str, max_bytes: int = 0) -> For
 
     `max_bytes`: the limit of the file, if it is higher than the application's limit of a form.
     """
-    file = (await _read_sent(request, max_bytes + MAX_FORM_FRAME_BYTES if max_bytes else 0)).get(field)
-    if not isinstance(file, web.FileField):
-        return None
-    with file.file as content:
-        return FormFile(file.filename.replace("\\", "/").rpartition("/")[2], content.read())
+    file = next(iter(await uploads_of(request, field, max_bytes)), None)
+    return FormFile(file.name, file.read()) if file else None
+
+
+async def uploads_of(request: web.Request, field: str, max_bytes: int = 0) -> tuple[SentFile, ...]:
+    """All files in a field of the form, as `upload_of`. `max_bytes`: the limit of all of them together."""
+    sent = await _read_sent(request, max_bytes + MAX_FORM_FRAME_BYTES if max_bytes else 0)
+    files = (file for file in sent.getall(field, ()) if isinstance(file, web.FileField) and file.filename)
+    return tuple(SentFile(file.filename.replace("\\", "/").rpartition("/")[2], file) for file in files)
 
 
 def read_form(request: web.Request) -> Form:
@@ -90,7 +107,8 @@ def read_form(request: web.Request) -> Form:
 
     Empty if the form could not be read.
     """
-    return {name: value for name, value in request.get(FORM_FIELDS, {}).items() if isinstance(value, str)}
+    sent = request.get(FORM_FIELDS, NO_FIELDS)
+    return {name: sent[name] for name in sent if isinstance(sent[name], str)}
 
 
 def redirect_to(path: str) -> web.Response:
@@ -110,23 +128,25 @@ async def redirect_from_form(request: web.Request) -> web.StreamResponse:
 
 def download(data: bytes, name: str) -> web.Response:
     """A file download: a browser never opens it as a page, but our pages may embed images and audio."""
-    return web.Response(
-        body=data,
-        content_type=media_type(name) or "application/octet-stream",
-        headers={
-            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}",
-            "Content-Security-Policy": "default-src 'none'; sandbox",
-            "Cache-Control": "no-store",
-        },
-    )
+    content_type = media_type(name) or "application/octet-stream"
+    return web.Response(body=data, content_type=content_type, headers=download_headers(name))
 
 
-async def _read_sent(request: web.Request, max_bytes: int = 0) -> dict[str, Any]:
+def download_headers(name: str) -> dict[str, str]:
+    """The headers of a file download; the guard adds others."""
+    return {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "no-store",
+    }
+
+
+async def _read_sent(request: web.Request, max_bytes: int = 0) -> MultiMapping[Any]:
     if FORM_FIELDS not in request:
-        request[FORM_FIELDS] = {}
+        request[FORM_FIELDS] = NO_FIELDS
         try:
             async with receive_within(request):
-                request[FORM_FIELDS] = dict(await _post_within(request, max_bytes or request.client_max_size))
+                request[FORM_FIELDS] = await _post_within(request, max_bytes or request.client_max_size)
         except web.HTTPRequestEntityTooLarge as large:
             most = (max_bytes or request.client_max_size) // 2**20
             raise InvalidInput({"file": f"What you sent is larger than {most} MB, so nothing was saved."}) from large
@@ -135,7 +155,7 @@ async def _read_sent(request: web.Request, max_bytes: int = 0) -> dict[str, Any]
     return request[FORM_FIELDS]
 
 
-async def _post_within(request: web.Request, max_bytes: int) -> Mapping[str, Any]:
+async def _post_within(request: web.Request, max_bytes: int) -> MultiMapping[Any]:
     """The fields of the form; raise HTTPRequestEntityTooLarge, for a stated length before anything is read."""
     if (length := request.content_length or 0) > max_bytes:
         raise web.HTTPRequestEntityTooLarge(max_bytes, length)

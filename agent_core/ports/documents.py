@@ -1,4 +1,4 @@
-"""Reading untrusted files: text of PDF, Word, OpenDocument and legacy encodings; pictures for models."""
+"""Reading untrusted files: text of PDF, Word and others; pictures for models; code and Markdown as HTML for people."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -39,4 +39,22 @@ class Pictures(Protocol):
         """The pixels of a file as PNG or JPEG: at most 1,568 wide and high, and without metadata such as EXIF.
 
         Raise CommandError with a sentence for the model if the file is no picture, damaged or too large.
+        """
+
+
+class HtmlRenderer(Protocol):
+    """Renders untrusted text files as HTML for a page, with limits on time and memory.
+
+    The HTML has no script, no style, no event handler, and nothing that a browser would load from another site. Classes
+    of its spans are Pygments' short names of tokens. Both methods return "" if the text takes too long.
+    """
+
+    async def render_code(self, name: str, text: str) -> str:
+        """The text with a span for each token; "" if the file's name tells no known language."""
+
+    async def render_markdown(self, text: str, *, folder: str, files: str) -> str:
+        """CommonMark with tables. HTML in the text is shown as text; links lead to http, https and mailto only.
+
+        `folder`: the folder of the file, "" for the workspace itself; pictures are named from there. `files`: the
+        path on this site of the workspace's files, which ends with "/". A picture elsewhere becomes its address.
         """

@@ -22,6 +22,7 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces
+from agent_core.service.agent_files import AgentFiles
 from agent_core.service.approval_queue import ApprovalQueue
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
@@ -161,6 +162,10 @@ class AgentViews:
             if not notice.reply:
                 raise NotFound("reply", notice_id)
             return await work.agents.get(channel, notice.agent_id), notice
+
+    @property
+    def agent_files(self) -> AgentFiles:
+        return AgentFiles(database=self.database, workspaces=self.workspaces)
 
     @property
     def log(self) -> DecisionLog:

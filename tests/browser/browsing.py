@@ -118,7 +118,7 @@ class BrowserChat:
     async def file(self, path: str) -> str:
         """Download a file by its link."""
         async with self.page.expect_download() as download:
-            await self.page.get_by_role("link", name=path).click()
+            await self.page.get_by_role("link", name=f"Download {path}", exact=True).click()
         return _text(await (await download.value).path())
 
 

@@ -218,10 +218,11 @@ class PageChat:
             self.answers.append(await answer.text())
             return answer.status, self.answers[-1]
 
-    async def upload(self, where: str, name: str, data: bytes) -> tuple[int, str]:
-        """Send a form with a file."""
+    async def upload(self, where: str, name: str, data: bytes, **others: bytes) -> tuple[int, str]:
+        """Send a form with a file, or with several."""
         form = FormData(quote_fields=False)
-        form.add_field("file", BytesIO(data), filename=name, content_type="application/octet-stream")
+        for each, content in {name: data, **others}.items():
+            form.add_field("file", BytesIO(content), filename=each, content_type="application/octet-stream")
         async with self.session.post(f"{self.base}{self.path}/{where}", data=form) as answer:
             return answer.status, await answer.text()
 

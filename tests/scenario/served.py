@@ -15,6 +15,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
@@ -63,6 +64,7 @@ async def served(
         hub=surface.hub,
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,
+        renderer=IsolatedHtmlRenderer(),
         model_label=model_label or ModelLabel(model.label),
     )
     app = application(workspace)

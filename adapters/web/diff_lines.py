@@ -1,0 +1,150 @@
+"""The lines of a diff, with what changed inside a line: the words of a removed line that its successor does not have.
+
+A removed and an added line are compared only if they are similar, and only while that is fast: both may be hostile.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import groupby, takewhile
+from typing import Literal, TypeAlias
+
+import regex
+
+KINDS: dict[str, "LineKind"] = {"+": "add", "-": "cut", "@": "place"}
+MAX_COMPARED_TOKENS = 200  # of one line, without what both lines begin and end with
+MAX_COMPARISONS = 60_000  # of tokens, in one diff: difflib may compare each token of a line with each of the other
+MAX_TRIED_LINES = 4  # added lines that a removed one is compared with
+MIN_SIMILARITY = 0.5  # the share of characters that both lines have
+MAX_LINE_CHARACTERS = 5_000
+MAX_KEPT_DIFFS = 64
+LineKind: TypeAlias = Literal["add", "cut", "place", "keep"]
+# A word with its combining marks and joiners; of scripts without spaces, a letter; otherwise a character as it is seen.
+TOKEN: regex.Pattern[str] = regex.compile(
+    r"[[\w\p{M}\u200c\u200d]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]+|\s+|\X",
+    regex.VERSION1,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LinePart:
+    """A part of a line; `is_changed`: the other line of the pair does not have it."""
+
+    text: str
+    is_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of a diff; `kind` is its CSS class: add, cut, place (a hunk header) or keep."""
+
+    kind: LineKind
+    parts: tuple[LinePart, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts)
+
+
+class Allowance:
+    """The comparisons of tokens that are left for one diff."""
+
+    def __init__(self) -> None:
+        self.left = MAX_COMPARISONS
+
+    def take(self, number: int) -> bool:
+        """Whether as many comparisons are left; they are used up then."""
+        if number > self.left:
+            return False
+        self.left -= number
+        return True
+
+
+def plain_lines(body: str) -> tuple[DiffLine, ...]:
+    """The lines of a text that is no diff."""
+    return tuple(DiffLine("keep", (LinePart(line),)) for line in body.splitlines())
+
+
+@lru_cache(maxsize=MAX_KEPT_DIFFS)
+def diff_lines(body: str) -> tuple[DiffLine, ...]:
+    """The lines of a unified diff without file headers."""
+    lines = [DiffLine(KINDS.get(line[:1], "keep"), (LinePart(line),)) for line in body.splitlines()]
+    allowance = Allowance()
+    for cut, added in _replaced_runs(lines):
+        for one, other in _similar_pairs(lines, cut, added, allowance):
+            lines[one[0]], lines[other[0]] = one[1], other[1]
+    return tuple(lines)
+
+
+def changed_parts(old: str, new: str) -> tuple[tuple[LinePart, ...], tuple[LinePart, ...]] | None:
+    """Both lines in parts, with what changed marked; None if they have too little in common, or are too long."""
+    return _compare(old, new, Allowance())
+
+
+def _replaced_runs(lines: Sequence[DiffLine]) -> Iterator[tuple[range, range]]:
+    """The places of removed lines and of the added lines that follow them at once."""
+    start, cut = 0, range(0)
+    for kind, group in groupby(line.kind for line in lines):
+        here = range(start, start := start + len(list(group)))
+        if kind == "add" and cut:
+            yield cut, here
+        cut = here if kind == "cut" else range(0)
+
+
+def _similar_pairs(
+    lines: Sequence[DiffLine], cut: range, added: range, allowance: Allowance
+) -> Iterator[tuple[tuple[int, DiffLine], tuple[int, DiffLine]]]:
+    """Each removed line with the first similar one of the next added lines, both with their changed parts."""
+    begin = added.start
+    for place in cut:
+        for other in range(begin, min(begin + MAX_TRIED_LINES, added.stop)):
+            parts = _compare(lines[place].text[1:], lines[other].text[1:], allowance)
+            if parts:
+                yield (place, _with_sign(lines[place], parts[0])), (other, _with_sign(lines[other], parts[1]))
+                begin = other + 1
+                break
+
+
+def _with_sign(line: DiffLine, parts: tuple[LinePart, ...]) -> DiffLine:
+    return replace(line, parts=(LinePart(line.text[:1]), *parts))
+
+
+def _compare(old: str, new: str, allowance: Allowance) -> tuple[tuple[LinePart, ...], tuple[LinePart, ...]] | None:
+    if max(len(old), len(new)) > MAX_LINE_CHARACTERS or not old.strip() or not new.strip():
+        return None
+    before, after = TOKEN.findall(old), TOKEN.findall(new)
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    middles = before[start : len(before) - end], after[start : len(after) - end]
+    sizes = len(middles[0]), len(middles[1])
+    if max(sizes) > MAX_COMPARED_TOKENS or not allowance.take(sizes[0] * sizes[1]):
+        return None
+    flags = _flags(start, end, *middles)
+    if _kept(before, flags[0]) + _kept(after, flags[1]) < MIN_SIMILARITY * (len(old) + len(new)):
+        return None
+    return _parts(before, flags[0]), _parts(after, flags[1])
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of equal tokens at the beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _flags(start: int, end: int, old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[bool]]:
+    """For each token of both lines, whether it changed. A space between two changed words counts as changed."""
+    cut, added = [True] * len(old), [True] * len(new)
+    for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        if any(token.strip() for token in old[block.a : block.a + block.size]):
+            cut[block.a : block.a + block.size] = added[block.b : block.b + block.size] = [False] * block.size
+    return [False] * start + cut + [False] * end, [False] * start + added + [False] * end
+
+
+def _kept(tokens: Sequence[str], flags: Sequence[bool]) -> int:
+    """The number of characters that did not change."""
+    return sum(len(token) for token, is_changed in zip(tokens, flags, strict=True) if not is_changed)
+
+
+def _parts(tokens: Sequence[str], flags: Sequence[bool]) -> tuple[LinePart, ...]:
+    grouped = groupby(zip(tokens, flags, strict=True), key=lambda pair: pair[1])
+    return tuple(LinePart("".join(token for token, _ in group), is_changed) for is_changed, group in grouped)

@@ -1,0 +1,123 @@
+"""The pages of an agent's files: one file with its preview and its versions, downloads, and files that people add."""
+
+from dataclasses import dataclass
+from functools import partial
+from posixpath import normpath
+
+from aiohttp import web
+from aiohttp.client_exceptions import ClientConnectionResetError
+
+from adapters.web.file_preview import FilePreview, medium_of, preview_of
+from adapters.web.page_context import WebContext
+from adapters.web.render import agent_path
+from adapters.web.requests import (
+    AGENT,
+    agent_id_of,
+    channel_of,
+    download,
+    download_headers,
+    redirect_to_parent,
+    uploads_of,
+)
+from adapters.web.screens import thread_page, with_errors_shown
+from agent_core.errors import CommandError, InvalidInput
+from agent_core.model.agent import Agent
+from agent_core.model.files import FileEntry
+from agent_core.service.agent_files import FileHistory
+from agent_core.service.uploads import MAX_UPLOAD_BYTES
+
+MAX_FORM_BYTES = 5 * MAX_UPLOAD_BYTES  # of a form with several files; a script sends each file in a form of its own
+SOURCE, VERSIONS = "source", "versions"  # the values of `?as=`
+
+
+@dataclass(frozen=True, slots=True)
+class FilePages:
+    """One handler for each page. Names and contents of files are untrusted."""
+
+    workspace: WebContext
+
+    def get_routes(self) -> list[web.RouteDef]:
+        return [
+            web.get(f"{AGENT}/view/{{path:.+}}", self.view),
+            web.get(f"{AGENT}/files/{{path:.+}}", self.download),
+            web.get(f"{AGENT}/files.zip", self.download_all, allow_head=False),
+        ]
+
+    def post_routes(self) -> list[web.RouteDef]:
+        return [web.post(f"{AGENT}/add-file", with_errors_shown(self.add, partial(thread_page, self.workspace)))]
+
+    async def view(self, request: web.Request) -> web.StreamResponse:
+        """One file: its preview, with `?as=source` its text, with `?as=versions` what became of it turn by turn."""
+        channel, path, shown = channel_of(request), request.match_info["path"], request.query.get("as", "")
+        agent = await self.workspace.views.agent(channel, agent_id_of(request))
+        entry, preview, history = await self._find(agent, path), None, None
+        if shown == VERSIONS:
+            history = await self.workspace.views.agent_files.history(channel, agent.id, path)
+            _require_known(path, entry, history)
+        else:
+            preview = await self._preview(agent, path, entry, as_source=shown == SOURCE)
+        return await self.workspace.answer(
+            request,
+            "file.html",
+            channel=channel,
+            agent=agent,
+            path=path,
+            entry=entry,
+            preview=preview,
+            history=history,
+            shown=shown if shown in (SOURCE, VERSIONS) else "",
+        )
+
+    async def download(self, request: web.Request) -> web.StreamResponse:
+        path = request.match_info["path"]
+        data = await self.workspace.views.file(channel_of(request), agent_id_of(request), path)
+        return download(data, path.rpartition("/")[2])
+
+    async def download_all(self, request: web.Request) -> web.StreamResponse:
+        """All files as one zip, which is made while it is sent."""
+        agent, pieces = await self.workspace.views.agent_files.archive(channel_of(request), agent_id_of(request))
+        response = web.StreamResponse(headers=download_headers(f"{agent.name}.zip"))
+        response.content_type = "application/zip"
+        await response.prepare(request)
+        try:
+            async for piece in pieces:
+                await response.write(piece)
+        except ClientConnectionResetError:
+            return response
+        await response.write_eof()
+        return response
+
+    async def add(self, request: web.Request) -> web.StreamResponse:
+        """Put files into the agent's workspace and tell the agent; of those that are refused, say why of each."""
+        origin, refused, number = self.workspace.own(request), list[str](), 0
+        for file in await uploads_of(request, "file", MAX_FORM_BYTES):
+            number += 1
+            try:
+                await self.workspace.uploads.receive(agent_id_of(request), file.name, file.read(), origin)
+            except InvalidInput as error:
+                refused += error.problems.values()
+            except CommandError as error:
+                refused.append(f"{file.name} was not taken: {error}")
+        if not number:
+            raise InvalidInput({"file": "Choose a file first."})
+        if refused:
+            raise InvalidInput({"file": " ".join(refused)})
+        return redirect_to_parent(request)
+
+    async def _find(self, agent: Agent, path: str) -> FileEntry | None:
+        files = await self.workspace.views.files(agent.channel, agent.id)
+        return next((entry for entry in files if entry.path == normpath(path)), None)
+
+    async def _preview(self, agent: Agent, path: str, entry: FileEntry | None, *, as_source: bool) -> FilePreview:
+        """The preview of a file; raise CommandError if there is none. Pictures and sound are not read for it."""
+        if entry and (medium := medium_of(path)):
+            return FilePreview(kind=medium)
+        data = await self.workspace.views.file(agent.channel, agent.id, path)
+        files = f"{agent_path(agent)}/files/"
+        return await preview_of(normpath(path), data, self.workspace.renderer, files=files, as_source=as_source)
+
+
+def _require_known(path: str, entry: FileEntry | None, history: FileHistory) -> None:
+    """Raise CommandError for a file that neither exists nor ever did, as far as is known."""
+    if entry is None and not history.versions:
+        raise CommandError(f"There is no file {path}, and no turn that changed one of this name.")

@@ -1,0 +1,71 @@
+"""A zip of files that is made while it is read: nothing but one file and the list of names is in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from agent_core.errors import CommandError
+from agent_core.model.files import FileEntry
+
+CHUNK_BYTES = 1 << 18
+FILE_MODE = 0o600 << 16
+EARLIEST_YEAR, LATEST_YEAR = 1980, 2107  # of the format
+MISSING = "not in this zip"
+
+
+class _Pieces:
+    """A file that can only be written; what was written is taken away piece by piece."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self.written.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: what was written waits for `take`."""
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
+
+    def take(self) -> bytes:
+        data = b"".join(self.written)
+        self.written.clear()
+        return data
+
+
+async def zip_stream(entries: Sequence[FileEntry], read: Callable[[str], Awaitable[bytes]]) -> AsyncIterator[bytes]:
+    """The pieces of a zip with these files, named in UTF-8 as in the workspace.
+
+    A file that cannot be read, such as one that was deleted meanwhile, is named with the reason in a text at the end.
+    """
+    pieces, missing = _Pieces(), list[str]()
+    with ZipFile(pieces, "w", ZIP_DEFLATED) as archive:
+        for entry in entries:
+            try:
+                data = await read(entry.path)
+            except CommandError as fault:
+                missing.append(f"{entry.path}: {fault}\n")
+                continue
+            with archive.open(_info(entry), "w") as member:
+                for start in range(0, len(data), CHUNK_BYTES):
+                    await asyncio.to_thread(member.write, data[start : start + CHUNK_BYTES])
+                    yield pieces.take()
+        if missing:
+            archive.writestr(_free_name({entry.path for entry in entries}), "".join(missing))
+    yield pieces.take()
+
+
+def _info(entry: FileEntry) -> ZipInfo:
+    year, month, day, hour, minute, second = entry.changed_at.timetuple()[:6]
+    info = ZipInfo(entry.path, (min(max(year, EARLIEST_YEAR), LATEST_YEAR), month, day, hour, minute, second))
+    info.compress_type, info.external_attr = ZIP_DEFLATED, FILE_MODE
+    return info
+
+
+def _free_name(taken: set[str]) -> str:
+    name = f"{MISSING}.txt"
+    while name in taken:
+        name = f"_{name}"
+    return name

@@ -1,0 +1,89 @@
+"""What changed inside a line of a diff: which words are marked, in which lines, and in bounded time."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.visible_text import readable
+from adapters.web.diff_lines import MAX_LINE_CHARACTERS, changed_parts, diff_lines, plain_lines
+from agent_core.model.diffs import diff_of
+
+SENTENCE = "one two three four five six"
+
+
+def marked(old: str, new: str) -> tuple[list[str], list[str]]:
+    """The changed parts of both lines."""
+    parts = changed_parts(old, new)
+    assert parts
+    return tuple([part.text for part in side if part.is_changed] for side in parts)  # type: ignore[return-value]
+
+
+@pytest.mark.proves("page:inside-lines")
+@pytest.mark.parametrize(
+    ("old", "new", "cut", "added"),
+    [
+        ("total = a + b * 3", "total = a - b * 3", ["+"], ["-"]),
+        ("The cat sat here today", "The old dog sat here today", ["cat"], ["old dog"]),
+        ("price: 10", "price: 10 USD", [], [" USD"]),
+        ("مرحبا بالعالم الجميل اليوم", "مرحبا بالعالم الكبير اليوم", ["الجميل"], ["الكبير"]),
+        ("سَلَامٌ لكم جميعا", "سَلَامًا لكم جميعا", ["سَلَامٌ"], ["سَلَامًا"]),  # vowel signs stay with their letters
+        ("می‌خواهم بروم به خانه", "نمی‌خواهم بروم به خانه", ["می‌خواهم"], ["نمی‌خواهم"]),
+        ("天気がいいですね", "天気が悪いですね", ["い"], ["悪"]),
+        ("👩‍👩‍👧 of team one", "👩‍👩‍👦 of team one", ["👩‍👩‍👧"], ["👩‍👩‍👦"]),
+    ],
+)
+def test_the_words_that_changed_are_marked(old: str, new: str, cut: list[str], added: list[str]) -> None:
+    assert marked(old, new) == (cut, added)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("apples and pears", "return None"),
+        ("", "x"),
+        ("   ", "x"),
+        ("x" * (MAX_LINE_CHARACTERS + 1), "x" * 5_002),
+    ],
+)
+def test_lines_that_have_little_in_common_or_are_too_long_are_not_compared(old: str, new: str) -> None:
+    assert changed_parts(old, new) is None
+
+
+def test_a_removed_line_is_paired_with_the_similar_one_of_the_added_lines() -> None:
+    old, new = f"{SENTENCE}\nlast\n", f"quite another line\n{SENTENCE.replace('four', 'eight')}\nlast\n"
+    lines = diff_lines(diff_of(old, new).body)
+    assert [[part.text for part in line.parts if part.is_changed] for line in lines if line.kind != "keep"][1:] == [
+        ["four"],
+        [],
+        ["eight"],
+    ]
+
+
+def test_a_text_that_is_no_diff_has_no_marks_and_no_kinds() -> None:
+    assert [(line.kind, line.text) for line in plain_lines("-a b c\n+a b d")] == [
+        ("keep", "-a b c"),
+        ("keep", "+a b d"),
+    ]
+
+
+@given(st.text(), st.text())
+def test_the_parts_of_every_line_are_the_line(old: str, new: str) -> None:
+    body = diff_of(old, new).body
+    assert [line.text for line in diff_lines(body)] == body.splitlines()
+
+
+@given(st.text("aé ع‌\u0301\u064e👩‍👧👦1\ufe0f\u20e3.", max_size=12), st.text("aع‌ 👩‍👧1\ufe0f", max_size=12))
+def test_marking_shows_no_character_that_the_whole_line_does_not_show(old: str, new: str) -> None:
+    """Joiners that are kept in a word or an emoji are not torn from it."""
+    for side, line in zip(
+        changed_parts(f"same {old}", f"same {new}") or (), (f"same {old}", f"same {new}"), strict=False
+    ):
+        assert "".join(readable(part.text) for part in side).count("⟨") <= readable(line).count("⟨")
+
+
+def test_of_a_diff_that_takes_long_to_compare_only_a_part_is_compared() -> None:
+    cut = [f"-{number} {'a b ' * 45}c" for number in range(200)]
+    added = [f"+x{number} {'a c ' * 45}d" for number in range(200)]
+    compared = [len(line.parts) > 1 for line in diff_lines("\n".join([*cut, *added]))]
+    assert compared[0]
+    assert sum(compared) < 20
