@@ -35,10 +35,10 @@ def turn_message(
     """
     card = turn_card(agent, turn, continuous_limit)
     controls = card_controls(agent, card, turn.risks)
-    controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
     if earlier:
         *others, last = controls or [actions()]
         controls = [*others, actions(*last["elements"], turn_chooser(earlier))]
+    controls += [reply_box(agent, turn.control_hash)] if turn.state == "proposed" else []
     footer = [part for part in (card.risk, *card.footer, card.lease, model_text(agent, model)) if part]
     mark = _turn_mark(earlier[0].turn if earlier else turn.id)
     above = [_list_of(earlier, MAX_LINES_ABOVE)] if earlier else []
