@@ -14,9 +14,10 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
+from agent_core.model.lines import counted
 from agent_core.service.views import AgentViews
 
-AgentVerb = Literal["show", "stop", "resume", "delete", "files"]
+AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]
 WORDS = ("new", "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
     "In a channel",
@@ -25,7 +26,7 @@ HELP = HelpText(
         ("/agent new research the best tennis strings", "fills the form in from a sentence"),
         ("/agent new Name | role | goal; goal", "creates the agent at once"),
         ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
-        ("/agent list", "the agents of this channel"),
+        ("/agent list", "the agents of this channel; /agent list archived shows those that were archived"),
         ("/agent show NAME", "one agent and its settings"),
         ("/agent files NAME", "its files"),
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
@@ -39,6 +40,8 @@ HELP = HelpText(
         ("/agent audit", "the decision log of this channel; add NAME for one agent, even a deleted one"),
         ("/agent stop NAME", "ends what it is doing, until you resume it"),
         ("/agent resume NAME", "lets it continue"),
+        ("/agent archive NAME", "leaves it out of lists, if it is at rest"),
+        ("/agent unarchive NAME", "brings it back; resume NAME lets it continue too"),
         ("/agent delete NAME", "deletes it with its history, memory and files"),
     ),
     "In a channel with one agent you can leave out NAME.",
@@ -89,7 +92,9 @@ class OnAgent:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`list`: show the channel's agents."""
+    """`list`: show the channel's agents; `list archived`: those that are archived."""
+
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +116,7 @@ def subcommand_of(text: str) -> Subcommand:
     if verb == "new":
         return _new(rest)
     if verb == "list":
-        return Listing()
+        return _listing(rest)
     if verb in get_args(AgentVerb):
         return OnAgent(cast("AgentVerb", verb), rest)
     if verb in get_args(ThreadVerb):
@@ -124,15 +129,23 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
     if name and (found := await views.find_by_name(channel, name)):
         return found
     agents = await views.agents(channel)
+    archived = archived_text(await views.count_archived(channel))
     if not agents:
-        raise InvalidInput({"name": "There is no agent in this channel yet. Create one with /agent new."})
+        raise InvalidInput({"name": archived or "There is no agent in this channel yet. Create one with /agent new."})
     if not name and len(agents) == 1:
         return agents[0]
     names = [agent.name for agent in agents]
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}?" if near else f"Agents here: {', '.join(names[:20])}."
     said = f"No agent here is called {name}." if name else "Which agent? Write its name."
-    raise InvalidInput({"name": f"{said} {hint}"})
+    raise InvalidInput({"name": " ".join(filter(None, (said, hint, archived)))})
+
+
+def archived_text(number: int) -> str:
+    """How many agents of a channel are archived and how to see them; "" for none."""
+    if not number:
+        return ""
+    return f"{counted(number, 'archived agent')} {'is' if number == 1 else 'are'} left out: /agent list archived."
 
 
 async def grant_to_agent(
@@ -188,6 +201,12 @@ def _new(rest: str) -> Subcommand:
         example = "/agent new Clerk | keeps our notes | write notes.md; tidy it every day"
         raise InvalidInput({"goals": f"Name, role and goals need a | between them, and goals a ; as in: {example}"})
     return NewFrom(AgentDraft(name=name, role=role, goals=wanted))
+
+
+def _listing(rest: str) -> Listing:
+    if rest.casefold() not in ("", "archived"):
+        raise InvalidInput({"list": "List: write list for the agents here, list archived for those that are archived."})
+    return Listing(is_archived=bool(rest))
 
 
 def _not_understood(verb: str) -> str:

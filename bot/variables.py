@@ -146,14 +146,14 @@ TABLE = (
     ),
     limit(
         name="MAX_AGENTS_PER_CHANNEL",
-        meaning="How many agents a channel may have, with their helpers.",
+        meaning="How many agents a channel may have, with their helpers; archived ones do not count.",
         rule="a number from 1 to 10000",
         default="200",
         example="50",
     ),
     limit(
         name="MAX_AGENTS_PER_PERSON",
-        meaning="How many agents one person may have in a workspace, their helpers not counted.",
+        meaning="How many agents one person may have in a workspace; helpers and archived ones do not count.",
         rule="a number from 1 to 10000",
         default="50",
         example="10",

@@ -39,7 +39,7 @@ class GetRoutes:
             web.get(f"{CHANNEL}/{{form:import|budget|tour}}", redirect_from_form),
             web.get(AGENT, partial(thread_page, self.workspace)),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
-            web.get(f"{AGENT}/{{form:goals|model|budget|say|press|add-file}}", redirect_from_form),
+            web.get(f"{AGENT}/{{form:goals|model|budget|say|press|add-file|archive|unarchive}}", redirect_from_form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             web.get(f"{AGENT}/files/{{path:.+}}", self.file),
             *MemoryPages(self.workspace).get_routes(),

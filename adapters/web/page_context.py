@@ -20,7 +20,7 @@ from adapters.web.surface import Hub
 from adapters.web.theme import THEMES, theme_of
 from agent_core.errors import CommandError, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
 from agent_core.model.actors import Actor, Origin
-from agent_core.model.agent import Agent, Headcount
+from agent_core.model.agent import ARCHIVED, Agent, Headcount
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
@@ -97,6 +97,7 @@ class WebContext:
             template,
             agents=agents,
             has_agents=bool(census),
+            archived=sum(each.number for each in census if (each.channel, each.status) == (shown, ARCHIVED)),
             channels=_channels(census, shown),
             asking=len(await self.list_waiting_for(person, census)),
             person=person,

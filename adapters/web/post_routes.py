@@ -64,6 +64,8 @@ class PostRoutes:
             web.post(f"{AGENT}/model", with_errors_shown(self.set_model, thread)),
             web.post(f"{AGENT}/budget", with_errors_shown(self.set_budget, thread)),
             web.post(f"{AGENT}/add-file", with_errors_shown(self.add_file, thread)),
+            web.post(f"{AGENT}/archive", self.archive),
+            web.post(f"{AGENT}/unarchive", self.unarchive),
             web.post(f"{AGENT}/delete", self.delete),
             *MemoryPages(self.workspace).post_routes(),
         ]
@@ -171,6 +173,14 @@ class PostRoutes:
         if file is None or not file.name:
             raise InvalidInput({"file": "Choose a file first."})
         await self.workspace.uploads.receive(agent_id_of(request), file.name, file.data, origin)
+        return redirect_to_parent(request)
+
+    async def archive(self, request: web.Request) -> web.StreamResponse:
+        await self.workspace.service.archive(agent_id_of(request), self.workspace.own(request))
+        return redirect_to_parent(request)
+
+    async def unarchive(self, request: web.Request) -> web.StreamResponse:
+        await self.workspace.service.unarchive(agent_id_of(request), self.workspace.own(request))
         return redirect_to_parent(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

@@ -73,8 +73,11 @@ async def thread_page(
 async def channel_page(
     workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: str = ""
 ) -> web.Response:
-    """The agents of a channel and their common budget. `told`: what became of the person's request."""
-    channel = channel_of(request)
+    """The agents of a channel, or with `?archived` the archived ones, and their common budget.
+
+    `told`: what became of the person's request.
+    """
+    channel, is_archive = channel_of(request), "archived" in request.query
     budget = await workspace.agent_settings.channel_budget(channel)
     return await workspace.answer(
         request,
@@ -84,6 +87,8 @@ async def channel_page(
         channel=channel,
         budget=budget,
         can_decide=is_own(channel),
+        is_archive=is_archive,
+        listed=await workspace.views.list_archived(channel) if is_archive else None,
     )
 
 

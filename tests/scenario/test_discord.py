@@ -382,6 +382,28 @@ async def test_names_complete_themselves_and_every_subcommand_is_answered_alone(
             assert answered.response or answered.followups, verb
 
 
+@pytest.mark.proves("archive:lists")
+async def test_an_archived_agent_is_offered_where_it_is_brought_back(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        ana, general = play.ana.person, play.guild.general
+
+        async def answer(verb: str, **given: str) -> str:
+            answered = await ana.slash(general, f"agent {verb}", **given)
+            assert answered.response
+            return text_of(answered.response.message)
+
+        assert await ana.autocomplete(general, "agent unarchive", "name", "cl") == []
+        await answer("stop", name="Clerk")
+        assert "Clerk is archived." in await answer("archive", name="Clerk")
+        assert "1 archived agent is left out" in await answer("list")
+        assert "stopped by @ana · archived" in await answer("list", text="archived")
+        assert await ana.autocomplete(general, "agent show", "name", "cl") == []
+        (offered,) = await ana.autocomplete(general, "agent unarchive", "name", "cl")
+        assert "Clerk is in lists again." in await answer("unarchive", name=offered["value"])
+
+
 async def test_an_agent_that_is_deleted_leaves_cards_that_say_so(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()

@@ -117,6 +117,24 @@ async def test_list_show_stop_resume_files_and_help_answer_the_person_alone(offi
         assert "No agent here is called Clark. Did you mean Clerk?" in await typed(office, "show Clark")
 
 
+@pytest.mark.proves("archive:lists")
+async def test_an_archived_agent_is_listed_apart_until_it_is_brought_back(office: Office, tmp_path: Path) -> None:
+    async with asking(office, tmp_path, WRITE) as chat:
+        await chat.asks("write_to_file")
+        assert "waits for a decision, so it is not archived" in await typed(office, "archive Clerk")
+        assert "No agent here is archived." in await typed(office, "list archived")
+        await typed(office, "stop Clerk")
+        assert "Clerk is archived." in await typed(office, "archive Clerk")
+        await office.said("archived by @ana. Resume brings it back.")
+        assert "1 archived agent is left out: /agent list archived." in await typed(office, "list")
+        listed = await typed(office, "list archived")
+        assert "Clerk · stopped by @ana · archived" in listed
+        assert "/agent unarchive NAME" in listed
+        assert "1 archived agent is left out" in await typed(office, "show")
+        assert "Clerk is in lists again." in await typed(office, "unarchive Clerk")
+        assert "Clerk" in await typed(office, "list")
+
+
 async def test_delete_asks_first_and_then_removes_everything(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
         card = (await chat.asks("write_to_file")).message

@@ -27,9 +27,10 @@ from adapters.subcommands import (
 from adapters.visible_text import one_line
 from agent_core.model.actors import Origin
 
-GROUP = "agent"
+GROUP, UNARCHIVE = "agent", "unarchive"
 MAX_CHOICES, MAX_CHOICE, MAX_DESCRIPTION = 25, 100, 100
 NAME_HINT = "The agent's name; optional if the channel has only one agent."
+LIST_HINT = "archived lists the archived agents."
 NEW_HINT = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Leave empty to open the form."
 TEXT_HINTS: dict[ThreadVerb, str] = {
     "goals": "set a; b replaces its goals. Leave empty to show them.",
@@ -56,9 +57,10 @@ class DiscordSlashListener:
             await tell(interaction, answer.text if isinstance(answer, RefusedAction) else answer)
 
     async def names(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        """The channel's agents whose names contain the typed text."""
-        channel = scope_of(interaction.guild_id, interaction.channel)
-        agents = await self.context.views.agents(channel)
+        """The channel's agents whose names contain the typed text; for `unarchive` the archived ones."""
+        channel, views = scope_of(interaction.guild_id, interaction.channel), self.context.views
+        is_archived = interaction.command is not None and interaction.command.name == UNARCHIVE
+        agents = await (views.list_archived if is_archived else views.agents)(channel)
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
         return [app_commands.Choice(name=one_line(name)[:MAX_CHOICE], value=name) for name in found[:MAX_CHOICES]]
 
@@ -98,7 +100,7 @@ class DiscordSlashListener:
 def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     """The group `/agent` with every subcommand."""
     group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
-    group.add_command(_command("list", slash.run))
+    group.add_command(_command("list", slash.run, text=LIST_HINT))
     group.add_command(_command("help", slash.run))
     group.add_command(_command("new", slash.run, text=NEW_HINT))
     for verb in CHANNEL_VERBS:

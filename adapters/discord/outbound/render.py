@@ -155,12 +155,14 @@ def file_message(said: str, file: Attachment) -> DiscordMessage:
     return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
 
 
-def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> DiscordMessage:
+def agents_message(
+    agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL, *, closing: str = ""
+) -> DiscordMessage:
     if not agents:
         said = "No agents here yet."
         return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
     lines = [f"{_linked(agent, link)}{deletion_note(agent, agents, retention)}" for agent in agents]
-    return compose(ui.TextDisplay(listed(lines, "agents", MAX_TEXT)))
+    return compose(*_texts([listed(lines, "agents", MAX_TEXT - 2 * MAX_SHORT), *_small(closing)]))
 
 
 def agent_message(agent: Agent, link: Link) -> DiscordMessage:

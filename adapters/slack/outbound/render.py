@@ -129,7 +129,9 @@ def answer_message(answer: Answer) -> SlackMessage:
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
 
 
-def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> SlackMessage:
+def agents_message(
+    agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL, *, closing: str = ""
+) -> SlackMessage:
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
@@ -143,6 +145,7 @@ def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = K
         for agent in agents[:MAX_LISTED_AGENTS]
     ]
     blocks += rest_line(len(agents) - MAX_LISTED_AGENTS, " agents")
+    blocks += [context(closing)] if closing else []
     return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)
 
 

@@ -43,6 +43,8 @@ from agent_core.testing.stage import Stage
         ("memory\nsearch  a  b", ThreadSubcommand("memory", "search  a  b")),
         ("export Al", ThreadSubcommand("export", "Al")),
         ("list", Listing()),
+        ("list Archived", Listing(is_archived=True)),
+        ("archive Al", OnAgent("archive", "Al")),
         ("stop Al the clerk", OnAgent("stop", "Al the clerk")),
         ("files", OnAgent("files", "")),
         ("lst", Helping("There is no /agent lst. Did you mean /agent list?")),
@@ -57,6 +59,11 @@ def test_a_line_is_read(text: str, wanted: Subcommand) -> None:
 def test_a_one_line_form_without_goals_is_answered_with_an_example(text: str) -> None:
     with pytest.raises(InvalidInput, match="as in: /agent new Clerk"):
         subcommand_of(text)
+
+
+def test_a_list_of_something_else_is_answered_with_what_there_is() -> None:
+    with pytest.raises(InvalidInput, match="list archived for those that are archived"):
+        subcommand_of("list everything")
 
 
 async def stage_with(*names: str) -> Stage:

@@ -35,6 +35,8 @@ CHANNEL = "/c/web/local/general"
 SETTINGS = "ai_name: Scout\nai_role: finds things\nai_goals:\n- look\n- 'tell: us'\napi_budget: 2.5\n"
 POSTS = (
     "add-file",
+    "archive",
+    "unarchive",
     "goals",
     "model",
     "budget",
