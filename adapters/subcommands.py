@@ -18,7 +18,8 @@ from agent_core.model.lines import counted
 from agent_core.service.views import AgentViews
 
 AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]
-WORDS = ("new", "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
+DUPLICATE = "duplicate"
+WORDS = ("new", DUPLICATE, "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
     "In a channel",
     (
@@ -26,6 +27,7 @@ HELP = HelpText(
         ("/agent new research the best tennis strings", "fills the form in from a sentence"),
         ("/agent new Name | role | goal; goal", "creates the agent at once"),
         ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
+        ("/agent duplicate NAME", "fills the form in from an agent that is there"),
         ("/agent list", "the agents of this channel; /agent list archived shows those that were archived"),
         ("/agent show NAME", "one agent and its settings"),
         ("/agent files NAME", "its files"),
@@ -75,6 +77,13 @@ class NewSentence:
 
 
 @dataclass(frozen=True, slots=True)
+class NewCopy:
+    """`duplicate`: open the form, filled in from the agent of this name; no name means the channel's only agent."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadSubcommand:
     """A thread command such as goals or memory; `text` may begin with an agent's name."""
 
@@ -107,7 +116,9 @@ class Helping:
     said: str = ""
 
 
-Subcommand: TypeAlias = NewForm | NewFrom | NewTour | NewSentence | OnAgent | ThreadSubcommand | Listing | Helping
+Subcommand: TypeAlias = (
+    NewForm | NewFrom | NewTour | NewSentence | NewCopy | OnAgent | ThreadSubcommand | Listing | Helping
+)
 
 
 def subcommand_of(text: str) -> Subcommand:
@@ -115,6 +126,8 @@ def subcommand_of(text: str) -> Subcommand:
     verb, rest = first_word(text)
     if verb == "new":
         return _new(rest)
+    if verb == DUPLICATE:
+        return NewCopy(rest)
     if verb == "list":
         return _listing(rest)
     if verb in get_args(AgentVerb):
@@ -139,6 +152,14 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
     hint = f"Did you mean {near[0]}?" if near else f"Agents here: {', '.join(names[:20])}."
     said = f"No agent here is called {name}." if name else "Which agent? Write its name."
     raise InvalidInput({"name": " ".join(filter(None, (said, hint, archived)))})
+
+
+def copied_text(agent: Agent) -> str:
+    """What the form of a copy says above its fields."""
+    free = (
+        f" Like {agent.name}, it would run without asking: {', '.join(agent.policy.free)}." if agent.policy.free else ""
+    )
+    return f"Filled in from {agent.name}. Check it: nothing is created yet.{free}"
 
 
 def archived_text(number: int) -> str:

@@ -39,6 +39,7 @@ PROMISES: dict[str, str] = {
     "commands:sentence": "For any arguments, a command answers with a sentence and never ends the loop.",
     "compact:first-turn": "An agent with a small model cannot finish before a command has succeeded.",
     "compact:fits": "A compact prompt fits the context window and contains people's texts and the newest turn.",
+    "create:copy": "Duplicate fills in the form for a new agent, under a free name, and creates nothing by itself.",
     "crash:asks": "If a command may have run when the process died, people are asked instead of running it again.",
     "crash:digest": "After a crash nobody is asked about a file command if the file tells whether it ran.",
     "crash:in-hand": "What a command or a model gave is saved once when the database is back, and charged once.",

@@ -8,6 +8,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
+from adapters.subcommands import copied_text
 from adapters.web.agent_templates import find_template
 from adapters.web.decision_log import LogPages
 from adapters.web.glance import GlancePages
@@ -17,7 +18,7 @@ from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, downl
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, queue_page, redirect_home
-from agent_core.model.ids import TurnId
+from agent_core.model.ids import AgentId, TurnId
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,22 @@ class GetRoutes:
         return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 
     async def new(self, request: web.Request) -> web.StreamResponse:
-        """The form for a new agent; `?last` fills in the last settings here, `?template=KEY` a ready-made agent."""
+        """The form for a new agent.
+
+        `?last` fills in the last settings here, `?template=KEY` a ready-made agent, `?copy=ID` those of an agent.
+        """
+        if "copy" in request.query:
+            return await self._copy(request, AgentId(request.query["copy"]))
         last = await self.workspace.service.load_agent_defaults(self.workspace.origin(request))
         chosen = find_template(request.query.get("template", ""))
         draft = chosen.draft if chosen else last if "last" in request.query else None
         return await new_agent_page(self.workspace, request, FormState(fields_of(draft) if draft else {}), last=last)
+
+    async def _copy(self, request: web.Request, agent_id: AgentId) -> web.StreamResponse:
+        origin = self.workspace.own(request)
+        draft = await self.workspace.service.draft_copy(agent_id, origin)
+        said = copied_text(await self.workspace.views.agent(origin.channel, agent_id))
+        return await new_agent_page(self.workspace, request, FormState(fields_of(draft)), filled_in=said)
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         channel, views = channel_of(request), self.workspace.views

@@ -120,7 +120,12 @@ class PostRoutes:
         except InvalidInput as error:
             said = {"settings": str(error)}
             return await new_agent_page(self.workspace, request, FormState(read_form(request), said))
-        return await new_agent_page(self.workspace, request, FormState(filled, problems), is_filled_in=True)
+        return await new_agent_page(
+            self.workspace,
+            request,
+            FormState(filled, problems),
+            filled_in=f"Filled in from {FILENAME}. Check it: nothing is created yet.",
+        )
 
     async def set_channel_budget(self, request: web.Request) -> web.StreamResponse:
         """Set or remove the budget of all agents of the channel together."""

@@ -98,9 +98,9 @@ async def new_agent_page(
     asked: FormState,
     *,
     last: AgentDraft | None = None,
-    is_filled_in: bool = False,
+    filled_in: str = "",
 ) -> web.Response:
-    """The form for a new agent, with an error message beside each invalid field."""
+    """The form for a new agent, with an error message beside each invalid field. `filled_in`: from what, or ""."""
     return await workspace.answer(
         request,
         "new.html",
@@ -111,7 +111,7 @@ async def new_agent_page(
         defaults={"name": DEFAULT_NAME, "role": DEFAULT_ROLE},
         last=last,
         templates=list_templates(),
-        is_filled_in=is_filled_in,
+        filled_in=filled_in,
     )
 
 

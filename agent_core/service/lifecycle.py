@@ -26,8 +26,10 @@ from agent_core.service.calling_off import call_off
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
 from agent_core.service.deleting import Deleted, newest_turn, remove_family, sizes_of_files
 from agent_core.service.erasing import Eraser
+from agent_core.service.free_names import find_free_name
 from agent_core.service.rehearsal_limits import require_rehearsed
 from agent_core.spending.helper_tree import (
+    budget_of,
     list_helpers_below,
     report,
     report_deletion,
@@ -56,6 +58,27 @@ class AgentLifecycle(AgentArchive):
         if last and self.rehearsal and self.rehearsal.model_problem(last.model):
             return replace(last, model="")
         return last
+
+    async def draft_copy(self, agent_id: AgentId, origin: Origin) -> AgentDraft:
+        """The form for a copy of the agent, with its settings and a free name; nothing is created.
+
+        It has the agent's free classes too: a form shows them to the person who creates the copy. Raise NotAllowed if
+        the person may not create agents.
+        """
+        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
+        async with self.database.begin() as work:
+            agent = await work.agents.get(origin.channel, agent_id)
+            name = await find_free_name(work, origin.channel, agent.name)
+            budget = await budget_of(work, agent)
+        return AgentDraft(
+            name=name,
+            role=agent.role,
+            goals=agent.goals,
+            budget=budget.limit,
+            model="" if self.rehearsal and self.rehearsal.model_problem(agent.model) else agent.model,
+            effort=agent.effort,
+            policy=agent.policy,
+        )
 
     async def create(self, draft: AgentDraft, origin: Origin, *, sets_defaults: bool = True) -> Agent:
         """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.

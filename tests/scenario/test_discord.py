@@ -404,6 +404,21 @@ async def test_an_archived_agent_is_offered_where_it_is_brought_back(tmp_path: P
         assert "Clerk is in lists again." in await answer("unarchive", name=offered["value"])
 
 
+@pytest.mark.proves("create:copy")
+async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        shown = await play.ana.person.slash(play.guild.general, "agent duplicate", name="Clerk")
+        assert shown.modal
+        assert "Clerk 2" in str(shown.modal)
+        views, channel = play.running.stage.views, (await play.running.agent()).channel
+        assert len(await views.agents(channel)) == 1
+        await submitted(play.ana.person, shown, {"role": "keeps other notes"})
+        copy = await play.running.agent("Clerk 2")
+        assert (copy.role, copy.goals) == ("keeps other notes", (await play.running.agent()).goals)
+
+
 async def test_an_agent_that_is_deleted_leaves_cards_that_say_so(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()

@@ -71,6 +71,21 @@ async def test_the_form_comes_back_as_it_was_filled_in_with_what_is_wrong_beside
         assert "Clerk" in text_of(await office.card(1))
 
 
+@pytest.mark.proves("create:copy")
+async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(office: Office, tmp_path: Path) -> None:
+    async with asking(office, tmp_path, WRITE, WRITE) as chat:
+        await chat.asks("write_to_file")
+        assert await typed(office, "duplicate clerk") == ""
+        form = await office.form(office.ana, "New agent")
+        assert "Filled in from Clerk. Check it: nothing is created yet." in text_of(form)
+        assert len(await chat.running.stage.views.agents(GENERAL)) == 1
+        await office.ana.submits(form, {"Role": "keeps other notes"})
+        await office.slack.until(lambda: "Clerk 2" in str(office.slack.calls_of("chat.postMessage")))
+        copy = await chat.running.agent("Clerk 2")
+        assert (copy.role, copy.goals) == ("keeps other notes", ("Write a report",))
+        assert "No agent here is called Zoe" in await typed(office, "duplicate Zoe")
+
+
 async def test_the_one_line_form_makes_the_agent_at_once(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         assert "Clerk was created" in await typed(office, "new Clerk | keeps notes | write; tidy")

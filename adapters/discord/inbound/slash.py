@@ -16,11 +16,14 @@ from adapters.discord.outbound import render, views
 from adapters.discord.outbound.message import DiscordMessage, link_to
 from adapters.management_commands import CHANNEL_VERBS, ThreadVerb
 from adapters.subcommands import (
+    DUPLICATE,
     HELP,
     AgentVerb,
+    NewCopy,
     NewForm,
     NewSentence,
     ThreadSubcommand,
+    agent_called,
     grant_to_agent,
     subcommand_of,
 )
@@ -70,6 +73,11 @@ class DiscordSlashListener:
                 filled = draft.like(await self.context.service.load_agent_defaults(origin))
                 await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
                 return ""
+            case NewCopy(name):
+                agent = await agent_called(self.context.views, origin.channel, name)
+                draft = await self.context.service.draft_copy(agent.id, origin)
+                await open_form(interaction, views.agent_form(draft, place=origin.channel.key))
+                return ""
             case NewSentence(sentence):
                 return await self._draft(sentence, interaction, origin)
             case ThreadSubcommand() as wish:
@@ -105,7 +113,11 @@ def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     group.add_command(_command("new", slash.run, text=NEW_HINT))
     for verb in CHANNEL_VERBS:
         group.add_command(_command(verb, slash.run, text=TEXT_HINTS[verb]))
-    for verb in (*get_args(AgentVerb), *(verb for verb in get_args(ThreadVerb) if verb not in CHANNEL_VERBS)):
+    for verb in (
+        DUPLICATE,
+        *get_args(AgentVerb),
+        *(verb for verb in get_args(ThreadVerb) if verb not in CHANNEL_VERBS),
+    ):
         text = {"text": TEXT_HINTS[verb]} if verb in TEXT_HINTS else {}
         command = _command(verb, slash.run, name=NAME_HINT, **text)
         command.autocomplete("name")(slash.names)

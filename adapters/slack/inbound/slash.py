@@ -8,7 +8,16 @@ from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.outbound import render, views
 from adapters.slack.outbound.message import SlackMessage, link_to
-from adapters.subcommands import NewForm, NewSentence, ThreadSubcommand, grant_to_agent, subcommand_of
+from adapters.subcommands import (
+    NewCopy,
+    NewForm,
+    NewSentence,
+    ThreadSubcommand,
+    agent_called,
+    copied_text,
+    grant_to_agent,
+    subcommand_of,
+)
 from agent_core.model.actors import Origin
 
 
@@ -33,6 +42,12 @@ class SlackSlashListener:
             case NewForm(draft):
                 last = await self.context.service.load_agent_defaults(origin)
                 self.context.soon(self.context.open(event, views.agent_form(draft, last, origin.channel.key)))
+                return ""
+            case NewCopy(name):
+                agent = await agent_called(self.context.views, origin.channel, name)
+                draft = await self.context.service.draft_copy(agent.id, origin)
+                form = views.agent_form(draft, None, origin.channel.key, said=copied_text(agent))
+                self.context.soon(self.context.tell_refusal(event, self.context.open(event, form)))
                 return ""
             case NewSentence(sentence):
                 await self.context.service.load_agent_defaults(origin)

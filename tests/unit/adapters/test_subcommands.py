@@ -9,6 +9,7 @@ from adapters.management_commands import ThreadVerb
 from adapters.subcommands import (
     Helping,
     Listing,
+    NewCopy,
     NewForm,
     NewFrom,
     NewSentence,
@@ -45,6 +46,7 @@ from agent_core.testing.stage import Stage
         ("list", Listing()),
         ("list Archived", Listing(is_archived=True)),
         ("archive Al", OnAgent("archive", "Al")),
+        ("duplicate Al", NewCopy("Al")),
         ("stop Al the clerk", OnAgent("stop", "Al the clerk")),
         ("files", OnAgent("files", "")),
         ("lst", Helping("There is no /agent lst. Did you mean /agent list?")),
