@@ -205,11 +205,6 @@ def estimate_text(budget: Budget) -> str:
     return f"about {money(budget.estimated)} of it estimated, because a process ended during a call"
 
 
-def free_text(agent: Agent) -> str:
-    """Which risk classes run without asking and who chose that, or "" if every command asks."""
-    return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.owner})" if agent.policy.free else ""
-
-
 def lease_text(agent: Agent) -> str:
     """What is left of the agent's lease and who granted it, or "" without a lease."""
     lease = agent.lease

@@ -34,6 +34,10 @@ HELP = HelpText(
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
         ("/agent model NAME", "the model it uses; add a model's name or default to set it"),
         ("/agent budget NAME", "what it has spent; add an amount or none to set its limit, channel 20 for all agents"),
+        (
+            "/agent policy NAME",
+            "who may approve, what runs without asking; also approvers owner, free CLASS, ask CLASS",
+        ),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
         ("/agent reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
@@ -154,11 +158,14 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
     raise InvalidInput({"name": " ".join(filter(None, (said, hint, archived)))})
 
 
-def copied_text(agent: Agent) -> str:
+def copied_text(agent: Agent, copy: AgentDraft) -> str:
     """What the form of a copy says above its fields."""
-    free = (
-        f" Like {agent.name}, it would run without asking: {', '.join(agent.policy.free)}." if agent.policy.free else ""
-    )
+    free = ""
+    if agent.policy.free:
+        listed = ", ".join(agent.policy.free)
+        free = f" Like {agent.name}, it would run without asking: {listed}."
+        if not copy.policy.free:
+            free = f" Unlike {agent.name}, it asks for: {listed}. Choose below what runs without asking."
     return f"Filled in from {agent.name}. Check it: nothing is created yet.{free}"
 
 

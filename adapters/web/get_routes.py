@@ -14,6 +14,7 @@ from adapters.web.decision_log import LogPages
 from adapters.web.glance import GlancePages
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
+from adapters.web.policy import PolicyPage
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
@@ -46,6 +47,7 @@ class GetRoutes:
             *MemoryPages(self.workspace).get_routes(),
             *LogPages(self.workspace).routes(),
             *GlancePages(self.workspace).routes(),
+            *PolicyPage(self.workspace).get_routes(),
         ]
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:
@@ -70,7 +72,7 @@ class GetRoutes:
     async def _copy(self, request: web.Request, agent_id: AgentId) -> web.StreamResponse:
         origin = self.workspace.own(request)
         draft = await self.workspace.service.draft_copy(agent_id, origin)
-        said = copied_text(await self.workspace.views.agent(origin.channel, agent_id))
+        said = copied_text(await self.workspace.views.agent(origin.channel, agent_id), draft)
         return await new_agent_page(self.workspace, request, FormState(fields_of(draft)), filled_in=said)
 
     async def turn(self, request: web.Request) -> web.StreamResponse:

@@ -14,6 +14,7 @@ from adapters.web.forms import changed_arguments, fields_from_settings, pressed_
 from adapters.web.guard import COOKIE
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import WebContext
+from adapters.web.policy import PolicyPage
 from adapters.web.render import agent_path, channel_path
 from adapters.web.requests import (
     AGENT,
@@ -68,6 +69,7 @@ class PostRoutes:
             web.post(f"{AGENT}/unarchive", self.unarchive),
             web.post(f"{AGENT}/delete", self.delete),
             *MemoryPages(self.workspace).post_routes(),
+            *PolicyPage(self.workspace).post_routes(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:

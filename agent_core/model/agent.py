@@ -123,6 +123,8 @@ class Agent:
     `tainted`: it read untrusted content at some time, so its memory may contain some.
     `folder_tainted`: its folder may contain untrusted content.
 
+    `free_by`, `free_at`: who chose the classes of its policy that run without asking, and when, if they were chosen
+        after it was made; see `free_chooser`.
     `archived_at`: when a person archived it, with all agents of its tree; see `is_archived`.
     """
 
@@ -164,6 +166,8 @@ class Agent:
     exposures: int = 0
     tainted: bool = False
     folder_tainted: bool = False
+    free_by: Actor | None = None
+    free_at: datetime | None = None
     archived_at: datetime | None = None
 
     @property
@@ -180,6 +184,11 @@ class Agent:
     def home(self) -> AgentId:
         """The agent whose workspace folder this one uses: helpers share the root agent's."""
         return self.head or self.id
+
+    @property
+    def free_chooser(self) -> Actor:
+        """Who chose the classes that run without asking: the owner, unless somebody chose later."""
+        return self.free_by or self.owner
 
     @property
     def is_at_rest(self) -> bool:

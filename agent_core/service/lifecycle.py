@@ -62,8 +62,8 @@ class AgentLifecycle(AgentArchive):
     async def draft_copy(self, agent_id: AgentId, origin: Origin) -> AgentDraft:
         """The form for a copy of the agent, with its settings and a free name; nothing is created.
 
-        It has the agent's free classes too: a form shows them to the person who creates the copy. Raise NotAllowed if
-        the person may not create agents.
+        Only the person who chose the agent's free classes gets them in the form. Raise NotAllowed if the person may not
+        create agents.
         """
         require_may_create(origin.by, guests_may=self.limits.guests_may_create)
         async with self.database.begin() as work:
@@ -77,7 +77,7 @@ class AgentLifecycle(AgentArchive):
             budget=budget.limit,
             model="" if self.rehearsal and self.rehearsal.model_problem(agent.model) else agent.model,
             effort=agent.effort,
-            policy=agent.policy,
+            policy=agent.policy if agent.free_chooser.id == origin.by.id else replace(agent.policy, free=()),
         )
 
     async def create(self, draft: AgentDraft, origin: Origin, *, sets_defaults: bool = True) -> Agent:

@@ -376,7 +376,19 @@ async def test_names_complete_themselves_and_every_subcommand_is_answered_alone(
         ana, general = play.ana.person, play.guild.general
         offered = await ana.autocomplete(general, "agent show", "name", "cl")
         assert [each["value"] for each in offered] == ["Clerk"]
-        for verb in ("list", "show", "goals", "budget", "memory", "sites", "export", "files", "help", "delete"):
+        for verb in (
+            "list",
+            "show",
+            "goals",
+            "budget",
+            "policy",
+            "memory",
+            "sites",
+            "export",
+            "files",
+            "help",
+            "delete",
+        ):
             answered = await ana.slash(general, f"agent {verb}")
             assert answered.ephemeral, verb
             assert answered.response or answered.followups, verb

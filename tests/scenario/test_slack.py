@@ -132,6 +132,18 @@ async def test_list_show_stop_resume_files_and_help_answer_the_person_alone(offi
         assert "No agent here is called Clark. Did you mean Clerk?" in await typed(office, "show Clark")
 
 
+@pytest.mark.proves("policy:tighter")
+async def test_a_policy_is_shown_and_set_in_the_channel_and_in_the_thread(office: Office, tmp_path: Path) -> None:
+    async with asking(office, tmp_path, WRITE) as chat:
+        card = await chat.asks("write_to_file")
+        await typed(office, "policy Clerk")
+        await office.told(office.ana, "Every command asks")
+        await typed(office, "policy Clerk approvers owner")
+        await office.said("@ana set the policy: who may approve: only @ana.")
+        await office.ben.clicks(card.message, "Approve")
+        await office.told(office.ben, "only @ana decides for Clerk")
+
+
 @pytest.mark.proves("archive:lists")
 async def test_an_archived_agent_is_listed_apart_until_it_is_brought_back(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:

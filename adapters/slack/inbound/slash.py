@@ -46,7 +46,7 @@ class SlackSlashListener:
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
                 draft = await self.context.service.draft_copy(agent.id, origin)
-                form = views.agent_form(draft, None, origin.channel.key, said=copied_text(agent))
+                form = views.agent_form(draft, None, origin.channel.key, said=copied_text(agent, draft))
                 self.context.soon(self.context.tell_refusal(event, self.context.open(event, form)))
                 return ""
             case NewSentence(sentence):

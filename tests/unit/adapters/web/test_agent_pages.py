@@ -243,6 +243,10 @@ async def test_a_copy_is_a_form_that_shows_what_would_run_without_asking(base: s
         True,
         True,
     )
+    async with PageChat.opened(base, "ben") as ben, ben.session.get(f"{base}{CHANNEL}/new?copy={identity}") as answer:
+        page = await answer.text()
+    assert "Unlike Own &lt;b&gt;, it asks for: execute. Choose below what runs without asking." in page
+    assert 'name="free.execute" checked' not in page
     async with ana.session.get(f"{base}/c/web/local/other/new?copy={identity}") as answer:
         assert answer.status == 404
 

@@ -29,8 +29,16 @@ async def test_a_copy_has_every_setting_and_the_next_free_name() -> None:
     stage = stage_of()
     agent = await stage.service.create(DRAFT, stage.origin())
     await stage.service.create(replace(DRAFT, name="clerk 2"), stage.origin())
-    assert await stage.service.draft_copy(agent.id, stage.origin(BEN)) == replace(DRAFT, name="Clerk 3")
+    assert await stage.service.draft_copy(agent.id, stage.origin()) == replace(DRAFT, name="Clerk 3")
     assert len(await stage.views.agents(CHANNEL)) == 2
+
+
+@pytest.mark.proves("approval:free")
+async def test_a_copy_made_by_another_person_asks_for_every_command() -> None:
+    stage = stage_of()
+    agent = await stage.service.create(DRAFT, stage.origin())
+    copy = await stage.service.draft_copy(agent.id, stage.origin(BEN))
+    assert copy.policy == Policy(approvers="owner", verbosity="brief")
 
 
 async def test_the_name_of_a_copy_is_no_longer_than_a_name_may_be() -> None:
