@@ -19,6 +19,7 @@ from agent_core.service.views import AgentViews
 
 AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]
 DUPLICATE = "duplicate"
+TEMPLATE = re.compile(r"template(?:\s+(?P<key>\S+))?", re.IGNORECASE)
 WORDS = ("new", DUPLICATE, "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
     "In a channel",
@@ -27,6 +28,7 @@ HELP = HelpText(
         ("/agent new research the best tennis strings", "fills the form in from a sentence"),
         ("/agent new Name | role | goal; goal", "creates the agent at once"),
         ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
+        ("/agent new template KEY", "fills the form in from a template; without KEY, says which there are"),
         ("/agent duplicate NAME", "fills the form in from an agent that is there"),
         ("/agent list", "the agents of this channel; /agent list archived shows those that were archived"),
         ("/agent show NAME", "one agent and its settings"),
@@ -71,6 +73,13 @@ class NewFrom:
 @dataclass(frozen=True, slots=True)
 class NewTour:
     """`new tour`: create the agent that gives the tour of demo mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTemplate:
+    """`new template KEY`: open the form, filled in from a template; "" names none."""
+
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +130,7 @@ class Helping:
 
 
 Subcommand: TypeAlias = (
-    NewForm | NewFrom | NewTour | NewSentence | NewCopy | OnAgent | ThreadSubcommand | Listing | Helping
+    NewForm | NewFrom | NewTour | NewTemplate | NewSentence | NewCopy | OnAgent | ThreadSubcommand | Listing | Helping
 )
 
 
@@ -221,6 +230,8 @@ def _new(rest: str) -> Subcommand:
         return NewForm(pasted_draft(rest))
     if rest.casefold() == "tour":
         return NewTour()
+    if template := TEMPLATE.fullmatch(rest):
+        return NewTemplate(template["key"] or "")
     if "|" not in rest:
         return NewSentence(rest)
     name, role, *goals = (part.strip() for part in rest.split("|", 2))

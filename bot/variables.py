@@ -112,6 +112,14 @@ TABLE = (
         example="eu-central-1",
     ),
     runtime(
+        name="TEMPLATES_DIR",
+        meaning="A folder of your own templates for new agents, one .yaml file each, which forms offer beside those of "
+        "Signoff. Read at the start. `doctor` names the files that cannot be used.",
+        rule=FOLDER,
+        default="none: the templates of Signoff only",
+        example="/etc/signoff/templates",
+    ),
+    runtime(
         name="SHUTDOWN_SECONDS",
         meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
         "starts Signoff wait 10 s longer than this.",

@@ -9,7 +9,6 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
 from adapters.subcommands import copied_text
-from adapters.web.agent_templates import find_template
 from adapters.web.decision_log import LogPages
 from adapters.web.glance import GlancePages
 from adapters.web.memory import MemoryPages
@@ -65,7 +64,7 @@ class GetRoutes:
         if "copy" in request.query:
             return await self._copy(request, AgentId(request.query["copy"]))
         last = await self.workspace.service.load_agent_defaults(self.workspace.origin(request))
-        chosen = find_template(request.query.get("template", ""))
+        chosen = self.workspace.templates.find(request.query.get("template", ""))
         draft = chosen.draft if chosen else last if "last" in request.query else None
         return await new_agent_page(self.workspace, request, FormState(fields_of(draft) if draft else {}), last=last)
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from adapters.actions import ActionDispatcher
+from adapters.agent_templates import AgentTemplates, load_templates
 from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
@@ -75,6 +76,7 @@ class WebContext:
     clock: Clock
     model_label: ModelLabel
     has_workers: Callable[[], bool] = works_here
+    templates: AgentTemplates = field(default_factory=load_templates)
 
     def origin(self, request: web.Request) -> Origin:
         """The person of a request and the channel in its URL."""

@@ -9,7 +9,6 @@ from aiohttp import web
 
 from adapters.answers import Answer
 from adapters.forms import Form
-from adapters.web.agent_templates import list_templates
 from adapters.web.guard import Handler
 from adapters.web.page_context import WebContext
 from adapters.web.requests import agent_id_of, channel_of, is_own, read_form
@@ -110,7 +109,7 @@ async def new_agent_page(
         problems=asked.problems,
         defaults={"name": DEFAULT_NAME, "role": DEFAULT_ROLE},
         last=last,
-        templates=list_templates(),
+        templates=workspace.templates.every,
         filled_in=filled_in,
     )
 

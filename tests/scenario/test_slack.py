@@ -71,6 +71,30 @@ async def test_the_form_comes_back_as_it_was_filled_in_with_what_is_wrong_beside
         assert "Clerk" in text_of(await office.card(1))
 
 
+@pytest.mark.proves("templates:form")
+async def test_a_template_fills_in_the_open_form_even_what_was_typed(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
+        await typed(office, "new")
+        form = await office.form(office.ana, "New agent")
+        await office.ana.clicks_in(form, "Read a file")
+        filled = await office.changed(office.ana, form)
+        await office.ana.clicks_in(filled, "Write a file")
+        again = await office.changed(office.ana, filled)
+        assert await running.stage.views.agents(GENERAL) == ()
+        await office.ana.submits(again, {"Role": "keeps our notes"})
+        await office.card(1)
+        agent = await running.agent("Note taker")
+        assert (agent.role, agent.goals) == ("keeps our notes", ('Write "Stand-up is at 9:30" to notes.md',))
+
+
+async def test_a_template_is_named_in_the_channel(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE), tmp_path):
+        assert "There are: 1-write, 2-append" in await typed(office, "new template")
+        await typed(office, "new template 3-read")
+        form = await office.form(office.ana, "New agent")
+        assert "reads a file back to the team" in json.dumps(form)
+
+
 @pytest.mark.proves("create:copy")
 async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, WRITE) as chat:

@@ -1,6 +1,6 @@
 """The slash command `/agent`, with ephemeral answers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from typing import Any, get_args
@@ -22,6 +22,7 @@ from adapters.subcommands import (
     NewCopy,
     NewForm,
     NewSentence,
+    NewTemplate,
     ThreadSubcommand,
     agent_called,
     grant_to_agent,
@@ -35,6 +36,7 @@ MAX_CHOICES, MAX_CHOICE, MAX_DESCRIPTION = 25, 100, 100
 NAME_HINT = "The agent's name; optional if the channel has only one agent."
 LIST_HINT = "archived lists the archived agents."
 NEW_HINT = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Leave empty to open the form."
+TEMPLATE_HINT = "Fills the form in from a template."
 TEXT_HINTS: dict[ThreadVerb, str] = {
     "goals": "set a; b replaces its goals. Leave empty to show them.",
     "model": "The name of another model, or default. Leave empty to show its model.",
@@ -68,9 +70,20 @@ class DiscordSlashListener:
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
         return [app_commands.Choice(name=one_line(name)[:MAX_CHOICE], value=name) for name in found[:MAX_CHOICES]]
 
+    async def list_templates(self, _: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        """The templates whose label or key contains the typed text."""
+        every = self.context.templates.every
+        found = [each for each in every if typed.casefold() in f"{each.label} {each.key}".casefold()]
+        return [app_commands.Choice(name=one_line(each.label), value=each.key) for each in found[:MAX_CHOICES]]
+
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
         match subcommand_of(text):
             case NewForm(draft):
+                filled = draft.like(await self.context.service.load_agent_defaults(origin))
+                await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
+                return ""
+            case NewTemplate(key):
+                draft = self.context.templates.get(key).draft
                 filled = draft.like(await self.context.service.load_agent_defaults(origin))
                 await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
                 return ""
@@ -111,7 +124,9 @@ def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
     group.add_command(_command("list", slash.run, text=LIST_HINT))
     group.add_command(_command("help", slash.run))
-    group.add_command(_command("new", slash.run, text=NEW_HINT))
+    new = _command("new", slash.run, text=NEW_HINT, template=TEMPLATE_HINT)
+    new.autocomplete("template")(slash.list_templates)
+    group.add_command(new)
     for verb in CHANNEL_VERBS:
         group.add_command(_command(verb, slash.run, text=TEXT_HINTS[verb]))
     for verb in (
@@ -135,10 +150,10 @@ def meanings() -> dict[str, str]:
 
 
 def _command(verb: str, run: Run, **hints: str) -> app_commands.Command[Any, Any, Any]:
-    """The subcommand `verb` with an optional text parameter for each hint; `run` gets verb and values as one line."""
+    """The subcommand `verb` with an optional text parameter for each hint; `run` gets what was given as one line."""
 
     async def carry_out(interaction: discord.Interaction, /, **given: str) -> None:
-        await run(interaction, " ".join((verb, *given.values())))
+        await run(interaction, _line(verb, given))
 
     # discord.py reads the parameters from the signature.
     texts = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default="", annotation=str) for name in hints]
@@ -146,3 +161,10 @@ def _command(verb: str, run: Run, **hints: str) -> app_commands.Command[Any, Any
     carry_out.__signature__ = Signature([interaction, *texts])  # type: ignore[attr-defined]
     described = app_commands.describe(**hints)(carry_out)
     return app_commands.Command(name=verb, description=meanings()[verb], callback=described)
+
+
+def _line(verb: str, given: Mapping[str, str]) -> str:
+    """The line that means the same in Slack. A chosen template goes before a text."""
+    if template := given.get("template"):
+        return f"{verb} template {template}"
+    return " ".join((verb, *(text for name, text in given.items() if name != "template")))

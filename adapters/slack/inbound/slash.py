@@ -12,6 +12,7 @@ from adapters.subcommands import (
     NewCopy,
     NewForm,
     NewSentence,
+    NewTemplate,
     ThreadSubcommand,
     agent_called,
     copied_text,
@@ -41,7 +42,15 @@ class SlackSlashListener:
         match subcommand_of(text):
             case NewForm(draft):
                 last = await self.context.service.load_agent_defaults(origin)
-                self.context.soon(self.context.open(event, views.agent_form(draft, last, origin.channel.key)))
+                form = self.context.with_templates(views.agent_form(draft, last, origin.channel.key))
+                self.context.soon(self.context.open(event, form))
+                return ""
+            case NewTemplate(key):
+                draft = self.context.templates.get(key).draft
+                form = views.agent_form(
+                    draft, await self.context.service.load_agent_defaults(origin), origin.channel.key
+                )
+                self.context.soon(self.context.open(event, self.context.with_templates(form, key)))
                 return ""
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
