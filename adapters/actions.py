@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast, get_args
+from typing import Literal, cast, get_args
 
 from adapters.answers import Answer
 from adapters.buttons import Button
@@ -32,11 +32,13 @@ HELP = HelpText(
         ("!ask what?", "the model answers here; nothing is decided"),
         ("!stop", "stops it and ends what it is running"),
         ("!resume", "it continues"),
+        ("!archive", "leaves an agent at rest out of lists; !unarchive or !resume brings it back"),
         ("!status", "its status, and what it spent"),
         ("!review", "the model reviews its own proposal, on the card"),
         ("!goals", "shows its goals; !goals a; b replaces them"),
         ("!model", "the model it uses; !model NAME sets another one, !model default the operator's"),
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
+        ("!policy", "who may approve, and what runs without asking; also approvers owner, free CLASS, ask CLASS"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
         ("!reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
@@ -113,15 +115,26 @@ class ActionDispatcher:
             case "ask":
                 await self.service.ask(agent_id, rest, origin)
                 return Answer(ASKED, is_asked=True)
-            case "stop":
-                return Answer(f"{(await self.service.stop(agent_id, origin)).name} is stopped.")
-            case "resume":
-                return Answer(f"{(await self.service.resume(agent_id, origin)).name} continues.")
+            case "stop" | "resume" | "archive" | "unarchive":
+                return Answer(await self._change_state(verb, agent_id, origin))
             case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
                 return await self.management_commands.run(cast("ThreadVerb", word), agent, rest, origin)
             case word:
                 return Answer(await self._view(word, agent_id, origin), is_wanted=True)
+
+    async def _change_state(
+        self, verb: Literal["stop", "resume", "archive", "unarchive"], agent_id: AgentId, origin: Origin
+    ) -> str:
+        match verb:
+            case "stop":
+                return f"{(await self.service.stop(agent_id, origin)).name} is stopped."
+            case "resume":
+                return f"{(await self.service.resume(agent_id, origin)).name} continues."
+            case "archive":
+                return f"{(await self.service.archive(agent_id, origin)).name} is archived."
+            case "unarchive":
+                return f"{(await self.service.unarchive(agent_id, origin)).name} is in lists again."
 
     async def _view(self, word: str, agent_id: AgentId, origin: Origin) -> str:
         match word:

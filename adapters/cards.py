@@ -162,7 +162,8 @@ def brief_arguments(card: Card) -> str:
 
 
 def status_text(agent: Agent) -> str:
-    """What an agent is doing, in a few words."""
+    """What an agent is doing, in a few words, and whether it is archived."""
+    archived = " · archived" if agent.is_archived else ""
     match agent.status:
         case Thinking() as status:
             return _thinking(agent, status)
@@ -171,11 +172,11 @@ def status_text(agent: Agent) -> str:
         case Acting():
             return "running a command"
         case Paused(reason):
-            return f"paused: {reason}"
+            return f"paused: {reason}{archived}"
         case Stopped(by):
-            return f"stopped by {by}"
+            return f"stopped by {by}{archived}"
         case Finished():
-            return "done"
+            return f"done{archived}"
 
 
 def _thinking(agent: Agent, status: Thinking) -> str:
@@ -202,11 +203,6 @@ def estimate_text(budget: Budget) -> str:
     if not budget.estimated:
         return ""
     return f"about {money(budget.estimated)} of it estimated, because a process ended during a call"
-
-
-def free_text(agent: Agent) -> str:
-    """Which risk classes run without asking and who chose that, or "" if every command asks."""
-    return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.owner})" if agent.policy.free else ""
 
 
 def lease_text(agent: Agent) -> str:

@@ -22,23 +22,33 @@ MAX_DOLLARS, MAX_QUOTED_CHARACTERS = 1_000_000_000, 40
 
 def draft_of(form: Form) -> AgentDraft:
     """The draft in the form. Raise InvalidInput only if the budget is no amount; it then names every invalid field."""
-    policy = Policy(
-        approvers="owner" if form.get("approvers") == "owner" else "anyone",
-        free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
-        verbosity="brief" if form.get("verbosity") == "brief" else "full",
-    )
     draft = AgentDraft(
         name=form.get("name", ""),
         role=form.get("role", ""),
         goals=tuple(form.get("goals", "").splitlines()),
         model=form.get("model", "").strip(),
         effort="" if form.get("effort") == DEFAULT_EFFORT else form.get("effort", "").strip().lower(),
-        policy=policy,
+        policy=policy_of(form),
     )
     try:
         return replace(draft, budget=dollars(form.get("budget", "")))
     except InvalidInput as wrong:
         raise InvalidInput({**_problems(draft), **wrong.problems}) from None
+
+
+def policy_of(form: Form) -> Policy:
+    """The policy in the form."""
+    return Policy(
+        approvers="owner" if form.get("approvers") == "owner" else "anyone",
+        free=tuple(risk for risk in RISK_CLASSES if form.get(f"free.{risk}")),
+        verbosity="brief" if form.get("verbosity") == "brief" else "full",
+    )
+
+
+def fields_of_policy(policy: Policy) -> dict[str, str]:
+    """The form fields of a policy: the inverse of `policy_of`."""
+    free = {f"free.{risk}": "on" for risk in policy.free}
+    return {"approvers": policy.approvers, "verbosity": policy.verbosity, **free}
 
 
 def _problems(draft: AgentDraft) -> dict[str, str]:
@@ -51,7 +61,6 @@ def _problems(draft: AgentDraft) -> dict[str, str]:
 
 def fields_of(draft: AgentDraft) -> dict[str, str]:
     """The form fields of a draft: the inverse of `draft_of`."""
-    policy = draft.policy
     return {
         "name": draft.name,
         "role": draft.role,
@@ -59,9 +68,7 @@ def fields_of(draft: AgentDraft) -> dict[str, str]:
         "budget": str(draft.budget) if draft.budget is not None else "",
         "model": draft.model,
         "effort": draft.effort,
-        "approvers": policy.approvers,
-        "verbosity": policy.verbosity,
-        **{f"free.{risk}": "on" for risk in policy.free},
+        **fields_of_policy(draft.policy),
     }
 
 

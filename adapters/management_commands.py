@@ -1,4 +1,4 @@
-"""Runs the typed commands that decide nothing: goals, model, budget, memory, audit, and a channel's settings."""
+"""Runs the typed commands that decide nothing: goals, model, budget, policy, memory, audit, a channel's settings."""
 
 import re
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from adapters.cards import estimate_text, money
 from adapters.decision_log import newest_rows
 from adapters.forms import dollars, model_name
 from adapters.notification_commands import NotificationCommands
+from adapters.policy_settings import set_policy
 from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
 from adapters.ui_text import ago, first_word, model_text
@@ -28,7 +29,7 @@ from agent_core.service.memories import AgentMemories
 from agent_core.service.views import AgentViews
 
 ChannelVerb: TypeAlias = Literal["sites", "reminders", "notify"]  # a channel's settings: no agent is named
-ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "memory", "export", "audit", ChannelVerb]
+ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "memory", "export", "audit", ChannelVerb]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 MEMORY_FILE = "memory.jsonl"
 BRIEF_CHARACTERS, SOURCE_CHARACTERS = 120, 50
@@ -50,6 +51,7 @@ CALLS: dict[CallKind, str] = {
 TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "goals": r"set\b",
     "budget": r"(channel|none|no limit)\b|\$?\s*\d",
+    "policy": r"(approvers|free|ask|cards)\b",
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
     "export": r"(?!)",
@@ -74,12 +76,8 @@ class ManagementCommands:
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command. `said`: the text after the verb; if it is empty, the answer shows the present state."""
         match verb:
-            case "goals":
-                return await self._goals(agent, said.strip(), origin)
-            case "model":
-                return await self._model(agent, said.strip(), origin)
-            case "budget":
-                return await self._budget(agent, said.strip(), origin)
+            case "goals" | "model" | "budget" | "policy":
+                return await self._show_or_set(verb, agent, said.strip(), origin)
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
             case "export":
@@ -113,6 +111,19 @@ class ManagementCommands:
                 return await self.audit("", origin)
             case _:
                 raise InvalidInput({"audit": HOW_AUDIT})
+
+    async def _show_or_set(
+        self, verb: Literal["goals", "model", "budget", "policy"], agent: Agent, said: str, origin: Origin
+    ) -> Answer:
+        match verb:
+            case "goals":
+                return await self._goals(agent, said, origin)
+            case "model":
+                return await self._model(agent, said, origin)
+            case "budget":
+                return await self._budget(agent, said, origin)
+            case "policy":
+                return _wanted(await set_policy(self.agent_settings, agent, said, origin))
 
     async def _goals(self, agent: Agent, said: str, origin: Origin) -> Answer:
         changed = agent

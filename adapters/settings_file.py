@@ -45,11 +45,11 @@ def decoded(data: bytes, source: str = FILENAME) -> str:
 
 def parse_settings(text: str, source: str = FILENAME) -> AgentDraft:
     """Parse the text of an ai_settings.yaml, possibly in a Markdown code block; raise InvalidInput naming `source`."""
-    kept = _mapping(source, _unfenced(text))
+    kept = read_mapping(source, text)
     try:
         return AgentDraft(
-            name=_text(source, kept, "ai_name"),
-            role=_text(source, kept, "ai_role"),
+            name=text_value(source, kept, "ai_name"),
+            role=text_value(source, kept, "ai_role"),
             goals=_goals(source, kept),
             budget=_budget(source, kept),
         )
@@ -89,9 +89,11 @@ def _unfenced(text: str) -> str:
     return fenced[1] if fenced else text
 
 
-def _mapping(source: str, text: str) -> dict[object, object]:
+def read_mapping(source: str, text: str) -> dict[object, object]:
+    """Every key of the text of an ai_settings.yaml, possibly in a Markdown code block; raise InvalidInput."""
     import yaml
 
+    text = _unfenced(text)
     if len(text) > MAX_CHARACTERS:
         raise _fault(source, f"it has more than {MAX_CHARACTERS:,} characters")
     try:
@@ -120,7 +122,8 @@ def _check(source: str, text: str) -> None:
             raise _fault(source, "it is nested too deeply")
 
 
-def _text(source: str, kept: dict[object, object], key: str) -> str:
+def text_value(source: str, kept: dict[object, object], key: str) -> str:
+    """The text under a key, "" without one; raise InvalidInput if it is no text."""
     value = kept.get(key)
     if value is None:
         return ""

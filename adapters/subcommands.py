@@ -14,10 +14,13 @@ from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
+from agent_core.model.lines import counted
 from agent_core.service.views import AgentViews
 
-AgentVerb = Literal["show", "stop", "resume", "delete", "files"]
-WORDS = ("new", "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
+AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]
+DUPLICATE = "duplicate"
+TEMPLATE = re.compile(r"template(?:\s+(?P<key>\S+))?", re.IGNORECASE)
+WORDS = ("new", DUPLICATE, "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
     "In a channel",
     (
@@ -25,12 +28,18 @@ HELP = HelpText(
         ("/agent new research the best tennis strings", "fills the form in from a sentence"),
         ("/agent new Name | role | goal; goal", "creates the agent at once"),
         ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
-        ("/agent list", "the agents of this channel"),
+        ("/agent new template KEY", "fills the form in from a template; without KEY, says which there are"),
+        ("/agent duplicate NAME", "fills the form in from an agent that is there"),
+        ("/agent list", "the agents of this channel; /agent list archived shows those that were archived"),
         ("/agent show NAME", "one agent and its settings"),
         ("/agent files NAME", "its files"),
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),
         ("/agent model NAME", "the model it uses; add a model's name or default to set it"),
         ("/agent budget NAME", "what it has spent; add an amount or none to set its limit, channel 20 for all agents"),
+        (
+            "/agent policy NAME",
+            "who may approve, what runs without asking; also approvers owner, free CLASS, ask CLASS",
+        ),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
         ("/agent reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
@@ -39,6 +48,8 @@ HELP = HelpText(
         ("/agent audit", "the decision log of this channel; add NAME for one agent, even a deleted one"),
         ("/agent stop NAME", "ends what it is doing, until you resume it"),
         ("/agent resume NAME", "lets it continue"),
+        ("/agent archive NAME", "leaves it out of lists, if it is at rest"),
+        ("/agent unarchive NAME", "brings it back; resume NAME lets it continue too"),
         ("/agent delete NAME", "deletes it with its history, memory and files"),
     ),
     "In a channel with one agent you can leave out NAME.",
@@ -65,10 +76,24 @@ class NewTour:
 
 
 @dataclass(frozen=True, slots=True)
+class NewTemplate:
+    """`new template KEY`: open the form, filled in from a template; "" names none."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewSentence:
     """`new` and a sentence: open the form, filled in by the model from the sentence."""
 
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewCopy:
+    """`duplicate`: open the form, filled in from the agent of this name; no name means the channel's only agent."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +114,9 @@ class OnAgent:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """`list`: show the channel's agents."""
+    """`list`: show the channel's agents; `list archived`: those that are archived."""
+
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +129,9 @@ class Helping:
     said: str = ""
 
 
-Subcommand: TypeAlias = NewForm | NewFrom | NewTour | NewSentence | OnAgent | ThreadSubcommand | Listing | Helping
+Subcommand: TypeAlias = (
+    NewForm | NewFrom | NewTour | NewTemplate | NewSentence | NewCopy | OnAgent | ThreadSubcommand | Listing | Helping
+)
 
 
 def subcommand_of(text: str) -> Subcommand:
@@ -110,8 +139,10 @@ def subcommand_of(text: str) -> Subcommand:
     verb, rest = first_word(text)
     if verb == "new":
         return _new(rest)
+    if verb == DUPLICATE:
+        return NewCopy(rest)
     if verb == "list":
-        return Listing()
+        return _listing(rest)
     if verb in get_args(AgentVerb):
         return OnAgent(cast("AgentVerb", verb), rest)
     if verb in get_args(ThreadVerb):
@@ -124,15 +155,34 @@ async def agent_called(views: AgentViews, channel: ChannelScope, name: str) -> A
     if name and (found := await views.find_by_name(channel, name)):
         return found
     agents = await views.agents(channel)
+    archived = archived_text(await views.count_archived(channel))
     if not agents:
-        raise InvalidInput({"name": "There is no agent in this channel yet. Create one with /agent new."})
+        raise InvalidInput({"name": archived or "There is no agent in this channel yet. Create one with /agent new."})
     if not name and len(agents) == 1:
         return agents[0]
     names = [agent.name for agent in agents]
     near = get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}?" if near else f"Agents here: {', '.join(names[:20])}."
     said = f"No agent here is called {name}." if name else "Which agent? Write its name."
-    raise InvalidInput({"name": f"{said} {hint}"})
+    raise InvalidInput({"name": " ".join(filter(None, (said, hint, archived)))})
+
+
+def copied_text(agent: Agent, copy: AgentDraft) -> str:
+    """What the form of a copy says above its fields."""
+    free = ""
+    if agent.policy.free:
+        listed = ", ".join(agent.policy.free)
+        free = f" Like {agent.name}, it would run without asking: {listed}."
+        if not copy.policy.free:
+            free = f" Unlike {agent.name}, it asks for: {listed}. Choose below what runs without asking."
+    return f"Filled in from {agent.name}. Check it: nothing is created yet.{free}"
+
+
+def archived_text(number: int) -> str:
+    """How many agents of a channel are archived and how to see them; "" for none."""
+    if not number:
+        return ""
+    return f"{counted(number, 'archived agent')} {'is' if number == 1 else 'are'} left out: /agent list archived."
 
 
 async def grant_to_agent(
@@ -180,6 +230,8 @@ def _new(rest: str) -> Subcommand:
         return NewForm(pasted_draft(rest))
     if rest.casefold() == "tour":
         return NewTour()
+    if template := TEMPLATE.fullmatch(rest):
+        return NewTemplate(template["key"] or "")
     if "|" not in rest:
         return NewSentence(rest)
     name, role, *goals = (part.strip() for part in rest.split("|", 2))
@@ -188,6 +240,12 @@ def _new(rest: str) -> Subcommand:
         example = "/agent new Clerk | keeps our notes | write notes.md; tidy it every day"
         raise InvalidInput({"goals": f"Name, role and goals need a | between them, and goals a ; as in: {example}"})
     return NewFrom(AgentDraft(name=name, role=role, goals=wanted))
+
+
+def _listing(rest: str) -> Listing:
+    if rest.casefold() not in ("", "archived"):
+        raise InvalidInput({"list": "List: write list for the agents here, list archived for those that are archived."})
+    return Listing(is_archived=bool(rest))
 
 
 def _not_understood(verb: str) -> str:

@@ -59,6 +59,13 @@ class HelpText:
         return "\n".join([f"{self.title}:", *lines, self.closing])
 
 
+def free_text(agent: Agent) -> str:
+    """Which risk classes run without asking and who chose that, or "" if every command asks."""
+    if not agent.policy.free:
+        return ""
+    return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.free_chooser})"
+
+
 def covered_text(risks: Sequence[RiskClass]) -> str:
     """Say which risk classes Approve ×N covers for a command of these classes, and which classes still ask."""
     covered = covered_classes(risks)

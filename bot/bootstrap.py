@@ -11,6 +11,7 @@ from functools import partial
 from filelock import FileLock
 
 from adapters.actions import ActionDispatcher
+from adapters.agent_templates import load_templates
 from adapters.management_commands import ManagementCommands
 from adapters.notification_commands import NotificationCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
@@ -113,7 +114,7 @@ async def assemble(
         models = Models.of(settings, database)
         stack.push_async_callback(models.close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
-        parts = PlatformParts(database=database, clock=clock, model=models.model.label, broadcast=peers.broadcast)
+        parts = _platform_parts(settings, models, database, clock, peers.broadcast)
         platforms: list[WiredPlatform] = []
         for platform in platforms_on(settings) if with_platforms else ():
             platforms.append(platform.wire(settings, parts))
@@ -148,6 +149,13 @@ def _peers(settings: Settings, database: SqlDatabase, clock: Clock, *, is_engine
         process=f"{ENGINE if is_engine else ''}{own_process()}",
         is_gone=has_ended,
     )
+
+
+def _platform_parts(
+    settings: Settings, models: Models, database: SqlDatabase, clock: Clock, broadcast: Broadcast
+) -> PlatformParts:
+    templates, model = load_templates(settings.templates_dir), models.model.label
+    return PlatformParts(database=database, clock=clock, model=model, broadcast=broadcast, templates=templates)
 
 
 async def migrate_database(settings: Settings) -> bool:

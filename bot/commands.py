@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 
+from adapters.agent_templates import load_templates
 from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
@@ -130,6 +131,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         model_label=ModelLabel(signoff.model.label),
         renderer=make_renderer(),
         has_workers=partial(_has_workers, core),
+        templates=load_templates(settings.templates_dir),
     )
     app = application(workspace, process.routes, process.heard)
     async with serve_app(app, settings.host, settings.port):

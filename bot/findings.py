@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from adapters.agent_templates import load_templates
 from agent_core.errors import SettingsError
+from agent_core.model.lines import counted
 from bot.settings import Settings
 
 LONGEST_TEST = 30.0
@@ -22,6 +25,16 @@ class Finding:
     state: Literal["on", "off", "warn", "fault"]
     why: str
     variable: str = ""
+
+
+def templates_finding(folder: Path | None) -> Finding:
+    """The finding on the templates for new agents; it names the files of the operator's folder that are left out."""
+    found = load_templates(folder)
+    why = f"{counted(len(found.every), 'template')} for new agents"
+    if found.faults:
+        left_out = f"{why}. Left out: {'; '.join(found.faults)}"
+        return Finding(name="templates", state="warn", why=left_out, variable="TEMPLATES_DIR")
+    return Finding(name="templates", state="on", why=why, variable="TEMPLATES_DIR")
 
 
 def workers_finding(number: int) -> Finding:

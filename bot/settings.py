@@ -67,6 +67,7 @@ class CoreSettings(ModelSettings):
     aws_secret_access_key: Secret = NO_SECRET
     aws_session_token: Secret = NO_SECRET
     aws_region: str = ""
+    templates_dir: Folder | None = None
     shutdown_seconds: int = Field(default=20, ge=0, le=600)
     tiktoken_cache_dir: Folder | None = None
     pinecone_api_key: Secret = NO_SECRET

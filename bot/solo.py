@@ -1,22 +1,21 @@
 """`signoff solo`: one agent and one person in a terminal, with the same database, policy and loop as elsewhere."""
 
-import argparse
 import asyncio
 import math
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from adapters.actions import ActionDispatcher
+from adapters.agent_templates import load_templates
 from adapters.cards import status_text
 from adapters.fault_text import fault_text
-from adapters.settings_file import read_settings, write_settings
+from adapters.settings_file import write_settings
 from adapters.terminal.console import DONE, Console
 from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, create_from, is_complete
 from adapters.terminal.render import said_text
@@ -27,41 +26,22 @@ from agent_core.assembly import Core
 from agent_core.errors import DatabaseAway, EngineTaken, InvalidInput, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.draft import EFFORTS, AgentDraft
+from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
 from agent_core.ports.engine import EngineLock
 from agent_core.service.views import AgentViews
 from bot.bootstrap import assemble
 from bot.settings import Settings
+from bot.solo_options import BAD_USAGE, SoloOptions, parse
 from bot.startup import RETRY_SECONDS, engine_locked
 from bot.worker import Advancing, until_one_ends, work
 
-BAD_USAGE = 2
-MOST_DIGITS = 18
 OUTAGE_SECONDS = 10.0  # after so many seconds without a failure, the next one is of another outage
 LOCK_LOST = (
     "The connection to the database was lost, and an import into it has begun since. "
     "Start again when the import is done: the agent goes on where it is."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SoloOptions:
-    """The parsed command line.
-
-    `is_unlimited`: the budget option is 0, so the default limit does not apply either.
-    `continuous`: the number of commands that run without approval, 0 for none.
-    `tour`: take the tour of demo mode instead of creating an agent from the draft.
-    `export`: the file to which an agent's settings are written instead of starting a conversation.
-    """
-
-    draft: AgentDraft
-    is_unlimited: bool = False
-    continuous: int = 0
-    json: bool = False
-    tour: bool = False
-    export: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,31 +53,9 @@ class Terminal:
     surface: TerminalSurface
 
 
-def parse(argv: Sequence[str]) -> SoloOptions:
-    """Parse the command line. If it is invalid, print one line and exit with code 2."""
-    parser = _parser()
-    given = parser.parse_args(argv)
-    try:
-        draft = read_settings(given.settings) if given.settings else AgentDraft()
-    except InvalidInput as error:
-        parser.error(str(error))
-    said = {"name": given.name, "role": given.role, "goals": tuple(given.goal)}
-    said |= {"model": given.model, "effort": given.effort}
-    draft = replace(draft, **{field: value for field, value in said.items() if value})
-    budget = draft.budget if given.budget is None else given.budget
-    return SoloOptions(
-        draft=replace(draft, budget=budget or None),
-        is_unlimited=budget == 0,
-        continuous=given.continuous,
-        json=given.json,
-        tour=given.tour,
-        export=given.export,
-    )
-
-
 async def run(settings: Settings, arguments: Sequence[str]) -> int:
     """Hold the conversation on standard input and output; return the exit code."""
-    options = parse(arguments)
+    options = parse(arguments, load_templates(settings.templates_dir))
     try:
         surface = TerminalSurface()
         async with assemble(settings, surface) as signoff:
@@ -252,49 +210,3 @@ def _interrupts(halt: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports an invalid command line in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(BAD_USAGE, f"{self.prog}: {message}\n")
-
-
-def _parser() -> _Parser:
-    parser = _Parser(prog="signoff solo", description="Run one agent in this terminal.", allow_abbrev=False)
-    parser.add_argument("--name", default="", help="the agent's name; one that is there already is resumed")
-    parser.add_argument("--role", default="", help="what it is")
-    parser.add_argument("--goal", action="append", default=[], help="what it is to reach; repeat for up to five")
-    parser.add_argument("--settings", type=Path, metavar="FILE", help="an ai_settings.yaml of AutoGPT")
-    parser.add_argument("--budget", type=_dollars, metavar="USD", help="what it may spend; 0 is no limit")
-    parser.add_argument(
-        "--model",
-        default="",
-        help="the language model it thinks with; also sets that of an agent that is there already",
-    )
-    parser.add_argument("--effort", default="", choices=EFFORTS, help="how long that model reasons")
-    parser.add_argument(
-        "--continuous", type=_count, default=0, metavar="N", help="run N commands of every class without asking"
-    )
-    parser.add_argument("--export", type=Path, metavar="FILE", help="write the agent's ai_settings.yaml, and end")
-    parser.add_argument("--tour", action="store_true", help="take the tour of demo mode: seven steps on sample files")
-    parser.add_argument("--json", action="store_true", help="one JSON object per finished turn on standard output")
-    return parser
-
-
-def _count(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"a number of commands from 1, not {text!r}")
-    return number
-
-
-def _dollars(text: str) -> Decimal:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        amount = Decimal(-1)
-    if not amount.is_finite() or amount < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount in US dollars")
-    return amount

@@ -112,6 +112,14 @@ TABLE = (
         example="eu-central-1",
     ),
     runtime(
+        name="TEMPLATES_DIR",
+        meaning="A folder of your own templates for new agents, one .yaml file each, which forms offer beside those of "
+        "Signoff. Read at the start. `doctor` names the files that cannot be used.",
+        rule=FOLDER,
+        default="none: the templates of Signoff only",
+        example="/etc/signoff/templates",
+    ),
+    runtime(
         name="SHUTDOWN_SECONDS",
         meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
         "starts Signoff wait 10 s longer than this.",
@@ -146,14 +154,14 @@ TABLE = (
     ),
     limit(
         name="MAX_AGENTS_PER_CHANNEL",
-        meaning="How many agents a channel may have, with their helpers.",
+        meaning="How many agents a channel may have, with their helpers; archived ones do not count.",
         rule="a number from 1 to 10000",
         default="200",
         example="50",
     ),
     limit(
         name="MAX_AGENTS_PER_PERSON",
-        meaning="How many agents one person may have in a workspace, their helpers not counted.",
+        meaning="How many agents one person may have in a workspace; helpers and archived ones do not count.",
         rule="a number from 1 to 10000",
         default="50",
         example="10",

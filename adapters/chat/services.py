@@ -1,8 +1,9 @@
 """The services of the core that the listeners of every chat platform call."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adapters.actions import ActionDispatcher
+from adapters.agent_templates import AgentTemplates, load_templates
 from adapters.chat.background import BackgroundTasks
 from agent_core.ports.clock import Clock
 from agent_core.service.agents import AgentService
@@ -26,3 +27,4 @@ class ChatServices:
     inbound_log: InboundLog
     soon: BackgroundTasks
     clock: Clock
+    templates: AgentTemplates = field(default_factory=load_templates)

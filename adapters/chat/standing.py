@@ -9,6 +9,7 @@ from adapters.chat.status_updates import is_kept_waiting
 from adapters.text_fit import cut
 from adapters.turn_lines import line_of
 from adapters.turn_state import first_text
+from adapters.ui_text import free_text
 from adapters.visible_text import one_line
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.ids import AgentId
@@ -26,12 +27,12 @@ class StandingLines:
     `asked`: the number of each agent's newest turn and what it asks for. After a restart the line lacks it until a card
     is shown again.
     `ended`: the last command of each agent that ended, on one line; also lost by a restart.
-    `shown`: the line and the fallback that each root message shows.
+    `shown`: the line, the fallback and the free classes that each root message shows.
     """
 
     asked: LRUCache[AgentId, tuple[int, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
     ended: LRUCache[AgentId, str] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
-    shown: LRUCache[AgentId, tuple[str, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
+    shown: LRUCache[AgentId, tuple[str, str, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
     def remember(self, turn: Turn) -> None:
         """Remember what the turn asks for, and how it ended if its command ran."""
@@ -57,18 +58,21 @@ class StandingLines:
                 return status_text(agent)
 
     def is_shown(self, agent: Agent) -> bool:
-        """Whether the root message shows the agent's line and fallback, as far as this process knows."""
-        return bool(self.shown.get(agent.id) == (self.line(agent), agent.fallback))
+        """Whether the root message shows these facts of the agent, as far as this process knows."""
+        return bool(self.shown.get(agent.id) == self._facts(agent))
 
     def mark_shown(self, agent: Agent) -> None:
-        """Record that the root message shows the agent's line and fallback."""
-        self.shown[agent.id] = (self.line(agent), agent.fallback)
+        """Record that the root message shows the facts of this agent."""
+        self.shown[agent.id] = self._facts(agent)
 
     def forget(self, agent: Agent) -> None:
         """Forget what the root message shows and what is asked: another process has changed them."""
         self.asked.pop(agent.id, None)
         self.ended.pop(agent.id, None)
         self.shown.pop(agent.id, None)
+
+    def _facts(self, agent: Agent) -> tuple[str, str, str]:
+        return self.line(agent), agent.fallback, free_text(agent)
 
 
 def asked_text(turn: Turn) -> str:

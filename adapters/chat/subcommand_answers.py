@@ -6,7 +6,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 from adapters.actions import HELP as IN_THREAD
 from adapters.chat.services import ChatServices
 from adapters.chat.texts import creation_text
-from adapters.subcommands import HELP, Helping, Listing, NewFrom, NewTour, OnAgent, agent_called
+from adapters.subcommands import HELP, Helping, Listing, NewFrom, NewTour, OnAgent, agent_called, archived_text
 from adapters.ui_text import HelpText
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -16,14 +16,17 @@ from agent_core.model.files import FileEntry
 M = TypeVar("M")
 MessageT = TypeVar("MessageT", covariant=True)
 DEMO_HELP = "This is demo mode (scripted, no AI). /agent new tour shows Signoff in seven steps."
+BRINGS_BACK = "/agent unarchive NAME brings one back as it is, /agent resume NAME lets it continue too."
 Link: TypeAlias = Callable[[Agent], str]
 
 
 class AgentRender(Protocol[MessageT]):
     """Builds a platform's messages that answer subcommands."""
 
-    def agents_message(self, agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> MessageT:
-        """The channel's agents, one per line, those at rest with the day on which they are deleted."""
+    def agents_message(
+        self, agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL, *, closing: str = ""
+    ) -> MessageT:
+        """The channel's agents, one per line, those at rest with the day on which they are deleted; then `closing`."""
 
     def agent_message(self, agent: Agent, link: Link) -> MessageT:
         """One agent: name, role, goals, status and settings."""
@@ -53,8 +56,8 @@ async def run_subcommand(
             return creation_text(await context.service.create(filled, origin))
         case NewTour():
             return creation_text(await context.tour.start(origin))
-        case Listing():
-            return render.agents_message(await context.views.agents(origin.channel), link, context.views.retention)
+        case Listing(is_archived):
+            return await _list(origin, context, render, link, is_archived=is_archived)
         case Helping(said):
             return render.help_message(HELP, IN_THREAD, said=said or (DEMO_HELP if context.tour.is_offered else ""))
         case OnAgent(verb, name):
@@ -64,15 +67,30 @@ async def run_subcommand(
             return await _on_agent(verb, agent, origin, context, render)
 
 
+async def _list(
+    origin: Origin, context: ChatServices, render: AgentRender[M], link: Link, *, is_archived: bool
+) -> str | M:
+    """The channel's agents with a line on how many are archived, or the archived ones with a line on their way back."""
+    views = context.views
+    number = await views.count_archived(origin.channel)
+    if is_archived and not number:
+        return "No agent here is archived."
+    agents = await (views.list_archived if is_archived else views.agents)(origin.channel)
+    closing = f"{number:,} archived. {BRINGS_BACK}" if is_archived else archived_text(number)
+    if not agents:
+        return closing or render.agents_message((), link)
+    return render.agents_message(agents, link, views.retention, closing=closing)
+
+
 async def _on_agent(
-    verb: Literal["stop", "resume", "delete", "files"],
+    verb: Literal["stop", "resume", "archive", "unarchive", "delete", "files"],
     agent: Agent,
     origin: Origin,
     context: ChatServices,
     render: AgentRender[M],
 ) -> str | M:
     match verb:
-        case "stop" | "resume":
+        case "stop" | "resume" | "archive" | "unarchive":
             return (await context.actions.say(agent.id, f"!{verb}", origin)).text
         case "delete":
             return render.delete_message(agent)

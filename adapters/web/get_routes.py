@@ -8,17 +8,18 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
-from adapters.web.agent_templates import find_template
+from adapters.subcommands import copied_text
 from adapters.web.decision_log import LogPages
 from adapters.web.file_pages import FilePages
 from adapters.web.glance import GlancePages
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
+from adapters.web.policy import PolicyPage
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, queue_page, redirect_home
-from agent_core.model.ids import TurnId
+from agent_core.model.ids import AgentId, TurnId
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,13 @@ class GetRoutes:
             web.get(f"{CHANNEL}/{{form:import|budget|tour}}", redirect_from_form),
             web.get(AGENT, partial(thread_page, self.workspace)),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
-            web.get(f"{AGENT}/{{form:goals|model|budget|say|press|add-file}}", redirect_from_form),
+            web.get(f"{AGENT}/{{form:goals|model|budget|say|press|add-file|archive|unarchive}}", redirect_from_form),
             web.get(f"{AGENT}/{FILENAME}", self.settings),
             *FilePages(self.workspace).get_routes(),
             *MemoryPages(self.workspace).get_routes(),
             *LogPages(self.workspace).routes(),
             *GlancePages(self.workspace).routes(),
+            *PolicyPage(self.workspace).get_routes(),
         ]
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:
@@ -56,11 +58,22 @@ class GetRoutes:
         return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 
     async def new(self, request: web.Request) -> web.StreamResponse:
-        """The form for a new agent; `?last` fills in the last settings here, `?template=KEY` a ready-made agent."""
+        """The form for a new agent.
+
+        `?last` fills in the last settings here, `?template=KEY` a ready-made agent, `?copy=ID` those of an agent.
+        """
+        if "copy" in request.query:
+            return await self._copy(request, AgentId(request.query["copy"]))
         last = await self.workspace.service.load_agent_defaults(self.workspace.origin(request))
-        chosen = find_template(request.query.get("template", ""))
+        chosen = self.workspace.templates.find(request.query.get("template", ""))
         draft = chosen.draft if chosen else last if "last" in request.query else None
         return await new_agent_page(self.workspace, request, FormState(fields_of(draft) if draft else {}), last=last)
+
+    async def _copy(self, request: web.Request, agent_id: AgentId) -> web.StreamResponse:
+        origin = self.workspace.own(request)
+        draft = await self.workspace.service.draft_copy(agent_id, origin)
+        said = copied_text(await self.workspace.views.agent(origin.channel, agent_id), draft)
+        return await new_agent_page(self.workspace, request, FormState(fields_of(draft)), filled_in=said)
 
     async def turn(self, request: web.Request) -> web.StreamResponse:
         channel, views = channel_of(request), self.workspace.views

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from adapters.actions import ActionDispatcher
+from adapters.agent_templates import AgentTemplates, load_templates
 from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
@@ -20,7 +21,7 @@ from adapters.web.surface import Hub
 from adapters.web.theme import THEMES, theme_of
 from agent_core.errors import CommandError, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
 from agent_core.model.actors import Actor, Origin
-from agent_core.model.agent import Agent, Headcount
+from agent_core.model.agent import ARCHIVED, Agent, Headcount
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
@@ -77,6 +78,7 @@ class WebContext:
     model_label: ModelLabel
     renderer: HtmlRenderer
     has_workers: Callable[[], bool] = works_here
+    templates: AgentTemplates = field(default_factory=load_templates)
 
     def origin(self, request: web.Request) -> Origin:
         """The person of a request and the channel in its URL."""
@@ -99,6 +101,7 @@ class WebContext:
             template,
             agents=agents,
             has_agents=bool(census),
+            archived=sum(each.number for each in census if (each.channel, each.status) == (shown, ARCHIVED)),
             channels=_channels(census, shown),
             asking=len(await self.list_waiting_for(person, census)),
             person=person,

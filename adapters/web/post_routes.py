@@ -15,6 +15,7 @@ from adapters.web.forms import changed_arguments, fields_from_settings, pressed_
 from adapters.web.guard import COOKIE
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import WebContext
+from adapters.web.policy import PolicyPage
 from adapters.web.render import agent_path, channel_path
 from adapters.web.requests import (
     AGENT,
@@ -63,9 +64,12 @@ class PostRoutes:
             web.post(f"{AGENT}/goals", with_errors_shown(self.set_goals, thread)),
             web.post(f"{AGENT}/model", with_errors_shown(self.set_model, thread)),
             web.post(f"{AGENT}/budget", with_errors_shown(self.set_budget, thread)),
+            web.post(f"{AGENT}/archive", self.archive),
+            web.post(f"{AGENT}/unarchive", self.unarchive),
             web.post(f"{AGENT}/delete", self.delete),
             *FilePages(self.workspace).post_routes(),
             *MemoryPages(self.workspace).post_routes(),
+            *PolicyPage(self.workspace).post_routes(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:
@@ -118,7 +122,12 @@ class PostRoutes:
         except InvalidInput as error:
             said = {"settings": str(error)}
             return await new_agent_page(self.workspace, request, FormState(read_form(request), said))
-        return await new_agent_page(self.workspace, request, FormState(filled, problems), is_filled_in=True)
+        return await new_agent_page(
+            self.workspace,
+            request,
+            FormState(filled, problems),
+            filled_in=f"Filled in from {FILENAME}. Check it: nothing is created yet.",
+        )
 
     async def set_channel_budget(self, request: web.Request) -> web.StreamResponse:
         """Set or remove the budget of all agents of the channel together."""
@@ -162,6 +171,14 @@ class PostRoutes:
     async def set_budget(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
         await self.workspace.agent_settings.set_budget(agent_id_of(request), dollars(form.get("budget", "")), origin)
+        return redirect_to_parent(request)
+
+    async def archive(self, request: web.Request) -> web.StreamResponse:
+        await self.workspace.service.archive(agent_id_of(request), self.workspace.own(request))
+        return redirect_to_parent(request)
+
+    async def unarchive(self, request: web.Request) -> web.StreamResponse:
+        await self.workspace.service.unarchive(agent_id_of(request), self.workspace.own(request))
         return redirect_to_parent(request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:

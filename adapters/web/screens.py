@@ -9,7 +9,6 @@ from aiohttp import web
 
 from adapters.answers import Answer
 from adapters.forms import Form
-from adapters.web.agent_templates import list_templates
 from adapters.web.guard import Handler
 from adapters.web.page_context import WebContext
 from adapters.web.requests import agent_id_of, channel_of, is_own, read_form
@@ -73,8 +72,11 @@ async def thread_page(
 async def channel_page(
     workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: str = ""
 ) -> web.Response:
-    """The agents of a channel and their common budget. `told`: what became of the person's request."""
-    channel = channel_of(request)
+    """The agents of a channel, or with `?archived` the archived ones, and their common budget.
+
+    `told`: what became of the person's request.
+    """
+    channel, is_archive = channel_of(request), "archived" in request.query
     budget = await workspace.agent_settings.channel_budget(channel)
     return await workspace.answer(
         request,
@@ -84,6 +86,8 @@ async def channel_page(
         channel=channel,
         budget=budget,
         can_decide=is_own(channel),
+        is_archive=is_archive,
+        listed=await workspace.views.list_archived(channel) if is_archive else None,
     )
 
 
@@ -93,9 +97,9 @@ async def new_agent_page(
     asked: FormState,
     *,
     last: AgentDraft | None = None,
-    is_filled_in: bool = False,
+    filled_in: str = "",
 ) -> web.Response:
-    """The form for a new agent, with an error message beside each invalid field."""
+    """The form for a new agent, with an error message beside each invalid field. `filled_in`: from what, or ""."""
     return await workspace.answer(
         request,
         "new.html",
@@ -105,8 +109,8 @@ async def new_agent_page(
         problems=asked.problems,
         defaults={"name": DEFAULT_NAME, "role": DEFAULT_ROLE},
         last=last,
-        templates=list_templates(),
-        is_filled_in=is_filled_in,
+        templates=workspace.templates.every,
+        filled_in=filled_in,
     )
 
 

@@ -13,13 +13,20 @@ from agent_core.ports.surface import ChatSurface
 class Granters:
     """The people whose permission an agent uses, with their current rights.
 
-    `owner` chose the classes that need no approval, `granter` granted the lease. Each is None if the agent does not use
-    the permission, or if the platform gave no answer.
+    `chooser` chose the classes that need no approval, `granter` granted the lease. Each is None if the agent does not
+    use the permission, or if the platform gave no answer.
     """
 
-    owner: Actor | None = None
+    chooser: Actor | None = None
     granter: Actor | None = None
     lease: Lease | None = None
+
+    def chooser_of(self, agent: Agent) -> Actor | None:
+        """Who chose the agent's free classes, with the rights that were just looked up.
+
+        None if the platform gave no answer, or if another person has chosen them since.
+        """
+        return self.chooser if self.chooser and self.chooser.id == agent.free_chooser.id else None
 
     def granter_of(self, lease: Lease) -> Actor | None:
         """Who granted this lease, with the rights that were just looked up; None if the platform gave no answer.
@@ -32,9 +39,9 @@ class Granters:
 
 async def look_up_granters(surface: ChatSurface, agent: Agent) -> Granters:
     """Ask the platform about the people whose permission the agent may use next, and about no others."""
-    owner = await _look_up(surface, agent, agent.owner) if agent.policy.free else None
+    chooser = await _look_up(surface, agent, agent.free_chooser) if agent.policy.free else None
     granter = await _look_up(surface, agent, agent.lease.granted_by) if agent.lease else None
-    return Granters(owner=owner, granter=granter, lease=agent.lease)
+    return Granters(chooser=chooser, granter=granter, lease=agent.lease)
 
 
 async def _look_up(surface: ChatSurface, agent: Agent, person: Actor) -> Actor | None:

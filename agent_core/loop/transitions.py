@@ -236,9 +236,9 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
 
 
 def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
-    if runs_without_approval(agent, turn.risks, granters.owner):
-        allowed = Approve(under="policy", granted_at=agent.created_at)
-        return _run_without_asking(agent, turn.decide(allowed, by=agent.owner, at=now), now)
+    if runs_without_approval(agent, turn.risks, granters.chooser_of(agent)):
+        allowed = Approve(under="policy", granted_at=agent.free_at or agent.created_at)
+        return _run_without_asking(agent, turn.decide(allowed, by=agent.free_chooser, at=now), now)
     lease = agent.lease
     if lease is None:
         return _ask(agent, turn, now)

@@ -11,7 +11,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
-from agent_core.model.notification import FIRST_REMINDER, Notification
+from agent_core.model.notification import FIRST_REMINDER, MAX_REMINDERS, Notification
 from agent_core.model.usage import FREE, Budget, CallKind, Usage
 
 
@@ -79,6 +79,7 @@ class Digest:
     recalled: tuple[str, ...] = ()
 
 
+ARCHIVED = "archived"  # what a Headcount calls agents that lists leave out
 AgentStatus: TypeAlias = Thinking | Awaiting | Acting | Paused | Stopped | Finished
 
 
@@ -121,6 +122,10 @@ class Agent:
     `exposures`: how often it read untrusted content.
     `tainted`: it read untrusted content at some time, so its memory may contain some.
     `folder_tainted`: its folder may contain untrusted content.
+
+    `free_by`, `free_at`: who chose the classes of its policy that run without asking, and when, if they were chosen
+        after it was made; see `free_chooser`.
+    `archived_at`: when a person archived it, with all agents of its tree; see `is_archived`.
     """
 
     id: AgentId
@@ -161,6 +166,9 @@ class Agent:
     exposures: int = 0
     tainted: bool = False
     folder_tainted: bool = False
+    free_by: Actor | None = None
+    free_at: datetime | None = None
+    archived_at: datetime | None = None
 
     @property
     def title(self) -> str:
@@ -178,14 +186,24 @@ class Agent:
         return self.head or self.id
 
     @property
+    def free_chooser(self) -> Actor:
+        """Who chose the classes that run without asking: the owner, unless somebody chose later."""
+        return self.free_by or self.owner
+
+    @property
     def is_at_rest(self) -> bool:
         """Whether the agent does nothing until a person resumes it."""
         return isinstance(self.status, Paused | Stopped | Finished)
 
     @property
     def needs_people(self) -> bool:
-        """Whether the agent waits until a person decides or resumes it, without a person having stopped it."""
-        return isinstance(self.status, Awaiting | Paused)
+        """Whether the agent waits until a person decides or resumes it, and no person stopped or archived it."""
+        return isinstance(self.status, Awaiting | Paused) and not self.is_archived
+
+    @property
+    def is_archived(self) -> bool:
+        """Whether lists leave the agent out. The release before keeps `archived_at` when it resumes an agent."""
+        return self.archived_at is not None and self.archived_at >= self.since
 
     @property
     def is_tainted(self) -> bool:
@@ -210,12 +228,16 @@ class Agent:
         idle = replace(status, activity="") if isinstance(status, Thinking) and status.activity else status
         return replace(self, fence=self.fence + 1, status=idle)
 
+    def archive(self, at: datetime) -> Self:
+        """The agent at rest, archived at that time. No reminder of its present wait is due any more."""
+        return replace(self, archived_at=at, wake_at=None, reminded=MAX_REMINDERS)
+
     def become(self, status: AgentStatus, at: datetime) -> Self:
-        """The agent in `status` since `at`; an agent at rest loses its lease.
+        """The agent in `status` since `at`, not archived; an agent at rest loses its lease.
 
         It has no `wake_at`, except for the first reminder of a wait for people where there are reminders.
         """
-        changed = replace(self, status=status, since=at, wake_at=None, reminded=0)
+        changed = replace(self, status=status, since=at, wake_at=None, reminded=0, archived_at=None)
         if changed.needs_people and changed.channel.has_notifications:
             changed = replace(changed, wake_at=at + FIRST_REMINDER)
         return replace(changed, lease=None) if changed.is_at_rest else changed
@@ -239,7 +261,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Headcount:
-    """The number of agents of a channel in one status, named by the status's `kind`."""
+    """The number of agents of a channel in one status, named by the status's `kind`, or ARCHIVED for archived ones."""
 
     channel: ChannelScope
     status: str

@@ -43,10 +43,10 @@ def requires_approval(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
     return agent.exposed and bool(GUARDED_CLASSES.intersection(risks))
 
 
-def runs_without_approval(agent: Agent, risks: tuple[RiskClass, ...], owner: Actor | None) -> bool:
-    """Whether the policy lets these classes run. The `owner`, who chose the policy, must still be an approver."""
+def runs_without_approval(agent: Agent, risks: tuple[RiskClass, ...], chooser: Actor | None) -> bool:
+    """Whether the policy lets these classes run. The `chooser` of the free classes must still be an approver."""
     is_allowed = is_preapproved(agent.policy, risks) and not requires_approval(agent, risks)
-    return is_allowed and owner is not None and may_decide(agent, owner)
+    return is_allowed and chooser is not None and may_decide(agent, chooser)
 
 
 def taints_folder(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:

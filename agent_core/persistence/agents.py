@@ -15,6 +15,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     or_,
     select,
     union,
@@ -23,13 +24,16 @@ from sqlalchemy import (
 )
 
 from agent_core.errors import UnreadableRecord
+from agent_core.model.agent import ARCHIVED as ARCHIVED_STATUS
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, WorkerId
 from agent_core.persistence.json_codec import UnknownFields, encode
 from agent_core.persistence.tables import (
+    ARCHIVED,
     AT_REST,
     AWAKE,
+    LISTED,
     REMINDING,
     RESTING,
     UNSHOWN,
@@ -52,9 +56,13 @@ _BY_ID = agents.c.id == bindparam("the_id")
 _LOCATE = _READ.where(_BY_ID)
 _GET = _LOCATE.where(_IN_CHANNEL)
 _NAMED = _READ.where(_IN_CHANNEL, agents.c.name_key == bindparam("name_key"))
-_OF = _ALL.where(_IN_CHANNEL)
+_OF = _ALL.where(_IN_CHANNEL, LISTED)
+_ARCHIVED_OF = (
+    _READ.where(_IN_CHANNEL, ARCHIVED).order_by(agents.c.archived_at.desc(), agents.c.id).limit(bindparam("most"))
+)
+_ARCHIVED_AT = _ALL.where(_IN_CHANNEL, ARCHIVED, agents.c.archived_at == bindparam("moment"))
 _IN_THREAD = _READ.where(_IN_CHANNEL, agents.c.thread == bindparam("thread")).order_by(agents.c.id.desc())
-_BY_OWNER = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"))
+_BY_OWNER = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"), LISTED)
 _ON_SURFACE = agents.c.surface == bindparam("on_surface")
 _WITH_THREAD = union_all(
     select(agents.c.id, agents.c.data, agents.c.revision).where(AWAKE, _ON_SURFACE),
@@ -67,16 +75,17 @@ _AT_REST = _ALL.where(AT_REST, agents.c.since < bindparam("before"), agents.c.id
 )
 _CHANNELS: BindParameter[Sequence[str]] = bindparam("channels", expanding=True)
 _AWAITING_PEOPLE = (
-    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused")))
+    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused")), LISTED)
     .order_by(agents.c.since, agents.c.id)
     .limit(bindparam("most"))
 )
 _CHANNEL_AND_STATUS = (agents.c.channel, agents.c.status)
-_CENSUS = (
-    select(*_CHANNEL_AND_STATUS, func.count().label("number"))
-    .group_by(*_CHANNEL_AND_STATUS)
-    .order_by(*_CHANNEL_AND_STATUS)
-)
+_CENSUS = union_all(
+    select(*_CHANNEL_AND_STATUS, func.count().label("number")).where(LISTED).group_by(*_CHANNEL_AND_STATUS),
+    select(agents.c.channel, literal(ARCHIVED_STATUS).label("status"), func.count().label("number"))
+    .where(ARCHIVED)
+    .group_by(agents.c.channel),
+).order_by("channel", "status")
 _SURFACES: BindParameter[Sequence[str]] = bindparam("surfaces", expanding=True)
 
 
@@ -141,6 +150,12 @@ class SqlAgents(SqlRepository):
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
         return self._read_some(await self._buffer.rows(_OF, {"in_channel": channel.key}))
+
+    async def list_archived(self, channel: ChannelScope, *, most: int) -> tuple[Agent, ...]:
+        return self._read_some(await self._buffer.rows(_ARCHIVED_OF, {"in_channel": channel.key, "most": most}))
+
+    async def list_archived_at(self, channel: ChannelScope, moment: datetime) -> tuple[Agent, ...]:
+        return self._read_some(await self._buffer.rows(_ARCHIVED_AT, {"in_channel": channel.key, "moment": moment}))
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
         values = {"in_channel": thread.channel.key, "thread": thread.thread}
@@ -230,6 +245,7 @@ def _searchable(agent: Agent, unknown: UnknownFields | None = None) -> dict[str,
         "status": agent.status.kind,
         "since": agent.since,
         "wake_at": agent.wake_at,
+        "archived_at": agent.archived_at,
         "fence": agent.fence,
         "data": encode(agent, unknown),
     }

@@ -60,6 +60,8 @@ WORKING = text("status IN ('thinking', 'acting')")
 AWAKE = text("status IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
 AT_REST = text("status IN ('paused', 'stopped', 'finished')")
 REMINDING = text("status NOT IN ('thinking', 'acting') AND thread IS NOT NULL AND wake_at IS NOT NULL")
+LISTED = text("(archived_at IS NULL OR archived_at < since)")
+ARCHIVED = text("archived_at >= since")
 RESTING = text("status NOT IN ('thinking', 'awaiting', 'acting') AND thread IS NOT NULL")
 
 metadata = MetaData()
@@ -84,11 +86,13 @@ agents = Table(
     Column("status", AnyText, nullable=False),
     Column("since", UtcDateTime, nullable=False),
     Column("wake_at", UtcDateTime),
+    Column("archived_at", UtcDateTime),
     Column("fence", Integer, nullable=False),
     Column("revision", Integer, nullable=False, default=1),
     Column("data", Text, nullable=False),
     UniqueConstraint("channel", "name_key", name="agents_named"),
-    Index("agents_census", "channel", "status"),
+    Index("agents_listed", "channel", "status", "since", "archived_at", sqlite_where=LISTED, postgresql_where=LISTED),
+    Index("agents_archived", "channel", "archived_at", "since", sqlite_where=ARCHIVED, postgresql_where=ARCHIVED),
     Index("agents_working", "surface", "wake_at", sqlite_where=WORKING, postgresql_where=WORKING),
     Index("agents_reminding", "surface", "wake_at", sqlite_where=REMINDING, postgresql_where=REMINDING),
     Index("agents_in_thread", "channel", "thread"),

@@ -35,7 +35,13 @@ class Agents(Protocol):
         """The channel's agent with that name, case-insensitively, or None."""
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
-        """The channel's agents, oldest first."""
+        """The channel's agents, oldest first, without archived ones."""
+
+    async def list_archived(self, channel: ChannelScope, *, most: int) -> tuple[Agent, ...]:
+        """Up to `most` archived agents of the channel, the last archived first."""
+
+    async def list_archived_at(self, channel: ChannelScope, moment: datetime) -> tuple[Agent, ...]:
+        """The agents of the channel that were archived at this moment, oldest first: a root agent and its helpers."""
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
         """The newest agent in this thread, or None. Helpers, which share the thread of their root agent, are skipped.
@@ -44,7 +50,7 @@ class Agents(Protocol):
         """
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
-        """Agents that this person created in any channel of the workspace, oldest first."""
+        """Agents that this person created in any channel of the workspace, oldest first, without archived ones."""
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         """Agents whose thread may get replies, oldest first: those at work, or at rest only since `since` or later.
@@ -56,12 +62,12 @@ class Agents(Protocol):
         """Up to `most` agents of all channels that are at rest since before that time, sorted by id, after the id."""
 
     async def census(self) -> tuple[Headcount, ...]:
-        """The number of agents for each channel and status, for the overview page."""
+        """The number of agents for each channel and status, for the overview page. Archived ones count as ARCHIVED."""
 
     async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
         """Up to `most` agents of these channels that wait for people, longest waiting first.
 
-        They wait for a decision, or are paused until a person resumes them.
+        They wait for a decision, or are paused until a person resumes them, and are not archived.
         """
 
     async def due(

@@ -6,6 +6,7 @@ from decimal import Decimal
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import clean_goals, goals_problem, model_problem
@@ -13,10 +14,12 @@ from agent_core.model.ids import AgentId
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
 from agent_core.model.usage import Budget
 from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.policy_change import change_policy, follow_policy, list_changes
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.service.rehearsal_limits import require_rehearsed
 from agent_core.service.transactional import TransactionalService
+from agent_core.spending.helper_tree import list_helpers_below
 
 MAX_BUDGET_USD = 1_000_000_000
 
@@ -72,6 +75,32 @@ class AgentSettings(TransactionalService):
 
         return await self.change(agent_id, origin, "set the budget", change, _limit_text(limit))
 
+    async def set_policy(self, agent_id: AgentId, change: PolicyChange, origin: Origin) -> Agent:
+        """Change who may approve, which classes run without asking, and what cards show, also for the helpers.
+
+        Nothing is saved if that is the present policy. Raise NotAllowed, InvalidInput, NotPossible for a helper.
+        """
+
+        async def act(work: UnitOfWork) -> Agent:
+            agent = await work.agents.get(origin.channel, agent_id)
+            if await self.is_repeated(work, origin):
+                return agent
+            _require_may_change(agent, change, origin)
+            changed = change_policy(agent, change, origin.by, self.clock.now())
+            if not (phrases := list_changes(agent, changed)):
+                return agent
+            said = "; ".join(phrases)
+            self.announce(work, agent, "changed", f"{origin.by} set the policy: {said}.")
+            self.audit(work, agent, origin, "set the policy", said)
+            work.agents.save(changed)
+            for helper in await list_helpers_below(work, changed):
+                work.agents.save(follow_policy(helper, changed))
+            return changed
+
+        agent = await self.save(act)
+        self.waker.wake(agent.id)
+        return agent
+
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
         """Set the budget that all agents of the channel share; raise NotAllowed unless a full member asks."""
         if origin.by.kind != "member":
@@ -113,6 +142,14 @@ class AgentSettings(TransactionalService):
         """Append an entry about the channel to the decision log."""
         at = self.clock.now()
         work.audit.append(AuditEntry.in_channel(origin.channel, act, by=origin.by, at=at, detail=detail))
+
+
+def _require_may_change(agent: Agent, change: PolicyChange, origin: Origin) -> None:
+    require_may_decide(agent, origin.by, "set the policy here")
+    if agent.head:
+        raise NotPossible(f"{agent.name} is a helper and has the policy of the agent it helps: set that one's.")
+    if change.approvers == "owner" and agent.owner.kind != "member":
+        raise InvalidInput({"approvers": f"Who may approve: {agent.owner}, who made it, is a guest and may not."})
 
 
 def _require_usable_limit(limit: Decimal | None) -> None:

@@ -6,7 +6,7 @@ from agent_core.commands.agents import find_helper
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.audit import AuditEntry
-from agent_core.model.draft import DEFAULT_NAME, MAX_NAME_CHARACTERS, MAX_ROLE_CHARACTERS
+from agent_core.model.draft import MAX_ROLE_CHARACTERS
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.lines import one_line
 from agent_core.model.note import Note
@@ -16,6 +16,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.service.calling_off import call_off
 from agent_core.service.deleting import Deleted, remove_family
 from agent_core.service.erasing import Eraser
+from agent_core.service.free_names import find_free_name
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below, list_helpers_of
 
@@ -38,7 +39,9 @@ class AgentHelpers(TransactionalService):
         async def act(work: UnitOfWork) -> Agent:
             present, head = await _save_at_work(work, agent)
             _require_room(agent, len(await list_helpers_below(work, head)))
-            helper = self._new_helper(present, head, await _free_name(work, agent, name), " ".join(task.split()))
+            helper = self._new_helper(
+                present, head, await find_free_name(work, agent.channel, name), " ".join(task.split())
+            )
             work.agents.add(helper)
             if prompt.strip():
                 work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
@@ -133,14 +136,6 @@ async def _save_at_work(work: UnitOfWork, agent: Agent) -> tuple[Agent, Agent]:
             raise CommandError(f"{each.name} is at rest, so nothing was done.")
         work.agents.save(each)
     return present, head
-
-
-async def _free_name(work: UnitOfWork, agent: Agent, wanted: str) -> str:
-    """The wanted name, with a number if another agent of the channel has it."""
-    name = " ".join(wanted.split())[: MAX_NAME_CHARACTERS - 4] or DEFAULT_NAME
-    taken = {each.name.casefold() for each in await work.agents.of(agent.channel)}
-    numbered = (name, *(f"{name} {number}" for number in range(2, len(taken) + 3)))
-    return next(each for each in numbered if each.casefold() not in taken)
 
 
 def _require_room(agent: Agent, helpers: int) -> None:

@@ -21,13 +21,15 @@ from agent_core.oversight.policy import require_may_create, require_may_decide, 
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
+from agent_core.service.archiving import AgentArchive, take_back
 from agent_core.service.calling_off import call_off
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
 from agent_core.service.deleting import Deleted, newest_turn, remove_family, sizes_of_files
 from agent_core.service.erasing import Eraser
+from agent_core.service.free_names import find_free_name
 from agent_core.service.rehearsal_limits import require_rehearsed
-from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import (
+    budget_of,
     list_helpers_below,
     report,
     report_deletion,
@@ -36,7 +38,7 @@ from agent_core.spending.helper_tree import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLifecycle(TransactionalService):
+class AgentLifecycle(AgentArchive):
     """The part of AgentService that creates and ends agents.
 
     `default_budget`: in US dollars. `rehearsal`: the script of demo mode, None if a model is connected.
@@ -56,6 +58,27 @@ class AgentLifecycle(TransactionalService):
         if last and self.rehearsal and self.rehearsal.model_problem(last.model):
             return replace(last, model="")
         return last
+
+    async def draft_copy(self, agent_id: AgentId, origin: Origin) -> AgentDraft:
+        """The form for a copy of the agent, with its settings and a free name; nothing is created.
+
+        Only the person who chose the agent's free classes gets them in the form. Raise NotAllowed if the person may not
+        create agents.
+        """
+        require_may_create(origin.by, guests_may=self.limits.guests_may_create)
+        async with self.database.begin() as work:
+            agent = await work.agents.get(origin.channel, agent_id)
+            name = await find_free_name(work, origin.channel, agent.name)
+            budget = await budget_of(work, agent)
+        return AgentDraft(
+            name=name,
+            role=agent.role,
+            goals=agent.goals,
+            budget=budget.limit,
+            model="" if self.rehearsal and self.rehearsal.model_problem(agent.model) else agent.model,
+            effort=agent.effort,
+            policy=agent.policy if agent.free_chooser.id == origin.by.id else replace(agent.policy, free=()),
+        )
 
     async def create(self, draft: AgentDraft, origin: Origin, *, sets_defaults: bool = True) -> Agent:
         """Create an agent and let it think; raise InvalidInput with all invalid fields, also for a taken name.
@@ -77,7 +100,8 @@ class AgentLifecycle(TransactionalService):
             if taken := await work.agents.find_by_name(origin.channel, tidy.name):
                 if await self.is_repeated(work, origin):
                     return taken
-                raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel. Choose another."})
+                whose = " by an archived agent" if taken.is_archived else ""
+                raise InvalidInput({"name": f"Name: {taken.name} is taken in this channel{whose}. Choose another."})
             await self.is_repeated(work, origin)
             await require_below_limits(work, origin, self.limits)
             agent = tidy.made(origin, self.clock.now())
@@ -94,13 +118,15 @@ class AgentLifecycle(TransactionalService):
     async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
         """Stop the agent and its helpers: withdraw proposals, end running commands and leases.
 
-        Raise NotAllowed for bots, NotPossible if the agent is stopped already.
+        Raise NotAllowed for bots, NotPossible if the agent is stopped already or archived.
         """
         require_may_speak(origin.by, "stop agents here")
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             if isinstance(agent.status, Stopped):
                 raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
+            if agent.is_archived:
+                raise NotPossible(f"{agent.name} is archived and does nothing.")
             ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
             agent = await work.agents.get(agent.channel, agent.id)  # a helper's command may have tainted its folder
             self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to continue.")
@@ -117,7 +143,7 @@ class AgentLifecycle(TransactionalService):
         return agent
 
     async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
-        """Let a paused, stopped or finished agent continue.
+        """Let a paused, stopped or finished agent continue, also an archived one.
 
         Raise NotAllowed, or NotPossible if the agent is not at rest.
         """
@@ -129,7 +155,8 @@ class AgentLifecycle(TransactionalService):
             turn = await newest_turn(work, agent)
             status = _status_after(turn)
             self.announce(work, agent, "resumed", f"resumed by {origin.by}.")
-            return replace(agent.become(status, self.clock.now()), unusable=0, complaint="")
+            present = await take_back(work, agent)
+            return replace(present.become(status, self.clock.now()), unusable=0, complaint="")
 
         return await self.change(agent_id, origin, "resumed", change)
 

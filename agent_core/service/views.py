@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 from agent_core.commands.registry import Commands
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Headcount
+from agent_core.model.agent import ARCHIVED, Agent, Headcount
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.command import CommandSpec
@@ -31,7 +31,7 @@ from agent_core.service.glances import Glances
 from agent_core.spending.helper_tree import list_helpers_below
 
 T = TypeVar("T")
-TURNS_PER_PAGE = 50
+TURNS_PER_PAGE, MAX_ARCHIVED = 50, 200
 Entry: TypeAlias = Turn | Note | Notice
 
 
@@ -78,8 +78,17 @@ class AgentViews:
         return sum(each.accepts for each in await self._read(lambda work: work.workers.list_all()))
 
     async def agents(self, channel: ChannelScope) -> tuple[Agent, ...]:
-        """The channel's agents, oldest first."""
+        """The channel's agents, oldest first, without archived ones."""
         return await self._read(lambda work: work.agents.of(channel))
+
+    async def list_archived(self, channel: ChannelScope) -> tuple[Agent, ...]:
+        """The channel's archived agents, the last archived first, at most MAX_ARCHIVED."""
+        return await self._read(lambda work: work.agents.list_archived(channel, most=MAX_ARCHIVED))
+
+    async def count_archived(self, channel: ChannelScope) -> int:
+        """The number of the channel's archived agents."""
+        counts = (each.number for each in await self.census() if (each.channel, each.status) == (channel, ARCHIVED))
+        return sum(counts)
 
     async def agent(self, channel: ChannelScope, agent_id: AgentId) -> Agent:
         return await self._read(lambda work: work.agents.get(channel, agent_id))
@@ -91,7 +100,7 @@ class AgentViews:
         return await self._read(lambda work: work.agents.in_thread(thread))
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
-        """The agents that a person made in any channel of a workspace, oldest first."""
+        """The agents that a person made in any channel of a workspace, oldest first, without archived ones."""
         return await self._read(lambda work: work.agents.list_by_owner(surface, workspace, person))
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:

@@ -20,7 +20,7 @@ from agent_core.ports.database import UnitOfWork
 async def list_helpers_below(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
     """All descendants of the agent, oldest first, as this unit of work will save them."""
     below, ids = [], {agent.id}
-    for each in await work.agents.of(agent.channel):
+    for each in await _list_beside(work, agent):
         if each.parent in ids:
             ids.add(each.id)
             below.append(each)
@@ -128,6 +128,12 @@ def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
 def as_actor(agent: Agent) -> Actor:
     """The agent as the author of a note."""
     return Actor(id=agent.id, display=agent.name, kind="bot", workspace=agent.channel.workspace)
+
+
+async def _list_beside(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
+    """The agents among which those of the agent's tree are: all that lists show, and those archived with it."""
+    archived = await work.agents.list_archived_at(agent.channel, agent.archived_at) if agent.archived_at else ()
+    return (*archived, *await work.agents.of(agent.channel))
 
 
 async def _with_unsaved_changes(work: UnitOfWork, agents: Iterable[Agent]) -> tuple[Agent, ...]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from agent_core.errors import NotFound
-from agent_core.model.agent import Agent, Awaiting, Headcount, Paused
+from agent_core.model.agent import ARCHIVED, Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, NoticeId, TurnId, WorkerId
 from agent_core.model.note import Note, Notice
@@ -75,7 +75,15 @@ class MemoryAgents(VersionedRepository[Agent]):
         return self._pending.latest(found[0]) if found else None
 
     async def of(self, channel: ChannelScope) -> tuple[Agent, ...]:
-        return self._read(row for row in self._rows if row.value.channel == channel)
+        return self._read(row for row in self._rows if row.value.channel == channel and not row.value.is_archived)
+
+    async def list_archived(self, channel: ChannelScope, *, most: int) -> tuple[Agent, ...]:
+        archived = [row for row in self._rows if row.value.channel == channel and row.value.is_archived]
+        return self._read(sorted(archived, key=_archived_at, reverse=True)[:most])
+
+    async def list_archived_at(self, channel: ChannelScope, moment: datetime) -> tuple[Agent, ...]:
+        archived = (row for row in self._rows if row.value.channel == channel and row.value.is_archived)
+        return self._read(row for row in archived if row.value.archived_at == moment)
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
         found = self._read(row for row in self._rows if _is_in(row.value, thread) and not row.value.parent)
@@ -87,6 +95,7 @@ class MemoryAgents(VersionedRepository[Agent]):
             row
             for row in self._rows
             if (row.value.channel.surface, row.value.channel.workspace, row.value.owner.id) == owner
+            and not row.value.is_archived
         )
 
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
@@ -99,12 +108,13 @@ class MemoryAgents(VersionedRepository[Agent]):
         return self._read(row for row in rows if row.value.id > after)[:most]
 
     async def census(self) -> tuple[Headcount, ...]:
-        counts = Counter((row.value.channel.key, row.value.status.kind) for row in self._rows)
+        agents = [row.value for row in self._rows]
+        counts = Counter((each.channel.key, ARCHIVED if each.is_archived else each.status.kind) for each in agents)
         return tuple(Headcount(ChannelScope.parse(key), status, counts[key, status]) for key, status in sorted(counts))
 
     async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
         rows = (row for row in self._rows if row.value.channel in channels)
-        waiting = [row for row in rows if isinstance(row.value.status, Awaiting | Paused)]
+        waiting = [row for row in rows if row.value.needs_people]
         return self._read(sorted(waiting, key=lambda row: (row.value.since, row.value.id)))[:most]
 
     async def due(
@@ -194,6 +204,10 @@ class MemoryNotes(StoreRepository):
 
     def mark_posted(self, notice: Notice) -> None:
         self._buffer.queue(lambda store: store.mark_posted(notice))
+
+
+def _archived_at(row: StoredRow[Agent]) -> datetime:
+    return row.value.archived_at or row.value.since
 
 
 def _has_work(agent: Agent, now: datetime) -> bool:

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from aiohttp import web
 
 from adapters.actions import ActionDispatcher
+from adapters.agent_templates import AgentTemplates, load_templates
 from agent_core.assembly import Core
 from agent_core.model.channels import SurfaceName
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
@@ -41,6 +42,7 @@ class PlatformParts:
     clock: Clock
     model: str
     broadcast: Broadcast = NO_BROADCAST
+    templates: AgentTemplates = field(default_factory=load_templates)
 
 
 class ChatConnection(Protocol):

@@ -51,6 +51,7 @@ MODULES_OF_ONE_PLATFORM = {
     "discord/inbound/form_store": "Slack keeps refused forms open, and drafts in buttons; Discord does neither",
     "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
     "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
+    "slack/outbound/template_menu": "a form of Discord is opened once; a menu in it could not fill it in",
     "slack/api/rotation": "a bot of Discord has one token, which does not expire",
     "slack/api/tokens": "each workspace of Slack has a token of its own",
     "slack/api/web_api": "discord.py makes its own HTTP session",

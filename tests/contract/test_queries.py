@@ -45,7 +45,13 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     ),
     "for people": (
         lambda work: work.agents.list_awaiting_people([CHANNEL], 9),
-        ["agents_census (channel=? AND status=?)"],
+        ["agents_listed (channel=? AND status=?)"],
+    ),
+    "listed": (lambda work: work.agents.of(CHANNEL), ["agents_listed (channel=?)"]),
+    "archived": (lambda work: work.agents.list_archived(CHANNEL, most=9), ["agents_archived (channel=?)"]),
+    "archived together": (
+        lambda work: work.agents.list_archived_at(CHANNEL, NOON),
+        ["agents_archived (channel=? AND archived_at=?"],
     ),
     "turns": (lambda work: work.turns.of(ADA, last=40), ["autoindex_turns_2 (agent_id=?)"]),
     "earlier": (
@@ -121,3 +127,17 @@ async def test_a_query_goes_by_its_index(sqlite_url: str, name: str) -> None:
     await database.close()
     assert [step for step in plan if step.startswith("SCAN") and not step.endswith(OF_WHAT_IS_LEFT)] == []
     assert [index for index in indexes if index not in "\n".join(plan)] == []
+
+
+@pytest.mark.proves("archive:scale")
+async def test_agents_are_counted_without_reading_one(sqlite_url: str) -> None:
+    database = SqlDatabase(sqlite_url)
+    assert isinstance(database._connections, FileConnections)
+    statements = trace(database._connections._engine)
+    async with database.begin() as work:
+        await work.agents.census()
+    with database._connections._engine.connect() as connection:
+        plan = [row.detail for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statements[-1]}")]
+    await database.close()
+    scans = [step for step in plan if step.startswith("SCAN")]
+    assert scans == [f"SCAN agents USING COVERING INDEX agents_{name}" for name in ("listed", "archived")]

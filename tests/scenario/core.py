@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from adapters.actions import ActionDispatcher, FormInput
 from adapters.answers import Answer
 from adapters.buttons import Button
-from adapters.cards import free_text, status_text, turn_card
+from adapters.cards import status_text, turn_card
 from adapters.forms import fields_of
 from adapters.subcommands import ThreadSubcommand, grant_to_agent
+from adapters.ui_text import free_text
 from adapters.visible_text import visible
 from agent_core.errors import PersonError
 from agent_core.model.actors import Actor

@@ -11,7 +11,8 @@ from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, TerminalSurface
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
-from bot.solo import SoloOptions, Terminal, solo
+from bot.solo import Terminal, solo
+from bot.solo_options import SoloOptions
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import LateLine, OpenForm
 from tests.wiring import actions_of

@@ -376,10 +376,72 @@ async def test_names_complete_themselves_and_every_subcommand_is_answered_alone(
         ana, general = play.ana.person, play.guild.general
         offered = await ana.autocomplete(general, "agent show", "name", "cl")
         assert [each["value"] for each in offered] == ["Clerk"]
-        for verb in ("list", "show", "goals", "budget", "memory", "sites", "export", "files", "help", "delete"):
+        for verb in (
+            "list",
+            "show",
+            "goals",
+            "budget",
+            "policy",
+            "memory",
+            "sites",
+            "export",
+            "files",
+            "help",
+            "delete",
+        ):
             answered = await ana.slash(general, f"agent {verb}")
             assert answered.ephemeral, verb
             assert answered.response or answered.followups, verb
+
+
+@pytest.mark.proves("archive:lists")
+async def test_an_archived_agent_is_offered_where_it_is_brought_back(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        ana, general = play.ana.person, play.guild.general
+
+        async def answer(verb: str, **given: str) -> str:
+            answered = await ana.slash(general, f"agent {verb}", **given)
+            assert answered.response
+            return text_of(answered.response.message)
+
+        assert await ana.autocomplete(general, "agent unarchive", "name", "cl") == []
+        await answer("stop", name="Clerk")
+        assert "Clerk is archived." in await answer("archive", name="Clerk")
+        assert "1 archived agent is left out" in await answer("list")
+        assert "stopped by @ana · archived" in await answer("list", text="archived")
+        assert await ana.autocomplete(general, "agent show", "name", "cl") == []
+        (offered,) = await ana.autocomplete(general, "agent unarchive", "name", "cl")
+        assert "Clerk is in lists again." in await answer("unarchive", name=offered["value"])
+
+
+@pytest.mark.proves("templates:form")
+async def test_a_template_is_offered_and_fills_in_the_form(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
+        ana, general = play.ana.person, play.guild.general
+        offered = await ana.autocomplete(general, "agent new", "template", "APPEND")
+        assert offered == [{"name": "Append to a file", "value": "2-append"}]
+        shown = await ana.slash(general, "agent new", template="2-append")
+        assert shown.modal
+        await submitted(ana, shown, {})
+        agent = await play.running.agent("Log keeper")
+        assert agent.goals[0] == 'Append the line "The release went out" to log.md'
+
+
+@pytest.mark.proves("create:copy")
+async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
+        await play.made()
+        await play.ana.asks("write_to_file")
+        shown = await play.ana.person.slash(play.guild.general, "agent duplicate", name="Clerk")
+        assert shown.modal
+        assert "Clerk 2" in str(shown.modal)
+        views, channel = play.running.stage.views, (await play.running.agent()).channel
+        assert len(await views.agents(channel)) == 1
+        await submitted(play.ana.person, shown, {"role": "keeps other notes"})
+        copy = await play.running.agent("Clerk 2")
+        assert (copy.role, copy.goals) == ("keeps other notes", (await play.running.agent()).goals)
 
 
 async def test_an_agent_that_is_deleted_leaves_cards_that_say_so(tmp_path: Path) -> None:

@@ -71,6 +71,45 @@ async def test_the_form_comes_back_as_it_was_filled_in_with_what_is_wrong_beside
         assert "Clerk" in text_of(await office.card(1))
 
 
+@pytest.mark.proves("templates:form")
+async def test_a_template_fills_in_the_open_form_even_what_was_typed(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
+        await typed(office, "new")
+        form = await office.form(office.ana, "New agent")
+        await office.ana.clicks_in(form, "Read a file")
+        filled = await office.changed(office.ana, form)
+        await office.ana.clicks_in(filled, "Write a file")
+        again = await office.changed(office.ana, filled)
+        assert await running.stage.views.agents(GENERAL) == ()
+        await office.ana.submits(again, {"Role": "keeps our notes"})
+        await office.card(1)
+        agent = await running.agent("Note taker")
+        assert (agent.role, agent.goals) == ("keeps our notes", ('Write "Stand-up is at 9:30" to notes.md',))
+
+
+async def test_a_template_is_named_in_the_channel(office: Office, tmp_path: Path) -> None:
+    async with at_work(office, ScriptedModel(WRITE), tmp_path):
+        assert "There are: 1-write, 2-append" in await typed(office, "new template")
+        await typed(office, "new template 3-read")
+        form = await office.form(office.ana, "New agent")
+        assert "reads a file back to the team" in json.dumps(form)
+
+
+@pytest.mark.proves("create:copy")
+async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(office: Office, tmp_path: Path) -> None:
+    async with asking(office, tmp_path, WRITE, WRITE) as chat:
+        await chat.asks("write_to_file")
+        assert await typed(office, "duplicate clerk") == ""
+        form = await office.form(office.ana, "New agent")
+        assert "Filled in from Clerk. Check it: nothing is created yet." in text_of(form)
+        assert len(await chat.running.stage.views.agents(GENERAL)) == 1
+        await office.ana.submits(form, {"Role": "keeps other notes"})
+        await office.slack.until(lambda: "Clerk 2" in str(office.slack.calls_of("chat.postMessage")))
+        copy = await chat.running.agent("Clerk 2")
+        assert (copy.role, copy.goals) == ("keeps other notes", ("Write a report",))
+        assert "No agent here is called Zoe" in await typed(office, "duplicate Zoe")
+
+
 async def test_the_one_line_form_makes_the_agent_at_once(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         assert "Clerk was created" in await typed(office, "new Clerk | keeps notes | write; tidy")
@@ -115,6 +154,36 @@ async def test_list_show_stop_resume_files_and_help_answer_the_person_alone(offi
         assert "/agent new" in await typed(office, "help")
         assert "Did you mean /agent list" in await typed(office, "lisst")
         assert "No agent here is called Clark. Did you mean Clerk?" in await typed(office, "show Clark")
+
+
+@pytest.mark.proves("policy:tighter")
+async def test_a_policy_is_shown_and_set_in_the_channel_and_in_the_thread(office: Office, tmp_path: Path) -> None:
+    async with asking(office, tmp_path, WRITE) as chat:
+        card = await chat.asks("write_to_file")
+        await typed(office, "policy Clerk")
+        await office.told(office.ana, "Every command asks")
+        await typed(office, "policy Clerk approvers owner")
+        await office.said("@ana set the policy: who may approve: only @ana.")
+        await office.ben.clicks(card.message, "Approve")
+        await office.told(office.ben, "only @ana decides for Clerk")
+
+
+@pytest.mark.proves("archive:lists")
+async def test_an_archived_agent_is_listed_apart_until_it_is_brought_back(office: Office, tmp_path: Path) -> None:
+    async with asking(office, tmp_path, WRITE) as chat:
+        await chat.asks("write_to_file")
+        assert "waits for a decision, so it is not archived" in await typed(office, "archive Clerk")
+        assert "No agent here is archived." in await typed(office, "list archived")
+        await typed(office, "stop Clerk")
+        assert "Clerk is archived." in await typed(office, "archive Clerk")
+        await office.said("archived by @ana. Resume brings it back.")
+        assert "1 archived agent is left out: /agent list archived." in await typed(office, "list")
+        listed = await typed(office, "list archived")
+        assert "Clerk · stopped by @ana · archived" in listed
+        assert "/agent unarchive NAME" in listed
+        assert "1 archived agent is left out" in await typed(office, "show")
+        assert "Clerk is in lists again." in await typed(office, "unarchive Clerk")
+        assert "Clerk" in await typed(office, "list")
 
 
 async def test_delete_asks_first_and_then_removes_everything(office: Office, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The slash command `/agent`, with ephemeral answers."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from typing import Any, get_args
@@ -16,25 +16,32 @@ from adapters.discord.outbound import render, views
 from adapters.discord.outbound.message import DiscordMessage, link_to
 from adapters.management_commands import CHANNEL_VERBS, ThreadVerb
 from adapters.subcommands import (
+    DUPLICATE,
     HELP,
     AgentVerb,
+    NewCopy,
     NewForm,
     NewSentence,
+    NewTemplate,
     ThreadSubcommand,
+    agent_called,
     grant_to_agent,
     subcommand_of,
 )
 from adapters.visible_text import one_line
 from agent_core.model.actors import Origin
 
-GROUP = "agent"
+GROUP, UNARCHIVE = "agent", "unarchive"
 MAX_CHOICES, MAX_CHOICE, MAX_DESCRIPTION = 25, 100, 100
 NAME_HINT = "The agent's name; optional if the channel has only one agent."
+LIST_HINT = "archived lists the archived agents."
 NEW_HINT = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Leave empty to open the form."
+TEMPLATE_HINT = "Fills the form in from a template."
 TEXT_HINTS: dict[ThreadVerb, str] = {
     "goals": "set a; b replaces its goals. Leave empty to show them.",
     "model": "The name of another model, or default. Leave empty to show its model.",
     "budget": "US dollars, none, or channel 20 for all agents here. Leave empty to show what was spent.",
+    "policy": "approvers owner, free CLASSES, ask CLASSES, cards brief. Leave empty to show it.",
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
     "reminders": "call @PEOPLE, after 5m 30m 4h, quiet 18:00-08:00, weekends off, zone NAME. Leave empty to show them.",
     "notify": "me, or off. Leave empty to see whether you get direct messages.",
@@ -56,17 +63,34 @@ class DiscordSlashListener:
             await tell(interaction, answer.text if isinstance(answer, RefusedAction) else answer)
 
     async def names(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        """The channel's agents whose names contain the typed text."""
-        channel = scope_of(interaction.guild_id, interaction.channel)
-        agents = await self.context.views.agents(channel)
+        """The channel's agents whose names contain the typed text; for `unarchive` the archived ones."""
+        channel, views = scope_of(interaction.guild_id, interaction.channel), self.context.views
+        is_archived = interaction.command is not None and interaction.command.name == UNARCHIVE
+        agents = await (views.list_archived if is_archived else views.agents)(channel)
         found = [agent.name for agent in agents if typed.casefold() in agent.name.casefold()]
         return [app_commands.Choice(name=one_line(name)[:MAX_CHOICE], value=name) for name in found[:MAX_CHOICES]]
+
+    async def list_templates(self, _: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        """The templates whose label or key contains the typed text."""
+        every = self.context.templates.every
+        found = [each for each in every if typed.casefold() in f"{each.label} {each.key}".casefold()]
+        return [app_commands.Choice(name=one_line(each.label), value=each.key) for each in found[:MAX_CHOICES]]
 
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
         match subcommand_of(text):
             case NewForm(draft):
                 filled = draft.like(await self.context.service.load_agent_defaults(origin))
                 await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
+                return ""
+            case NewTemplate(key):
+                draft = self.context.templates.get(key).draft
+                filled = draft.like(await self.context.service.load_agent_defaults(origin))
+                await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
+                return ""
+            case NewCopy(name):
+                agent = await agent_called(self.context.views, origin.channel, name)
+                draft = await self.context.service.draft_copy(agent.id, origin)
+                await open_form(interaction, views.agent_form(draft, place=origin.channel.key))
                 return ""
             case NewSentence(sentence):
                 return await self._draft(sentence, interaction, origin)
@@ -98,12 +122,18 @@ class DiscordSlashListener:
 def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     """The group `/agent` with every subcommand."""
     group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
-    group.add_command(_command("list", slash.run))
+    group.add_command(_command("list", slash.run, text=LIST_HINT))
     group.add_command(_command("help", slash.run))
-    group.add_command(_command("new", slash.run, text=NEW_HINT))
+    new = _command("new", slash.run, text=NEW_HINT, template=TEMPLATE_HINT)
+    new.autocomplete("template")(slash.list_templates)
+    group.add_command(new)
     for verb in CHANNEL_VERBS:
         group.add_command(_command(verb, slash.run, text=TEXT_HINTS[verb]))
-    for verb in (*get_args(AgentVerb), *(verb for verb in get_args(ThreadVerb) if verb not in CHANNEL_VERBS)):
+    for verb in (
+        DUPLICATE,
+        *get_args(AgentVerb),
+        *(verb for verb in get_args(ThreadVerb) if verb not in CHANNEL_VERBS),
+    ):
         text = {"text": TEXT_HINTS[verb]} if verb in TEXT_HINTS else {}
         command = _command(verb, slash.run, name=NAME_HINT, **text)
         command.autocomplete("name")(slash.names)
@@ -120,10 +150,10 @@ def meanings() -> dict[str, str]:
 
 
 def _command(verb: str, run: Run, **hints: str) -> app_commands.Command[Any, Any, Any]:
-    """The subcommand `verb` with an optional text parameter for each hint; `run` gets verb and values as one line."""
+    """The subcommand `verb` with an optional text parameter for each hint; `run` gets what was given as one line."""
 
     async def carry_out(interaction: discord.Interaction, /, **given: str) -> None:
-        await run(interaction, " ".join((verb, *given.values())))
+        await run(interaction, _line(verb, given))
 
     # discord.py reads the parameters from the signature.
     texts = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default="", annotation=str) for name in hints]
@@ -131,3 +161,10 @@ def _command(verb: str, run: Run, **hints: str) -> app_commands.Command[Any, Any
     carry_out.__signature__ = Signature([interaction, *texts])  # type: ignore[attr-defined]
     described = app_commands.describe(**hints)(carry_out)
     return app_commands.Command(name=verb, description=meanings()[verb], callback=described)
+
+
+def _line(verb: str, given: Mapping[str, str]) -> str:
+    """The line that means the same in Slack. A chosen template goes before a text."""
+    if template := given.get("template"):
+        return f"{verb} template {template}"
+    return " ".join((verb, *(text for name, text in given.items() if name != "template")))

@@ -7,7 +7,7 @@ from discord import ui
 
 from adapters.answers import Answer, Attachment
 from adapters.buttons import Button, ViewButton
-from adapters.cards import Labelled, free_text, spend_text, status_text, turn_card
+from adapters.cards import Labelled, spend_text, status_text, turn_card
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.subcommand_answers import Link
@@ -38,7 +38,16 @@ from adapters.discord.outbound.texts import (
     timestamp,
 )
 from adapters.text_fit import beginning_by_size, units
-from adapters.ui_text import DELETE_MEANS, HelpText, deletion_note, effort_text, media_type, model_text, size_text
+from adapters.ui_text import (
+    DELETE_MEANS,
+    HelpText,
+    deletion_note,
+    effort_text,
+    free_text,
+    media_type,
+    model_text,
+    size_text,
+)
 from adapters.visible_text import one_line, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -155,12 +164,14 @@ def file_message(said: str, file: Attachment) -> DiscordMessage:
     return compose(ui.TextDisplay(_shortened(said)), shown, files=(kept,))
 
 
-def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> DiscordMessage:
+def agents_message(
+    agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL, *, closing: str = ""
+) -> DiscordMessage:
     if not agents:
         said = "No agents here yet."
         return compose(ui.Section(said, accessory=element(ViewButton("new agent", "here"))))
     lines = [f"{_linked(agent, link)}{deletion_note(agent, agents, retention)}" for agent in agents]
-    return compose(ui.TextDisplay(listed(lines, "agents", MAX_TEXT)))
+    return compose(*_texts([listed(lines, "agents", MAX_TEXT - 2 * MAX_SHORT), *_small(closing)]))
 
 
 def agent_message(agent: Agent, link: Link) -> DiscordMessage:

@@ -123,7 +123,8 @@ class SlackClickListener:
                 await self.context.open(event, views.thoughts_view(card, place))
             case "new agent":
                 last = await self.context.service.load_agent_defaults(origin)
-                await self.context.open(event, views.agent_form(None, last, origin.channel.key))
+                form = views.agent_form(None, last, origin.channel.key)
+                await self.context.open(event, self.context.with_templates(form))
             case "open":
                 pass
 

@@ -19,6 +19,7 @@ from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
+from adapters.slack.outbound.template_menu import with_templates
 from agent_core.errors import CommandError, NotAllowed, NotFound, NotPossible, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -147,6 +148,10 @@ class SlackContext(ChatServices):
                 raise NotPossible(FORM_TOO_LATE) from refused
             raise
         return str(answer["view"]["id"])
+
+    def with_templates(self, form: Block, chosen: str = "") -> Block:
+        """The form for a new agent with the menu of templates."""
+        return with_templates(form, self.templates.every, chosen)
 
     async def replace(self, workspace: str, view_id: str, view: Block) -> None:
         await self.calls.ask(

@@ -13,6 +13,7 @@ from adapters.slack.inbound.submitted_forms import FormContext, home_channel, pl
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.message import link_to
+from adapters.slack.outbound.template_menu import chosen_template
 from agent_core.errors import NotAllowed
 from agent_core.model.actors import Origin
 from agent_core.model.channels import ChannelScope
@@ -56,10 +57,14 @@ class HomeTab:
         await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
+        if key := chosen_template(body["actions"][0]):
+            await self._fill_in(key, body["view"], event)
+            return
         is_on_tab = body["view"].get("type") == "home"
         match parse_action(body["actions"][0]):
             case ViewButton("new agent"):
-                self.context.soon(self.context.open(event, views.agent_form(None, None, "")))
+                form = self.context.with_templates(views.agent_form(None, None, ""))
+                self.context.soon(self.context.open(event, form))
             case ViewButton("show all") as opening if is_on_tab:
                 await self._show_all(opening, body, event)
             case ViewButton("show all") as opening:
@@ -71,6 +76,15 @@ class HomeTab:
                 self.context.soon(self.publish(event))
             case _:
                 pass
+
+    async def _fill_in(self, key: str, view: Body, event: SlackEvent) -> None:
+        """Fill the open form for a new agent in from a template."""
+        place = place_of(view)
+        draft, last = self.context.templates.get(key).draft, None
+        if place.channel:
+            last = await self.context.service.load_agent_defaults(await self.context.origin_in(event, place.scope))
+        form = views.agent_form(draft, last, place.channel, thread=place.thread)
+        self.context.soon(self.context.replace(event.workspace, view["id"], self.context.with_templates(form, key)))
 
     async def _list_channels(self, event: SlackEvent) -> tuple[frozenset[str], str]:
         """The channels that the person is in; none, and what to say of it, if Slack does not tell."""

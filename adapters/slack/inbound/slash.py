@@ -8,7 +8,17 @@ from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.outbound import render, views
 from adapters.slack.outbound.message import SlackMessage, link_to
-from adapters.subcommands import NewForm, NewSentence, ThreadSubcommand, grant_to_agent, subcommand_of
+from adapters.subcommands import (
+    NewCopy,
+    NewForm,
+    NewSentence,
+    NewTemplate,
+    ThreadSubcommand,
+    agent_called,
+    copied_text,
+    grant_to_agent,
+    subcommand_of,
+)
 from agent_core.model.actors import Origin
 
 
@@ -32,7 +42,21 @@ class SlackSlashListener:
         match subcommand_of(text):
             case NewForm(draft):
                 last = await self.context.service.load_agent_defaults(origin)
-                self.context.soon(self.context.open(event, views.agent_form(draft, last, origin.channel.key)))
+                form = self.context.with_templates(views.agent_form(draft, last, origin.channel.key))
+                self.context.soon(self.context.open(event, form))
+                return ""
+            case NewTemplate(key):
+                draft = self.context.templates.get(key).draft
+                form = views.agent_form(
+                    draft, await self.context.service.load_agent_defaults(origin), origin.channel.key
+                )
+                self.context.soon(self.context.open(event, self.context.with_templates(form, key)))
+                return ""
+            case NewCopy(name):
+                agent = await agent_called(self.context.views, origin.channel, name)
+                draft = await self.context.service.draft_copy(agent.id, origin)
+                form = views.agent_form(draft, None, origin.channel.key, said=copied_text(agent, draft))
+                self.context.soon(self.context.tell_refusal(event, self.context.open(event, form)))
                 return ""
             case NewSentence(sentence):
                 await self.context.service.load_agent_defaults(origin)

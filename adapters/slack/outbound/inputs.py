@@ -14,6 +14,7 @@ from adapters.visible_text import visible
 FIELD = "value"
 MAX_INPUT_PIECE = MAX_INPUT - 600  # leaves people room to add something
 SEPARATORS = {"line": "\n", "on": ""}
+PLACES = 3  # a block id is the field; for a long text also its number and how it is joined to the next; then a mark
 
 
 def entries(field: str, label: str, text: str = "", **look: Any) -> list[Block]:
@@ -44,8 +45,13 @@ def written(values: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
                 found |= {f"{field}.{option['value']}": "on" for option in state["selected_options"] or ()}
             else:
                 found[field] = found.get(field, "") + ends.get(field, "") + _text(state)
-        ends[field] = SEPARATORS.get(place.partition("/")[2], "")
+        ends[field] = SEPARATORS.get([*place.split("/"), ""][1], "")
     return found
+
+
+def marked(block_id: str, mark: str) -> str:
+    """Another id for the same field; the mark has no meaning."""
+    return f"{block_id}{'/' * (PLACES - block_id.count('/'))}{mark}"
 
 
 def field_of(block_id: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from adapters.answers import Answer
 from adapters.buttons import Button, ViewButton
-from adapters.cards import free_text, spend_text, status_text
+from adapters.cards import spend_text, status_text
 from adapters.chat.subcommand_answers import Link
 from adapters.chat.texts import AT_REST, how_to_talk, notice_text, settings_lines
 from adapters.slack.outbound.blocks import (
@@ -37,7 +37,7 @@ from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage, metadata
 from adapters.slack.outbound.texts import escaped, weight
 from adapters.text_fit import beginning, beginning_by_size, cut, shares
-from adapters.ui_text import DELETE_MEANS, HelpText, deletion_note, effort_text, model_text, size_text
+from adapters.ui_text import DELETE_MEANS, HelpText, deletion_note, effort_text, free_text, model_text, size_text
 from adapters.visible_text import one_line, readable, visible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -129,7 +129,9 @@ def answer_message(answer: Answer) -> SlackMessage:
     return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)
 
 
-def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL) -> SlackMessage:
+def agents_message(
+    agents: Sequence[Agent], link: Link, retention: Retention = KEEP_ALL, *, closing: str = ""
+) -> SlackMessage:
     if not agents:
         said = "No agents here yet."
         return SlackMessage(said, [section(said, element(ViewButton("new agent", "here")))])
@@ -143,6 +145,7 @@ def agents_message(agents: Sequence[Agent], link: Link, retention: Retention = K
         for agent in agents[:MAX_LISTED_AGENTS]
     ]
     blocks += rest_line(len(agents) - MAX_LISTED_AGENTS, " agents")
+    blocks += [context(closing)] if closing else []
     return SlackMessage(notification(", ".join(agent.name for agent in agents)), blocks)
 
 

@@ -52,6 +52,7 @@ class WiredDiscord:
             drafting=core.drafting,
             uploads=core.uploads,
             tour=core.tour,
+            templates=self.parts.templates,
             inbound_log=InboundLog(database, clock),
             soon=self.surface.soon,
             surface=self.surface,

@@ -76,6 +76,7 @@ class WiredSlack:
             drafting=core.drafting,
             uploads=core.uploads,
             tour=core.tour,
+            templates=self.parts.templates,
             inbound_log=InboundLog(self.parts.database, clock),
             surface=self.surface,
             directory=self.surface.directory,

@@ -87,6 +87,9 @@ class Heard:
     async def names(self, _: object, __: str) -> list[Any]:
         return []
 
+    async def list_templates(self, _: object, __: str) -> list[Any]:
+        return []
+
 
 @pytest.fixture
 async def cards() -> tuple[tuple[Agent, Turn], ...]:

@@ -9,9 +9,11 @@ from adapters.management_commands import ThreadVerb
 from adapters.subcommands import (
     Helping,
     Listing,
+    NewCopy,
     NewForm,
     NewFrom,
     NewSentence,
+    NewTemplate,
     OnAgent,
     Subcommand,
     ThreadSubcommand,
@@ -43,6 +45,12 @@ from agent_core.testing.stage import Stage
         ("memory\nsearch  a  b", ThreadSubcommand("memory", "search  a  b")),
         ("export Al", ThreadSubcommand("export", "Al")),
         ("list", Listing()),
+        ("list Archived", Listing(is_archived=True)),
+        ("archive Al", OnAgent("archive", "Al")),
+        ("duplicate Al", NewCopy("Al")),
+        ("new template", NewTemplate("")),
+        ("new Template 1-write", NewTemplate("1-write")),
+        ("new template for our invoices", NewSentence("template for our invoices")),
         ("stop Al the clerk", OnAgent("stop", "Al the clerk")),
         ("files", OnAgent("files", "")),
         ("lst", Helping("There is no /agent lst. Did you mean /agent list?")),
@@ -57,6 +65,11 @@ def test_a_line_is_read(text: str, wanted: Subcommand) -> None:
 def test_a_one_line_form_without_goals_is_answered_with_an_example(text: str) -> None:
     with pytest.raises(InvalidInput, match="as in: /agent new Clerk"):
         subcommand_of(text)
+
+
+def test_a_list_of_something_else_is_answered_with_what_there_is() -> None:
+    with pytest.raises(InvalidInput, match="list archived for those that are archived"):
+        subcommand_of("list everything")
 
 
 async def stage_with(*names: str) -> Stage:

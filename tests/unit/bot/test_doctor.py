@@ -126,7 +126,7 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
         "web", "terminal", *(platform.name for platform in PLATFORMS),
-        "model", "tokens", "database", "retention", "data folder", "memory", "embeddings", "search",
+        "model", "tokens", "database", "retention", "data folder", "templates", "memory", "embeddings", "search",
         "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "vision", "posts",
     ]  # fmt: skip
 
@@ -143,6 +143,20 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     assert seen["data folder"].why == f"{tmp_path}/home, made at the first start"
     assert world.asked == ["local servers"]
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.proves("templates:folder")
+async def test_templates_that_cannot_be_used_are_named_with_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text("ai_goals:\n- Write\n")
+    (tmp_path / "bad.yaml").write_text("ai_name: Ada\n")
+    seen = await found(settings_with(tmp_path, TEMPLATES_DIR=str(tmp_path)))
+    assert seen["templates"] == Finding(
+        name="templates",
+        state="warn",
+        why="7 templates for new agents. Left out: bad.yaml: Goals: write at least one, one per line",
+        variable="TEMPLATES_DIR",
+    )
+    assert (await found(settings_with(tmp_path)))["templates"].why == "6 templates for new agents"
 
 
 async def test_the_page_says_where_it_is_and_who_may_see_it(tmp_path: Path) -> None:

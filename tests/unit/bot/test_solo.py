@@ -31,7 +31,8 @@ from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from bot.solo import LOCK_LOST, SoloOptions, Terminal, export, parse, run_while_locked, solo
+from bot.solo import LOCK_LOST, Terminal, export, run_while_locked, solo
+from bot.solo_options import SoloOptions, parse
 from tests.patience import PATIENCE_SECONDS
 from tests.wiring import actions_of
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.agent_templates import load_templates
 from adapters.settings_file import read_settings
 from adapters.terminal.input_parser import ApproveKey, FreeText, UnclearWord, parse_answer, parse_settlement
 from adapters.terminal.json_record import turn_as_json
@@ -23,7 +24,7 @@ from agent_core.model.lease import Lease
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
-from bot.solo import SoloOptions, parse
+from bot.solo_options import SoloOptions, parse
 
 AGENT = an_agent(channel=CHANNEL)
 PLAIN = Look(width=40)
@@ -197,6 +198,19 @@ def test_a_budget_of_0_in_the_settings_file_is_no_limit(tmp_path: Path) -> None:
     path.write_text("ai_name: Ada\napi_budget: 0.0\n")
     options = parse(["--settings", str(path)])
     assert options == SoloOptions(draft=AgentDraft(name="Ada"), is_unlimited=True)
+
+
+@pytest.mark.proves("templates:form")
+def test_a_template_is_where_the_other_options_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    options = parse(["--template", "1-write", "--name", "Ada"], load_templates())
+    assert (options.draft.name, options.draft.role) == ("Ada", "keeps the team's notes in files")
+    for wrong in (["--template", "nope"], ["--template", "1-write", "--settings", "x.yaml"]):
+        with pytest.raises(SystemExit) as ended:
+            parse(wrong, load_templates())
+        assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "There is no template nope. There are: 1-write, 2-append" in said
+    assert "not allowed with argument" in said
 
 
 @pytest.mark.parametrize(

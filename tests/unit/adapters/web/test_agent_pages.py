@@ -35,6 +35,8 @@ CHANNEL = "/c/web/local/general"
 SETTINGS = "ai_name: Scout\nai_role: finds things\nai_goals:\n- look\n- 'tell: us'\napi_budget: 2.5\n"
 POSTS = (
     "add-file",
+    "archive",
+    "unarchive",
     "goals",
     "model",
     "budget",
@@ -223,6 +225,30 @@ async def test_pasted_settings_with_a_fault_come_back_as_they_were_typed(base: s
         page = await answer.text()
     assert "ai_goals: 7\n</textarea>" in page
     assert 'aria-describedby="problem-settings"' in page
+
+
+@pytest.mark.proves("create:copy")
+async def test_a_copy_is_a_form_that_shows_what_would_run_without_asking(base: str, ana: PageChat) -> None:
+    fields = {"name": "Own <b>", "goals": "x\ny", "approvers": "owner", "budget": "3", "free.execute": "on"}
+    async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as made:
+        identity = made.url.path.rpartition("/")[2]
+        assert f'href="{CHANNEL}/new?copy={identity}">Duplicate</a>' in await made.text()
+    async with ana.session.get(f"{base}{CHANNEL}/new?copy={identity}") as answer:
+        page = await answer.text()
+    assert "Filled in from Own &lt;b&gt;. Check it: nothing is created yet." in page
+    assert "Like Own &lt;b&gt;, it would run without asking: execute." in page
+    assert 'value="Own &lt;b&gt; 2"' in page
+    assert 'name="free.execute" checked' in page
+    assert ('<option value="owner" selected' in page, 'name="budget" inputmode="decimal" value="3"' in page) == (
+        True,
+        True,
+    )
+    async with PageChat.opened(base, "ben") as ben, ben.session.get(f"{base}{CHANNEL}/new?copy={identity}") as answer:
+        page = await answer.text()
+    assert "Unlike Own &lt;b&gt;, it asks for: execute. Choose below what runs without asking." in page
+    assert 'name="free.execute" checked' not in page
+    async with ana.session.get(f"{base}/c/web/local/other/new?copy={identity}") as answer:
+        assert answer.status == 404
 
 
 async def test_an_agent_is_taken_along_as_an_ai_settings_file(ana: PageChat) -> None:

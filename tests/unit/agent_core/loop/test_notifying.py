@@ -96,6 +96,21 @@ async def test_a_decision_takes_the_reminder_back_and_the_next_wait_begins_anew(
     assert len(play.calls.sent) == 2
 
 
+@pytest.mark.proves("archive:lists")
+async def test_an_archived_agent_calls_nobody_even_when_it_comes_back() -> None:
+    play = Play("not json", "not json", "not json")
+    agent = await play.wait(await play.create(), minutes=6)
+    assert (len(play.calls.sent), len(play.calls.standing)) == (1, 1)
+    await play.stage.service.archive(agent.id, Origin(by=ANA, channel=SLACK))
+    agent = await play.stage.wait_until_settled(agent)
+    assert (play.calls.standing, agent.wake_at) == ({}, None)
+    agent = await play.wait(agent, hours=5)
+    await play.stage.service.unarchive(agent.id, Origin(by=ANA, channel=SLACK))
+    agent = await play.stage.wait_until_settled(agent)
+    await play.wait(agent, hours=5)
+    assert len(play.calls.sent) == 1
+
+
 async def test_a_stop_and_a_pause() -> None:
     play = Play("not json", "not json", "not json")
     agent = await play.create()

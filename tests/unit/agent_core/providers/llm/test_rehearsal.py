@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.web.agent_templates import AgentTemplate, list_templates
+from adapters.agent_templates import AgentTemplate, load_templates
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, Commands
@@ -259,7 +259,8 @@ def test_goals_and_models_that_the_script_does_not_have_are_named_with_the_way_o
     assert "has no gpt-5" in model.model_problem("gpt-5")
 
 
-@pytest.mark.parametrize("template", list_templates(), ids=lambda each: each.key)
+@pytest.mark.proves("templates:own")
+@pytest.mark.parametrize("template", load_templates().every, ids=lambda each: each.key)
 def test_every_template_runs_in_demo_mode(template: AgentTemplate) -> None:
     assert RehearsalModel().goals_problem(template.draft.goals) == ""
 

@@ -1,0 +1,54 @@
+"""The page with the form of an agent's policy, apart from the thread, which changes while people fill a form in."""
+
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from adapters.forms import Form, fields_of_policy, policy_of
+from adapters.web.page_context import WebContext
+from adapters.web.requests import AGENT, agent_id_of, channel_of, form_of, is_own, redirect_to_parent
+from adapters.web.screens import NOTHING, FormState, with_errors_shown
+from agent_core.model.agent_policy import PolicyChange
+
+POLICY = f"{AGENT}/policy"
+SHOWN = "shown."  # before the names of the hidden fields with the policy that the form showed
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPage:
+    """Shows the form, and changes what the person changed in it: what others changed meanwhile stays."""
+
+    workspace: WebContext
+
+    def get_routes(self) -> list[web.RouteDef]:
+        return [web.get(POLICY, self.page)]
+
+    def post_routes(self) -> list[web.RouteDef]:
+        return [web.post(POLICY, with_errors_shown(self.set_policy, self.page))]
+
+    async def page(self, request: web.Request, asked: FormState = NOTHING) -> web.Response:
+        channel = channel_of(request)
+        agent = await self.workspace.views.agent(channel, agent_id_of(request))
+        present = fields_of_policy(agent.policy)
+        shown = _shown(asked.given) or present
+        return await self.workspace.answer(
+            request,
+            "policy.html",
+            **asked.values,
+            channel=channel,
+            agent=agent,
+            shown={f"{SHOWN}{name}": value for name, value in shown.items()},
+            chosen=asked.given or present,
+            can_decide=is_own(channel),
+        )
+
+    async def set_policy(self, request: web.Request) -> web.StreamResponse:
+        form, origin = await form_of(request), self.workspace.own(request)
+        change = PolicyChange.between(policy_of(_shown(form)), policy_of(form))
+        await self.workspace.agent_settings.set_policy(agent_id_of(request), change, origin)
+        return redirect_to_parent(request)
+
+
+def _shown(form: Form) -> Form:
+    """The fields as the form showed them at first."""
+    return {name.removeprefix(SHOWN): value for name, value in form.items() if name.startswith(SHOWN)}

@@ -1,0 +1,68 @@
+"""What a changed policy does to an agent, its lease and its helpers. Pure functions."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from agent_core.model.actors import Actor
+from agent_core.model.agent import Agent
+from agent_core.model.agent_policy import CARDS_SHOW, PolicyChange
+from agent_core.model.command import RiskClass
+from agent_core.oversight.policy import may_decide
+
+
+def change_policy(agent: Agent, change: PolicyChange, by: Actor, at: datetime) -> Agent:
+    """The agent with the changed policy; the person is then who chose its free classes, if these changed.
+
+    What is tightened holds at once: a class that asks leaves the lease too, and a lease or free classes of a person who
+    may no longer decide end. What is loosened holds for later proposals: an open one waits for people as before.
+    """
+    changed = replace(agent, policy=change.apply(agent.policy))
+    if changed.policy.free != agent.policy.free:
+        changed = replace(changed, free_by=by, free_at=at)
+    if not may_decide(changed, changed.free_chooser):
+        changed = replace(changed, policy=replace(changed.policy, free=()))
+    lost = set(agent.policy.free) - set(changed.policy.free)
+    return _limit_lease(changed, lost.union(change.asked))
+
+
+def follow_policy(helper: Agent, root: Agent) -> Agent:
+    """The helper of an agent whose policy changed: it has the same approvers and verbosity, and no free classes."""
+    return _limit_lease(replace(helper, policy=replace(root.policy, free=())), ())
+
+
+def list_changes(before: Agent, after: Agent) -> tuple[str, ...]:
+    """What changed between two policies of an agent, one phrase each; none if nothing did."""
+    old, new = before.policy, after.policy
+    approvers = f"only {after.owner}" if new.approvers == "owner" else "anyone here"
+    phrases = (
+        f"who may approve: {approvers}" if new.approvers != old.approvers else "",
+        _listed("runs without asking: ", new.free, old.free),
+        _listed("asks again: ", old.free, new.free),
+        f"cards show {CARDS_SHOW[new.verbosity]}" if new.verbosity != old.verbosity else "",
+        _lease_change(before, after),
+    )
+    return tuple(filter(None, phrases))
+
+
+def _limit_lease(agent: Agent, asked: Iterable[RiskClass]) -> Agent:
+    lease = agent.lease
+    if lease is None:
+        return agent
+    left = tuple(risk for risk in lease.classes if risk not in set(asked))
+    holds = left and may_decide(agent, lease.granted_by)
+    return replace(agent, lease=replace(lease, classes=left) if holds else None)
+
+
+def _listed(what: str, these: Iterable[RiskClass], those: Iterable[RiskClass]) -> str:
+    added = [risk for risk in these if risk not in set(those)]
+    return f"{what}{', '.join(added)}" if added else ""
+
+
+def _lease_change(before: Agent, after: Agent) -> str:
+    if before.lease is None or before.lease == after.lease:
+        return ""
+    if after.lease is None:
+        return f"the approval by {before.lease.granted_by} ended"
+    lost = _listed("", before.lease.classes, after.lease.classes)
+    return f"the approval by {before.lease.granted_by} no longer covers {lost}"

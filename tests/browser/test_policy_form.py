@@ -1,0 +1,61 @@
+"""The form of a policy and the form of a copy, by keyboard and at both widths."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, Page, ViewportSize, expect
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.browser.browsing import BrowserChat, open_context
+from tests.scenario.chat import writing
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=360, height=740)]
+
+
+@pytest_asyncio.fixture(loop_scope="session", params=SCREENS, ids=["desk", "phone"])
+async def ana(browser: Browser, address: str, request: pytest.FixtureRequest) -> AsyncIterator[BrowserChat]:
+    chat = BrowserChat(await (await open_context(browser, viewport=request.param)).new_page(), address)
+    await chat.call_me("ana")
+    yield chat
+
+
+async def require_accessible(page: Page) -> None:
+    found = await Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.proves("policy:open-card")
+async def test_a_policy_is_changed_by_keyboard_and_the_open_card_still_waits(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    page = ana.page
+    model.say(writing("a.md", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    await page.get_by_role("link", name="Change the policy").click()
+    await require_accessible(page)
+    await page.get_by_label("Who may approve").select_option("owner")
+    await page.get_by_role("checkbox", name="write").press("Space")
+    await page.get_by_role("button", name="Set the policy").press("Enter")
+    await expect(page.get_by_role("article", name="write_to_file, waiting for a decision")).to_be_visible()
+    await ana.sees("@ana set the policy: who may approve: only @ana; runs without asking: write.")
+
+
+@pytest.mark.proves("create:copy")
+async def test_a_copy_is_a_form_with_the_settings_of_the_agent(ana: BrowserChat, model: ScriptedModel) -> None:
+    page = ana.page
+    model.say(writing("a.md", "one"))
+    await ana.new_agent("مدير الملفات", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    await page.get_by_role("link", name="Duplicate").click()
+    await expect(page.get_by_role("status").filter(has_text="nothing is created yet")).to_be_visible()
+    await expect(page.get_by_label("Name", exact=True)).to_have_value("مدير الملفات 2")
+    await expect(page.get_by_label("Goals")).to_have_value("Write a file")
+    await require_accessible(page)

@@ -1,0 +1,121 @@
+"""Templates for new agents: Signoff's own, those of the operator's folder, and files that cannot be used."""
+
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from adapters.agent_templates import MAX_TEMPLATES, AgentTemplates, load_templates
+from agent_core.errors import InvalidInput
+from agent_core.model.agent_policy import Policy
+from agent_core.model.draft import AgentDraft
+
+WHOLE = """\
+signoff_label: Weekly report
+ai_name: Reporter
+ai_role: writes reports
+ai_goals:
+- Read the files
+- 'Write: report.md'
+api_budget: 1.5
+signoff_model: gpt-5.4-mini
+signoff_effort: low
+signoff_approvers: owner
+signoff_verbosity: brief
+"""
+GOAL = "ai_goals:\n- Write\n"
+
+
+def folder_of(path: Path, **files: str) -> AgentTemplates:
+    for name, text in files.items():
+        (path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return load_templates(path)
+
+
+def labels(templates: AgentTemplates) -> list[str]:
+    return [each.label for each in templates.every]
+
+
+@pytest.mark.proves("templates:own")
+def test_signoff_has_six() -> None:
+    assert labels(load_templates()) == [
+        "Write a file",
+        "Append to a file",
+        "Read a file",
+        "List files",
+        "Search in files",
+        "Change a file",
+    ]
+
+
+@pytest.mark.proves("templates:folder")
+def test_a_file_of_the_operator_has_every_setting_of_the_form(tmp_path: Path) -> None:
+    templates = folder_of(tmp_path, weekly=WHOLE)
+    assert (len(templates.every), templates.faults) == (7, ())
+    assert templates.get("weekly").draft == AgentDraft(
+        name="Reporter",
+        role="writes reports",
+        goals=("Read the files", "Write: report.md"),
+        budget=Decimal("1.5"),
+        model="gpt-5.4-mini",
+        effort="low",
+        policy=Policy(approvers="owner", verbosity="brief"),
+    )
+
+
+def test_a_file_of_the_same_name_takes_the_place_of_signoffs(tmp_path: Path) -> None:
+    templates = folder_of(tmp_path, **{"1-write": f"ai_name: Ours\n{GOAL}"})
+    assert labels(templates)[0] == "Ours"
+    assert len(templates.every) == 6
+
+
+@pytest.mark.proves("templates:folder")
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a", "ai_name: [", "a.yaml: it is not YAML"),
+        ("a", "ai_name: Ada\n", "a.yaml: Goals: write at least one"),
+        ("a", f"ai_name: {'n' * 81}\n{GOAL}", "at most 80 characters"),
+        ("a", f"x: &a [1]\ny: *a\n{GOAL}", "YAML aliases"),
+        ("a", "[" * 50 + "]" * 50, "nested too deeply"),
+        ("a", f"ai_role: {'r' * 20_000}\n{GOAL}", "more than 20,000 characters"),
+        ("a", f"signoff_free: execute\n{GOAL}", "signoff_free is not known; there are signoff_label"),
+        ("a", f"signoff_approvers: nobody\n{GOAL}", "signoff_approvers is none of anyone, owner"),
+        ("a", f"signoff_effort: lots\n{GOAL}", "Reasoning effort: one of"),
+        ("a", f"signoff_label: {'l' * 71}\n{GOAL}", "more than 70 characters"),
+        ("a", f'signoff_model: "a\\u202eb"\n{GOAL}', "U\\+202E"),
+        ("two words", GOAL, "letters, digits, dots"),
+        ("a\u202eb", GOAL, r"'a\\u202eb.yaml'"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_and_left_out(tmp_path: Path, name: str, text: str, why: str) -> None:
+    templates = folder_of(tmp_path, **{name: text})
+    assert len(templates.every) == 6
+    assert len(templates.faults) == 1
+    assert re.search(why, templates.faults[0]), templates.faults[0]
+
+
+def test_bytes_and_other_files_are_no_templates(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / ".hidden.yaml").write_text(GOAL)
+    (tmp_path / "b.yaml").mkdir()
+    assert load_templates(tmp_path).faults == ("a.yaml: it is not UTF-8 text", "b.yaml: Is a directory")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert load_templates(gone).faults == (f"{gone}: No such file or directory",)
+
+
+def test_there_are_at_most_fifty(tmp_path: Path) -> None:
+    templates = folder_of(tmp_path, **{f"z{number:02}": GOAL for number in range(MAX_TEMPLATES - 5)})
+    assert (len(templates.every), templates.faults) == (50, ("more than 50 templates: z44",))
+
+
+def test_an_unknown_key_is_answered_with_those_there_are() -> None:
+    with pytest.raises(InvalidInput, match=r"There is no template nope\. There are: 1-write, 2-append"):
+        load_templates().get("nope")
+    with pytest.raises(InvalidInput, match="Which template"):
+        load_templates().get("")

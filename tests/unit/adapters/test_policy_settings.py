@@ -1,0 +1,68 @@
+"""The typed line that shows and sets a policy."""
+
+import pytest
+
+from adapters.policy_settings import parse_policy_change
+from agent_core.errors import InvalidInput, NotAllowed
+from agent_core.model.agent_policy import PolicyChange
+from agent_core.model.command import RISK_CLASSES
+from tests.unit.adapters.test_management_commands import GUEST, a_stage, granted
+
+
+@pytest.mark.parametrize(
+    ("said", "change"),
+    [
+        ("approvers owner", PolicyChange(approvers="owner")),
+        ("Approvers  ANYONE", PolicyChange(approvers="anyone")),
+        ("free write, read", PolicyChange(free=("read", "write"))),
+        ("ask network execute", PolicyChange(asked=("network", "execute"))),
+        ("ask all", PolicyChange(asked=RISK_CLASSES)),
+        ("cards brief", PolicyChange(verbosity="brief")),
+    ],
+)
+def test_a_line_says_what_changes(said: str, change: PolicyChange) -> None:
+    assert parse_policy_change(said) == change
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "approvers",
+        "approvers me",
+        "free",
+        "free all",
+        "free root",
+        "ask",
+        "ask nobody",
+        "cards",
+        "do it",
+        "free read rm",
+    ],
+)
+def test_any_other_line_is_answered_with_how_to_write_it(said: str) -> None:
+    with pytest.raises(InvalidInput, match=r"Policy: write approvers owner.* Classes: read, write, network"):
+        parse_policy_change(said)
+
+
+async def test_a_policy_is_shown_and_set() -> None:
+    stage, agent = await a_stage()
+    assert (await granted(stage, "policy", "")).text.splitlines() == [
+        "Policy of Clerk:",
+        "Who may approve: anyone here",
+        "Every command asks",
+        "Cards show all thoughts",
+    ]
+    await granted(stage, "policy", "free read")
+    assert (await granted(stage, "policy", "approvers owner")).text.splitlines() == [
+        "Policy of Clerk:",
+        "Who may approve: only @ana",
+        "Runs without asking: read (chosen by @ana)",
+        "Cards show all thoughts",
+    ]
+    assert (await stage.views.agent(agent.channel, agent.id)).policy.free == ("read",)
+
+
+async def test_a_guest_sets_no_policy() -> None:
+    stage, _ = await a_stage()
+    with pytest.raises(NotAllowed):
+        await granted(stage, "policy", "ask all", GUEST)

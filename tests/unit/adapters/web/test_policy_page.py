@@ -1,0 +1,89 @@
+"""The form of an agent's policy in the local workspace: what it shows, changes, and leaves to others."""
+
+import html
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.scenario.chat import writing
+from tests.scenario.page import PageChat, text_of
+from tests.scenario.served import served
+
+HIDDEN = re.compile(r'<input type="hidden" name="(shown\.[^"]+)" value="([^"]*)">')
+TICKED = re.compile(r'name="(free\.\w+)" checked')
+
+
+@pytest.fixture
+async def base(tmp_path: Path) -> AsyncIterator[str]:
+    async with served(ScriptedModel(writing("a.txt", "one"), waits=True), tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+async def ana(base: str) -> AsyncIterator[PageChat]:
+    async with PageChat.opened(base, "ana") as chat:
+        await chat.new_agent("Clerk", "writes", "Write a file")
+        await chat.asks("write_to_file")
+        yield chat
+
+
+async def form(chat: PageChat) -> dict[str, str]:
+    """The fields that a browser would send if the person changed nothing."""
+    page = await chat.page("/policy")
+    chosen = dict.fromkeys(TICKED.findall(page), "on")
+    approvers = "owner" if '<option value="owner" selected' in page else "anyone"
+    verbosity = "brief" if '<option value="brief" selected' in page else "full"
+    hidden = {name: html.unescape(value) for name, value in HIDDEN.findall(page)}
+    return {**hidden, **chosen, "approvers": approvers, "verbosity": verbosity}
+
+
+@pytest.mark.proves("policy:open-card")
+async def test_the_form_changes_the_policy_and_the_thread_says_who_did(ana: PageChat) -> None:
+    assert f'href="{ana.path}/policy">Change the policy</a>' in await ana.page()
+    status, page = await ana.send("policy", {**await form(ana), "free.write": "on", "approvers": "owner"})
+    said = "@ana set the policy: who may approve: only @ana; runs without asking: write."
+    assert (status, said in page, "Approve" in page) == (200, True, True)
+    assert "Runs without asking: write (chosen by @ana)" in text_of(page)
+    assert (await form(ana))["free.write"] == "on"
+
+
+@pytest.mark.proves("policy:together")
+async def test_a_form_that_was_open_while_another_person_changed_the_policy_keeps_that_change(
+    base: str, ana: PageChat
+) -> None:
+    await ana.send("policy", {**await form(ana), "free.write": "on", "free.execute": "on"})
+    open_form = await form(ana)
+    async with PageChat.opened(base, "ben", ana.path) as ben:
+        fields = await form(ben)
+        del fields["free.execute"]
+        await ben.send("policy", fields)
+    _, page = await ana.send("policy", {**open_form, "verbosity": "brief"})
+    assert "@ben set the policy: asks again: execute." in page
+    assert "@ana set the policy: cards show the text, the rest behind Thoughts." in page
+    assert "Runs without asking: write (chosen by @ben)" in text_of(page)
+
+
+@pytest.mark.proves("rights:owner")
+async def test_who_may_not_decide_changes_no_policy(base: str, ana: PageChat) -> None:
+    await ana.send("policy", {**await form(ana), "approvers": "owner"})
+    async with PageChat.opened(base, "ben", ana.path) as ben:
+        status, page = await ben.send("policy", {**await form(ben), "approvers": "anyone", "free.execute": "on"})
+    assert (status, "you may not set the policy here: only @ana decides" in text_of(page)) == (403, True)
+    assert (await form(ana))["approvers"] == "owner"
+
+
+async def test_a_form_that_changes_nothing_says_nothing(ana: PageChat) -> None:
+    status, page = await ana.send("policy", await form(ana))
+    assert (status, "set the policy" in page) == (200, False)
+
+
+async def test_a_policy_of_another_channel_is_not_there(base: str, ana: PageChat) -> None:
+    elsewhere = ana.path.replace("/general/", "/other/")
+    async with ana.session.get(f"{base}{elsewhere}/policy") as answer:
+        assert answer.status == 404
+    async with ana.session.post(f"{base}{elsewhere}/policy", data={"free.execute": "on"}) as answer:
+        assert answer.status == 404
+    assert "free.execute" not in await form(ana)
