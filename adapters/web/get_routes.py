@@ -15,6 +15,7 @@ from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
+from adapters.web.search import SearchPages
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, queue_page, redirect_home
 from agent_core.model.ids import TurnId
@@ -45,6 +46,7 @@ class GetRoutes:
             *MemoryPages(self.workspace).get_routes(),
             *LogPages(self.workspace).routes(),
             *GlancePages(self.workspace).routes(),
+            *SearchPages(self.workspace).routes(),
         ]
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:

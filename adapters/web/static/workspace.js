@@ -138,13 +138,14 @@ function announce(region, old) {
   if (region.matches("article, .notice")) document.getElementById("news").textContent = said;
 }
 
-/** Fetch this page again; calls during a fetch share one more fetch. A response from before a sent form is ignored. */
+/** Fetch this page again, or where its answer took long a page with the same navigation; calls during a fetch share one more fetch. A response from before a sent form is ignored. */
 async function refresh() {
   if (asked) { asked.again = true; return; }
   asked = { again: false };
   const before = sent;
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const address = document.querySelector("[data-refresh]")?.dataset.refresh || location.href;
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
