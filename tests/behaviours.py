@@ -161,6 +161,8 @@ PROMISES: dict[str, str] = {
     "page:keys": "Single keys decide on the page; not while one writes, twice, or on a card out of sight.",
     "page:keys-in-sight": "A key approves no card that was scrolled away; it brings the card back into sight first.",
     "page:mine": "Needs approval lists what the person may decide or resume, and nothing else.",
+    "page:queue-filter": "Needs approval shows one channel, one class or one's own agents; the address keeps it.",
+    "page:queue-short": "Needs approval shows ten cards; other agents and the receipts of many approvals are folded.",
     "page:search": "Search finds agents, files, turns and notes with all words, whatever their case and language.",
     "page:search-bounded": "A search of any length ends after about a second, says what it read, and can go on.",
     "page:search-sealed": "A search finds nothing in a channel that was not asked for.",

@@ -211,8 +211,9 @@ function contentOf(form) { return String(new URLSearchParams(new FormData(form))
 
 /** The focused button was removed: move the focus to its card, or in a list of cards to the one after it. */
 function comeBack(id, nextId) {
-  const own = id && document.getElementById(id);
-  const card = own || (id && (document.getElementById(nextId) || document.querySelector("[data-list] > article")));
+  const own = id && document.getElementById(id), next = document.getElementById(nextId);
+  const after = next?.id === "more" ? next.previousElementSibling : next;  // the card that moved up out of the fold
+  const card = own || (id && (after || document.querySelector("[data-list] > article")));
   if (!card || document.activeElement !== document.body) return;
   if (!own) settleAgain(card);
   card.tabIndex = -1;
