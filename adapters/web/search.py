@@ -1,6 +1,7 @@
 """The page on which people search agents, names of files, turns and notes. Read-only."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from aiohttp import web
 
@@ -14,9 +15,13 @@ MAX_ID_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class SearchPages:
-    """One page. What is found, and the query, is untrusted text."""
+    """One page. What is found, and the query, is untrusted text.
+
+    `search_lock`: one search at a time, so that many people who search do not take all threads that read.
+    """
 
     workspace: WebContext
+    search_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def routes(self) -> list[web.RouteDef]:
         return [web.get(SEARCH, self.page)]
@@ -29,7 +34,8 @@ class SearchPages:
         channels = [channel for channel in shown if chosen in ("", channel.key)]
         before = request.query.get("before", "")[:MAX_ID_CHARACTERS]
         words = words_of(query)
-        found = await self.workspace.views.searches.find(channels, words, before=before)
+        async with self.search_lock:
+            found = await self.workspace.views.searches.find(channels, words, before=before)
         return await self.workspace.answer(
             request,
             "search.html",
