@@ -16,6 +16,8 @@ from agent_core.model.ids import AgentId, NoteId, TurnId
 from agent_core.model.result import Succeeded
 from agent_core.model.text_search import fold, has_all, texts_of, words_of
 from agent_core.model.turn import Turn
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.like_patterns import ESCAPE, patterns_of
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_note, a_turn, an_agent, keep
@@ -122,6 +124,19 @@ async def test_agents_are_found_by_name_role_and_goals_and_notes_by_text(databas
             assert [agent.id for agent in agents.found] == [ADA.id]
         notes = await work.text_search.notes([CHANNEL], words_of("euro ana"), before="", most=9)
     assert notes.found == (replace(note, taken_into=TurnId("t-01")),)
+
+
+async def test_a_turn_in_a_form_of_a_newer_release_is_not_found(sqlite_url: str) -> None:
+    database = SqlDatabase(sqlite_url)
+    await keep(database, ADA, saying("red"), saying("red", 2))
+    engine = make_engine(sqlite_url)
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql(
+            """UPDATE turns SET data = replace(data, 'proposed"', 'melted"') WHERE number = 1"""
+        )
+    await engine.dispose()
+    assert await found(database, "red") == ["t-02"]
+    await database.close()
 
 
 @given(st.text(min_size=1, max_size=6), st.text(max_size=4), st.text(max_size=4))
