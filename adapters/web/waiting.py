@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -13,13 +14,17 @@ from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.requests import form_of, is_own, redirect_to
 from adapters.web.screens import after_saving
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
-from agent_core.model.actors import Origin
+from agent_core.model.actors import Actor, Origin
+from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.command import RISK_CLASSES
 from agent_core.model.ids import TurnId
+from agent_core.model.turn import Turn
 
 APPROVE = "/approve"
 PICK_PREFIX = "pick."
-MAX_WHOLE_CARDS = 10  # the other agents are one line each and cannot be selected
+MAX_WHOLE_CARDS = 10  # the other agents are one line each, folded, and cannot be selected
+MAX_RECEIPTS = 3  # more approvals than these are folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +45,61 @@ class Pick:
             raise InvalidInput({"pick": "This selection is not one of Signoff's."}) from foreign
 
 
-async def queue_page(workspace: WebContext, request: web.Request, told: tuple[str, ...] = ()) -> web.Response:
-    """What waits for this person. `told`: what became of what they selected, one line each."""
-    agents = await workspace.list_waiting_for(identity.person_of(request), await workspace.views.census())
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one selected proposal."""
+
+    line: str
+    is_approved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFilter:
+    """Which part of the list is shown, as the address says: one channel, one risk class, the person's own agents."""
+
+    channel: str
+    risk: str
+    is_mine: bool
+
+    @classmethod
+    def of(cls, request: web.Request) -> "QueueFilter":
+        given = request.query
+        risk = given.get("class", "")
+        return cls(given.get("channel", ""), risk if risk in RISK_CLASSES else "", given.get("mine", "") == "1")
+
+    @property
+    def query(self) -> str:
+        """The end of the address that keeps the filter: `?class=execute`, or ""."""
+        chosen = {"channel": self.channel, "class": self.risk, "mine": "1" if self.is_mine else ""}
+        text = urlencode({name: value for name, value in chosen.items() if value})
+        return f"?{text}" if text else ""
+
+    def has_agent(self, agent: Agent, person: Actor) -> bool:
+        is_here = self.channel in ("", agent.channel.key)
+        return is_here and (not self.is_mine or agent.owner.id == person.id)
+
+    def has_turn(self, turn: Turn | None) -> bool:
+        return not self.risk or (turn is not None and self.risk in turn.risks)
+
+
+async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Receipt, ...] = ()) -> web.Response:
+    """What waits for this person. `told`: what became of what they selected."""
+    person, chosen = identity.person_of(request), QueueFilter.of(request)
+    everything = await workspace.list_waiting_for(person, await workspace.views.census())
+    agents = [agent for agent in everything if chosen.has_agent(agent, person)]
+    listed = await workspace.views.queue.list_waiting(agents)
     return await workspace.answer(
         request,
         "waiting.html",
         told=told,
-        waiting=await workspace.views.queue.list_waiting(agents),
+        chosen=chosen,
+        places=list(dict.fromkeys(agent.channel for agent in everything)),
+        waiting=[each for each in listed if chosen.has_turn(each.turn)],
+        unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,
         most_whole=MAX_WHOLE_CARDS,
+        most_receipts=MAX_RECEIPTS,
     )
 
 
@@ -60,7 +109,7 @@ async def approve_selected(workspace: WebContext, request: web.Request) -> web.R
     picks = [Pick.parse(name, value) for name, value in form.items() if name.startswith(PICK_PREFIX)]
     if not picks:
         raise InvalidInput({"pick": "Select a card first."})
-    told: list[str] = []
+    told: list[Receipt] = []
     for pick in picks:
         with after_saving() if told else nullcontext():
             told.append(await _approve(workspace, request, pick))
@@ -73,8 +122,8 @@ async def redirect_home(_request: web.Request) -> web.StreamResponse:
     return redirect_to("/")
 
 
-async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> str:
-    """Approve one; a sentence says whether it was approved, or why not."""
+async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> Receipt:
+    """Approve one; the receipt says whether it was approved, or why not."""
     origin = Origin(by=identity.person_of(request), channel=pick.channel)
     name = "A selected card"
     try:
@@ -84,5 +133,5 @@ async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> s
         name = turn_card(agent, turn).headline
         await workspace.actions.press(Button("approve", pick.turn, shown=pick.shown), FormInput(), origin)
     except PersonError as error:
-        return f"{name}: {error}"
-    return f"{name}: approved."
+        return Receipt(f"{name}: {error}", is_approved=False)
+    return Receipt(f"{name}: approved.", is_approved=True)

@@ -2,7 +2,7 @@
 
 import itertools
 import secrets
-from datetime import datetime
+from datetime import UTC, datetime
 from random import Random
 from typing import NewType
 
@@ -27,3 +27,11 @@ def new_id(at: datetime) -> str:
     """
     number = (int(at.timestamp() * 1000) << 72) | ((next(COUNTER) & 0xFFFFFF) << 48) | RANDOM.getrandbits(48)
     return "".join(CROCKFORD_BASE32[(number >> shift) & 31] for shift in range(5 * (ID_CHARACTERS - 1), -1, -5))
+
+
+def time_of(record_id: str) -> datetime:
+    """When the id was made, to the millisecond; raise ValueError for a text that `new_id` does not make."""
+    number = 0
+    for character in record_id:
+        number = (number << 5) | CROCKFORD_BASE32.index(character)
+    return datetime.fromtimestamp((number >> 72) / 1000, UTC)

@@ -18,6 +18,7 @@ from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.reservations import SqlReservations
 from agent_core.persistence.server_connections import ServerConnections
+from agent_core.persistence.text_search import SqlTextSearch
 from agent_core.persistence.turns import SqlTurns
 from agent_core.persistence.workers import SqlWorkers
 from agent_core.persistence.write_buffer import WriteBuffer
@@ -41,6 +42,7 @@ class SqlUnitOfWork(UnitOfWork):
         self.workers = SqlWorkers(buffer)
         self.deletions = SqlDeletions(buffer)
         self.form_drafts = SqlFormDrafts(buffer)
+        self.text_search = SqlTextSearch(buffer)
         self._buffer = buffer
 
     async def commit(self) -> None:

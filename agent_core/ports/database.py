@@ -17,6 +17,7 @@ from agent_core.ports.repositories import (
     Turns,
     Workers,
 )
+from agent_core.ports.text_search import TextSearch
 
 
 class UnitOfWork(Protocol):
@@ -39,6 +40,7 @@ class UnitOfWork(Protocol):
     workers: Workers
     deletions: Deletions
     form_drafts: FormDrafts
+    text_search: TextSearch
 
     async def commit(self) -> None:
         """Save all writes; raise Conflict if another unit of work has changed a record that this one read and saved."""

@@ -28,6 +28,7 @@ from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.deleting import newest_turn
 from agent_core.service.glances import Glances
+from agent_core.service.text_search import TextSearches
 from agent_core.spending.helper_tree import list_helpers_below
 
 T = TypeVar("T")
@@ -179,6 +180,10 @@ class AgentViews:
     @property
     def log(self) -> DecisionLog:
         return DecisionLog(database=self.database)
+
+    @property
+    def searches(self) -> TextSearches:
+        return TextSearches(database=self.database, workspaces=self.workspaces, clock=self.clock)
 
     @property
     def glances(self) -> Glances:

@@ -16,6 +16,7 @@ from agent_core.testing.bookkeeping import (
 from agent_core.testing.memories import MemoryBudgets, MemoryMemories, MemoryReservations
 from agent_core.testing.repositories import MemoryAgents, MemoryNotes, MemoryTurns
 from agent_core.testing.store import Store, StoreBuffer, StoreRepository
+from agent_core.testing.text_search import MemoryTextSearch
 from agent_core.testing.workers import MemoryWorkers
 
 
@@ -35,6 +36,7 @@ class InMemoryUnitOfWork(UnitOfWork):
     workers: MemoryWorkers
     deletions: MemoryDeletions
     form_drafts: MemoryFormDrafts
+    text_search: MemoryTextSearch
 
     def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer

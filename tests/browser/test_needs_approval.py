@@ -1,5 +1,6 @@
 """The list of all agents that need approval: people decide there, one after another, without leaving it."""
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -153,3 +154,63 @@ async def test_a_card_that_another_person_decided_is_not_selected_any_more(
     await ben.call_me("ben")
     await (await card(ben, "Ada")).press("Approve")
     await expect(ana.page.get_by_role("button", name="Approve 1 selected")).to_be_visible()
+
+
+async def ask_quickly(chat: BrowserChat, model: ScriptedModel, number: int) -> None:
+    """Make agents that each ask to write a file, and wait until the list counts them."""
+    for each in range(number):
+        model.say(writing(f"{each}.md", "one"))
+        form: dict[str, str | float | bool] = {"name": f"Agent{each:02}", "role": "writes", "goals": "Write a file"}
+        address = f"{chat.base}/c/web/local/general/new"
+        made = await chat.page.request.post(address, form=form, headers={"Origin": chat.base})
+        assert made.ok
+        await chat.page.goto(chat.base)
+        await expect(chat.page).to_have_title(re.compile(rf"^\({each + 1}\) "))
+
+
+@pytest.mark.proves("page:queue-short")
+async def test_after_the_tenth_card_the_one_that_moves_up_has_the_focus(ana: BrowserChat, model: ScriptedModel) -> None:
+    await ask_quickly(ana, model, 12)
+    fold = ana.page.get_by_text("2 more agents")
+    await expect(cards(ana)).to_have_count(10)
+    await fold.click()
+    await expect(cards(ana)).to_have_count(12)
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+    await (await card(ana, "Agent09")).press("Approve")
+    await expect(ana.page.get_by_text("1 more agent", exact=True)).to_be_visible()
+    await expect(ana.page.locator("article:focus")).to_have_attribute("aria-label", re.compile("^Agent10 "))
+    await expect(cards(ana)).to_have_count(11)
+    for name in ("Agent00", "Agent01", "Agent02", "Agent03"):
+        pick = ana.page.get_by_role("checkbox", name=f"Select {name}")
+        await pick.focus()
+        await ana.page.keyboard.press("Space")
+        if not await pick.is_checked():  # its command was out of sight, and was brought back
+            await ana.page.keyboard.press("Space")
+        await expect(pick).to_be_checked()
+    await ana.page.mouse.move(0, 0)
+    await ana.page.get_by_role("button", name="Approve 4 selected").click()
+    await expect(ana.page.get_by_text("4 approved", exact=True)).to_be_visible()
+    await expect(cards(ana)).to_have_count(7)
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.proves("page:queue-filter")
+async def test_a_filter_is_kept_in_the_address_and_after_a_decision(ana: BrowserChat, model: ScriptedModel) -> None:
+    await ask_quickly(ana, model, 2)
+    await ana.page.get_by_label("Class", exact=True).select_option("write")
+    await ana.page.get_by_label("Only my agents").check()
+    await ana.page.get_by_role("button", name="Show", exact=True).click()
+    await expect(ana.page).to_have_url(re.compile("class=write&mine=1"))
+    await (await card(ana, "Agent00")).press("Approve")
+    await expect(cards(ana)).to_have_count(1)
+    await expect(ana.page.locator("article:focus")).to_have_attribute("aria-label", re.compile("^Agent01 "))
+    await expect(ana.page).to_have_url(re.compile("class=write&mine=1"))
+    await ana.page.get_by_label("Class", exact=True).select_option("execute")
+    await ana.page.get_by_role("button", name="Show", exact=True).click()
+    await expect(ana.page.get_by_role("heading", name="Nothing of this kind is waiting for you.")).to_be_visible()
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+    await ana.page.get_by_role("link", name="1 agent waits in the whole list").click()
+    await expect(cards(ana)).to_have_count(1)

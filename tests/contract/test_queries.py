@@ -1,6 +1,7 @@
 """The queries of every pass of an agent read no whole table, however many agents idle and turns are over."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine, event
@@ -14,6 +15,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.testing.examples import CHANNEL, NOON, an_agent
 
 ADA = an_agent()
+ELSEWHERE = replace(CHANNEL, channel="elsewhere")
 LAST = MemoryId("m-1")
 OF_WHAT_IS_LEFT = ("turns_unshown", "notices_untold", "behind")  # what holds nothing of what is over
 
@@ -65,6 +67,14 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     "timings of one": (
         lambda work: work.turns.list_timings(CHANNEL, last=40, agent_id=ADA.id),
         ["autoindex_turns_2 (agent_id=?)"],
+    ),
+    "search": (
+        lambda work: work.text_search.turns([CHANNEL], ["a"], before=LAST, most=40),
+        ["turns_in (channel=? AND id<?)"],
+    ),
+    "search of all channels": (
+        lambda work: work.text_search.turns([CHANNEL, ELSEWHERE], ["a"], before=LAST, most=40),
+        ["autoindex_turns_1 (id<?)"],
     ),
     "unshown": (lambda work: work.turns.list_unshown(ADA), ["turns_unshown"]),
     "waiting": (lambda work: work.notes.list_waiting(ADA), ["notes_waiting"]),

@@ -1,4 +1,4 @@
-// Single keys: they move between cards and press the buttons of the card in focus, as a click there would.
+// Single keys: they move between cards, press the buttons of the card in focus, as a click there would, and search.
 "use strict";
 
 const KEYS_OFF = "signoff.keys-off", TYPED_IN = "input:not(.pick), textarea, select, [contenteditable]";
@@ -32,6 +32,14 @@ function openSheet(card, kind) {
   opener?.popoverTargetElement?.querySelector("textarea")?.focus();
 }
 
+/** Put the focus where one searches; a narrow screen hides the box in the navigation. */
+function openSearch() {
+  const box = document.getElementById("words") || document.getElementById("find"), rail = box?.closest("#rail");
+  if (rail && !rail.checkVisibility()) rail.showPopover();
+  box?.focus();
+  box?.select();
+}
+
 const KEYS = {
   j: () => walk(1),
   k: () => walk(-1),
@@ -39,6 +47,7 @@ const KEYS = {
   e: card => openSheet(card, "edit"),
   r: card => openSheet(card, "reject"),
   x: card => card?.querySelector(".pick")?.click(),
+  "/": openSearch,
   "?": () => document.getElementById("keys").togglePopover(),
 };
 

@@ -138,13 +138,14 @@ function announce(region, old) {
   if (region.matches("article, .notice")) document.getElementById("news").textContent = said;
 }
 
-/** Fetch this page again; calls during a fetch share one more fetch. A response from before a sent form is ignored. */
+/** Fetch this page again, or where its answer took long a page with the same navigation; calls during a fetch share one more fetch. A response from before a sent form is ignored. */
 async function refresh() {
   if (asked) { asked.again = true; return; }
   asked = { again: false };
   const before = sent;
   try {
-    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    const address = document.querySelector("[data-refresh]")?.dataset.refresh || location.href;
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
@@ -210,8 +211,9 @@ function contentOf(form) { return String(new URLSearchParams(new FormData(form))
 
 /** The focused button was removed: move the focus to its card, or in a list of cards to the one after it. */
 function comeBack(id, nextId) {
-  const own = id && document.getElementById(id);
-  const card = own || (id && (document.getElementById(nextId) || document.querySelector("[data-list] > article")));
+  const own = id && document.getElementById(id), next = document.getElementById(nextId);
+  const after = next?.id === "more" ? next.previousElementSibling : next;  // the card that moved up out of the fold
+  const card = own || (id && (after || document.querySelector("[data-list] > article")));
   if (!card || document.activeElement !== document.body) return;
   if (!own) settleAgain(card);
   card.tabIndex = -1;

@@ -120,3 +120,73 @@ async def test_a_selection_decides_nothing_for_others_and_for_other_surfaces(
 async def test_the_address_of_a_selection_leads_home(base: str, ana: PageChat) -> None:
     async with ana.session.get(f"{base}/approve") as answer:
         assert (answer.status, answer.url.path) == (200, "/")
+
+
+def headings(page: str) -> list[str]:
+    """The names of the agents whose whole cards are listed."""
+    return re.findall(r"<bdi>([^<]+)</bdi> · turn \d+ · ", page)
+
+
+@pytest.mark.proves("page:queue-filter")
+async def test_the_list_shows_one_channel_one_class_or_ones_own_agents(
+    base: str, ana: PageChat, model: ScriptedModel
+) -> None:
+    await asking(ana, model, "Ada")
+    model.say(writing("b.md", "one"))
+    async with ana.session.post(f"{base}/c/web/local/other/new", data={"name": "Bob", "goals": "x"}) as made:
+        ana.path = made.url.path
+    await ana.asks("write_to_file")
+    async with PageChat.opened(base, "ben") as ben:
+        await asking(ben, model, "Cy")
+        queries = {
+            "": ["Ada", "Bob", "Cy"],
+            "?channel=web%2Flocal%2Fother": ["Bob"],
+            "?class=write": ["Ada", "Bob", "Cy"],
+            "?class=execute": [],
+            "?mine=1": ["Cy"],
+            "?mine=1&channel=web%2Flocal%2Fother": [],
+            "?class=nonsense": ["Ada", "Bob", "Cy"],
+            "?channel=%22%3E%3Cscript%3E": [],
+        }
+        for query, names in queries.items():
+            async with ben.session.get(f"{base}/{query}") as answer:
+                page = await answer.text()
+            assert (query, headings(page)) == (query, names)
+            assert "<title>(3) " in page
+            assert names or "3 agents wait in the whole list" in page
+
+
+@pytest.mark.proves("page:queue-filter")
+async def test_a_decision_and_a_selection_keep_the_filter(base: str, ana: PageChat, model: ScriptedModel) -> None:
+    for name in ("Ada", "Bob"):
+        await asking(ana, model, name)
+    async with ana.session.get(f"{base}/?class=write&mine=1") as answer:
+        page = await answer.text()
+    assert 'name="to" value="/?class=write&amp;mine=1"' in page
+    action = re.search(r'id="selected" method="post" action="([^"]+)"', page)
+    assert action
+    assert action[1] == "/approve?class=write&amp;mine=1"
+    (name, value), *_ = (await picks(ana)).items()
+    async with ana.session.post(f"{base}/approve?class=execute", data={name: value}) as answered:
+        after = await answered.text()
+    assert "approved." in after
+    assert headings(after) == []
+
+
+@pytest.mark.proves("page:queue-short")
+async def test_beyond_ten_cards_the_list_is_folded_and_so_are_many_receipts(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    for number in range(12):
+        await asking(ana, model, f"Agent{number}")
+    page = await listed(ana)
+    assert "<summary>2 more agents</summary>" in page
+    assert len(headings(page)) == len(await picks(ana)) == 10
+    selected = await picks(ana)
+    first = next(iter(selected))
+    stale = {**selected, first: selected[first][:-32] + "0" * 32}
+    async with ana.session.post(f"{ana.base}/approve", data=stale) as answer:
+        after = await answer.text()
+    told = after[after.index('id="told"') : after.index('id="thread"')]
+    assert "<summary>9 approved</summary>" in told
+    assert told.index("Agent0") < told.index("<summary>"), "what was not approved is not folded"

@@ -1,0 +1,145 @@
+"""Search in texts: words whatever their case, what is searched of each record, and excerpts. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from agent_core.model.agent import Agent
+from agent_core.model.decision import Reject
+from agent_core.model.note import Note
+from agent_core.model.turn import Turn, text_of
+
+MAX_QUERY_CHARACTERS, MAX_WORDS = 200, 8
+EXCERPT_CHARACTERS, CHARACTERS_BEFORE = 240, 60
+
+
+class _Folding(dict[int, str]):
+    """For `str.translate`: the character to compare, for each character. Only ß becomes two letters."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        folded = character.casefold()
+        is_letter_for_letter = len(folded) == 1 and folded.isascii() == character.isascii()
+        self[code] = folded if is_letter_for_letter or character in "ßẞ" else character
+        return self[code]
+
+
+_FOLDING = _Folding()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledText:
+    """A text of a record, and what it is there, such as an argument's name or "result"."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The part of a text around the words that were found, as pieces; a piece that `is_marked` is such a word.
+
+    `begins`, `ends`: whether the text itself begins and ends there.
+    """
+
+    label: str
+    pieces: tuple[tuple[str, bool], ...]
+    begins: bool
+    ends: bool
+
+
+def fold(text: str) -> str:
+    """The text to compare without regard to case: ς is σ, ß is ss. Ligatures and signs such as the Kelvin sign stay."""
+    return text.lower() if text.isascii() else text.translate(_FOLDING)
+
+
+def words_of(query: str) -> tuple[str, ...]:
+    """The folded words of a query without repetition: at most MAX_WORDS, of its first MAX_QUERY_CHARACTERS."""
+    return tuple(dict.fromkeys(fold(query[:MAX_QUERY_CHARACTERS]).split()))[:MAX_WORDS]
+
+
+def has_all(texts: Sequence[LabelledText], words: Sequence[str]) -> bool:
+    """Whether each word occurs in one of the texts."""
+    whole = fold("\n".join(each.text for each in texts))
+    return all(word in whole for word in words)
+
+
+def texts_of(record: Agent | Turn | Note) -> tuple[LabelledText, ...]:
+    """What is searched of a record."""
+    match record:
+        case Agent():
+            goals = (LabelledText("goal", goal) for goal in record.goals)
+            return LabelledText("name", record.title), LabelledText("role", record.role), *goals
+        case Note():
+            return LabelledText("note", record.text), LabelledText("by", record.by.display)
+        case Turn():
+            return tuple(each for each in _texts_of_turn(record) if each.text)
+
+
+def excerpt_of(texts: Sequence[LabelledText], words: Sequence[str]) -> Excerpt:
+    """The excerpt of the text in which most of the words occur, the first of several."""
+    best = max(texts, key=lambda each: sum(word in fold(each.text) for word in words))
+    offsets = _offsets(best.text)
+    spans = [(offsets[start], offsets[end - 1] + 1) for start, end in _spans(fold(best.text), words)]
+    start = max(0, spans[0][0] - CHARACTERS_BEFORE) if spans else 0
+    end = min(len(best.text), start + EXCERPT_CHARACTERS)
+    pieces = tuple(_pieces(best.text, [span for span in spans if span[1] <= end], start, end))
+    return Excerpt(best.label, pieces, begins=start == 0, ends=end == len(best.text))
+
+
+def _texts_of_turn(turn: Turn) -> Iterator[LabelledText]:
+    yield LabelledText("command", turn.call.name)
+    calls = (turn.call, turn.proposal.call) if turn.is_edited else (turn.call,)
+    for name, value in chain.from_iterable(call.arguments.items() for call in calls):
+        yield LabelledText(name, "\n".join(_strings(value)))
+    thoughts = turn.proposal.thoughts
+    for label in ("text", "plan", "reasoning", "criticism", "speak"):
+        yield LabelledText("thoughts", getattr(thoughts, label))
+    if turn.result:
+        yield LabelledText("result", text_of(turn.result))
+    yield LabelledText("output", turn.live)
+    for approval in turn.approvals:
+        if isinstance(approval.decision, Reject):
+            yield LabelledText("reason", approval.decision.reason)
+    yield LabelledText("self-review", turn.review)
+
+
+def _strings(value: object) -> Iterator[str]:
+    """The texts in an argument, at any depth."""
+    rest = [value]
+    while rest:
+        match rest.pop():
+            case str() as text:
+                yield text
+            case dict() as inner:
+                rest += [*inner.keys(), *inner.values()]
+            case list() | tuple() as items:
+                rest += items
+            case int() as number:
+                yield str(number)
+            case _:
+                pass
+
+
+def _offsets(text: str) -> Sequence[int]:
+    """For each position in the folded text the one in the text."""
+    if len(fold(text)) == len(text):
+        return range(len(text))
+    return [at for at, character in enumerate(text) for _ in fold(character)]
+
+
+def _spans(folded: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the words occur, in order and without overlaps; of two at one place the longer one."""
+    longest_first = sorted(words, key=len, reverse=True)
+    return [found.span() for found in re.finditer("|".join(map(re.escape, longest_first)), folded)] if words else []
+
+
+def _pieces(text: str, spans: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[tuple[str, bool]]:
+    for begin, stop in spans:
+        if begin > start:
+            yield text[start:begin], False
+        start = max(stop, begin + 1)
+        yield text[begin:start], True
+    if start < end:
+        yield text[start:end], False

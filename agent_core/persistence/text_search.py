@@ -1,0 +1,142 @@
+"""Search in the JSON of stored records: SQL finds those that may have the words, and their texts decide."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Boolean, Column, ColumnElement, Row, Select, Table, bindparam, select, true
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.model.note import Note
+from agent_core.model.text_search import has_all, texts_of
+from agent_core.model.turn import Turn
+from agent_core.persistence.json_codec import decode_once
+from agent_core.persistence.like_patterns import ESCAPE, patterns_of
+from agent_core.persistence.tables import agents, notes, turns
+from agent_core.persistence.write_buffer import SqlRepository
+from agent_core.ports.text_search import Record, SearchSlice
+
+MAX_CANDIDATES = 250  # of a slice, so that few texts are in memory
+_MORE_COLUMNS: Mapping[Table, tuple[Column[Any], ...]] = {notes: (notes.c.taken_into,)}
+
+
+class _IsLike(FunctionElement[bool]):
+    """A column of ASCII text and a pattern in lower case: whether they match, without regard to case."""
+
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiles(_IsLike)
+def _like_on_sqlite(element: _IsLike, compiler: SQLCompiler, **options: Any) -> str:
+    column, pattern = element.clauses
+    return f"{compiler.process(column, **options)} LIKE {compiler.process(pattern, **options)} ESCAPE '{ESCAPE}'"
+
+
+@compiles(_IsLike, "postgresql")
+def _like_on_postgres(element: _IsLike, compiler: SQLCompiler, **options: Any) -> str:
+    column, pattern = (compiler.process(each, **options) for each in element.clauses)
+    return f"lower({column} COLLATE \"C\") LIKE {pattern} ESCAPE '{ESCAPE}'"
+
+
+class SqlTextSearch(SqlRepository):
+    """See `TextSearch` in the ports."""
+
+    async def agents(
+        self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
+    ) -> SearchSlice[Agent]:
+        return await self._search(agents, _read_agent, channels, words, before=before, most=most)
+
+    async def turns(
+        self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
+    ) -> SearchSlice[Turn]:
+        return await self._search(turns, _read_turn, channels, words, before=before, most=most)
+
+    async def notes(
+        self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
+    ) -> SearchSlice[Note]:
+        return await self._search(notes, _read_note, channels, words, before=before, most=most)
+
+    async def _search(
+        self,
+        table: Table,
+        read: Callable[[Row[Any]], Record],
+        channels: Sequence[ChannelScope],
+        words: Sequence[str],
+        *,
+        before: str,
+        most: int,
+    ) -> SearchSlice[Record]:
+        keys = [channel.key for channel in channels]
+        if not keys:
+            return SearchSlice((), "")
+        values: dict[str, object] = {"channel": keys[0]} if len(keys) == 1 else {"channels": keys}
+        if before:
+            values["before"] = before
+        end = await self._buffer.rows(_end_of_slice(table, tuple(values)), {**values, "offset": most - 1})
+        if end:
+            values["up_to"] = end[0].id
+        patterns = [pattern for word in words for pattern in patterns_of(word)]
+        values.update((f"pattern{number}", pattern) for number, pattern in enumerate(patterns))
+        rows = await self._buffer.rows(_candidates(table, tuple(values)), values)
+        found = await asyncio.to_thread(lambda: tuple(_with_words(read, rows, words)))
+        up_to = rows[-1].id if len(rows) == MAX_CANDIDATES else values.get("up_to", "")
+        return SearchSlice(found, str(up_to))
+
+
+@cache
+def _end_of_slice(table: Table, names: tuple[str, ...]) -> Select[Any]:
+    """The id of the record at an offset, newest first, by an index alone.
+
+    Of several channels it counts the records of all, because no index has their order. It reads nothing but ids.
+    """
+    conditions = _range(table, names)
+    if "channel" in names:
+        conditions.append(table.c.channel == bindparam("channel"))
+    return (
+        select(table.c.id).where(true(), *conditions).order_by(table.c.id.desc()).offset(bindparam("offset")).limit(1)
+    )
+
+
+@cache
+def _candidates(table: Table, names: tuple[str, ...]) -> Select[Any]:
+    """The records of a slice whose `data` matches all patterns, newest first."""
+    columns = table.c
+    matches = (_IsLike(columns.data, bindparam(name)) for name in names if name.startswith("pattern"))
+    # Not by an index on channels: of several it would find, and sort, all records.
+    channel: ColumnElement[bool] = columns.channel.concat("").in_(bindparam("channels", expanding=True))
+    if "channel" in names:
+        channel = columns.channel == bindparam("channel")
+    found = select(columns.id, columns.data, *_MORE_COLUMNS.get(table, ()))
+    return found.where(channel, *_range(table, names), *matches).order_by(columns.id.desc()).limit(MAX_CANDIDATES)
+
+
+def _range(table: Table, names: Sequence[str]) -> list[ColumnElement[bool]]:
+    before = [table.c.id < bindparam("before")] if "before" in names else []
+    return before + ([table.c.id >= bindparam("up_to")] if "up_to" in names else [])
+
+
+def _with_words(read: Callable[[Row[Any]], Record], rows: Sequence[Row[Any]], words: Sequence[str]) -> Iterator[Record]:
+    for row in rows:
+        with suppress(ValueError):  # saved by a newer release
+            if has_all(texts_of(record := read(row)), words):
+                yield record
+
+
+def _read_agent(row: Row[Any]) -> Agent:
+    return decode_once(Agent, row.data)
+
+
+def _read_turn(row: Row[Any]) -> Turn:
+    return decode_once(Turn, row.data)
+
+
+def _read_note(row: Row[Any]) -> Note:
+    return replace(decode_once(Note, row.data), taken_into=row.taken_into)

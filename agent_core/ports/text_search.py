@@ -1,0 +1,47 @@
+"""Search for words in stored agents, turns and notes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.model.note import Note
+from agent_core.model.turn import Turn
+
+Record = TypeVar("Record", Agent, Turn, Note)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSlice(Generic[Record]):
+    """The records with all the words, newest first, among those with the id `up_to` or a higher one.
+
+    `up_to` is "" if there are no older records.
+    """
+
+    found: tuple[Record, ...]
+    up_to: str
+
+
+class TextSearch(Protocol):
+    """Records of some channels that contain all of some words, one slice of records at a time, newest first.
+
+    `words` are folded (`agent_core.model.text_search`); without words every record is found. `before`: only records
+    with a lower id, "" for all. `most`: about how many records are read, of which a database may count those of other
+    channels too. Records that a newer release saved in a form that this one does not know are not found.
+    """
+
+    async def agents(
+        self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
+    ) -> SearchSlice[Agent]:
+        """Agents by name, role and goals."""
+
+    async def turns(
+        self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
+    ) -> SearchSlice[Turn]:
+        """Turns by command, arguments, thoughts, result, reason and self-review. What their card shows is left out."""
+
+    async def notes(
+        self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
+    ) -> SearchSlice[Note]:
+        """Notes by text and author."""

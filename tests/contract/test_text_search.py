@@ -1,0 +1,159 @@
+"""Search for words in stored agents, turns and notes, on every database."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.model.channels import ChannelScope
+from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.decision import ApproveEdited, Reject
+from agent_core.model.ids import AgentId, NoteId, TurnId
+from agent_core.model.result import Succeeded
+from agent_core.model.text_search import fold, has_all, texts_of, words_of
+from agent_core.model.turn import Turn
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.like_patterns import ESCAPE, patterns_of
+from agent_core.ports.database import Database
+from agent_core.testing.examples import ANA, CHANNEL, NOON, a_note, a_turn, an_agent, keep
+
+ADA = an_agent(goals=("Compare prices", "Schreibe über die STRASSE nach Süden"))
+ELSEWHERE = ChannelScope("slack", "T1", "C1")
+EVA = an_agent(id=AgentId("agent-eva"), channel=ELSEWHERE)
+LANGUAGES = [
+    ("straße", "Die STRASSE ist lang."),
+    ("STRASSE", "Die Straße ist lang."),
+    ("gros", "groß"),
+    ("sein", "Fußeinlage"),
+    ("ΟΔΥΣΣΕΥΣ", "ο οδυσσεύς γύρισε, οδυσσευς"),
+    ("οδυσσευσ", "ΟΔΥΣΣΕΥΣ"),
+    ("تقرير", "هذا تقرير عن السوق"),
+    ("ÜBER", "über"),
+    ("привет", "ПРИВЕТ, мир"),
+    ("50%", "a rise of 50% since May"),
+    ("a_b", "the file a_b.md"),
+    ("wow!", "Wow! that worked"),
+    ('say"no', 'say"no"'),
+    ("c:\\temp", "in C:\\Temp\\x"),
+    ("😀", "done 😀"),
+    ("ǆ", "Ǆ ǅ"),
+]
+
+
+def saying(text: str, number: int = 1) -> Turn:
+    """A turn that writes this text into a file."""
+    call = CommandCall("write_to_file", {"filename": "report.md", "text": text})
+    proposal = Proposal(thoughts=Thoughts(text="I write."), call=call)
+    return a_turn(ADA, id=TurnId(f"t-{number:02}"), number=number, proposal=proposal)
+
+
+async def found(
+    database: Database, query: str, *, channels: Sequence[ChannelScope] = (CHANNEL,), before: str = "", most: int = 99
+) -> list[str]:
+    """The ids of the turns that are found."""
+    async with database.begin() as work:
+        page = await work.text_search.turns(channels, words_of(query), before=before, most=most)
+    return [turn.id for turn in page.found]
+
+
+@pytest.mark.proves("page:search")
+@pytest.mark.parametrize(("query", "text"), LANGUAGES, ids=[query for query, _ in LANGUAGES])
+async def test_a_word_is_found_whatever_its_case_and_language(database: Database, query: str, text: str) -> None:
+    await keep(database, ADA, saying(text), saying("something else", 2))
+    assert await found(database, query) == ["t-01"]
+
+
+async def test_all_words_must_occur_anywhere_in_the_turn(database: Database) -> None:
+    await keep(database, ADA, saying("red apples"), saying("red pears", 2))
+    assert await found(database, "RED report.md") == ["t-02", "t-01"]
+    assert await found(database, "red apples write_to_file") == ["t-01"]
+    assert await found(database, "red plums") == []
+    assert await found(database, "") == ["t-02", "t-01"]
+
+
+async def test_names_of_stored_fields_are_no_text(database: Database) -> None:
+    await keep(database, ADA, saying("red"))
+    assert await found(database, "proposal") == []
+    assert await found(database, "prompt") == []
+
+
+@pytest.mark.proves("page:search-sealed")
+async def test_nothing_is_found_outside_the_channels_that_are_searched(database: Database) -> None:
+    other = replace(saying("red", 3), agent_id=EVA.id, channel=ELSEWHERE)
+    await keep(database, ADA, EVA, saying("red"), other)
+    assert await found(database, "red") == ["t-01"]
+    assert await found(database, "red", channels=[ELSEWHERE]) == ["t-03"]
+    assert await found(database, "red", channels=[ELSEWHERE, CHANNEL]) == ["t-03", "t-01"]
+    assert await found(database, "red", channels=[]) == []
+
+
+async def test_a_search_goes_on_where_a_slice_ended(database: Database) -> None:
+    await keep(database, ADA, *[saying("red" if number % 2 else "blue", number) for number in range(1, 6)])
+    async with database.begin() as work:
+        first = await work.text_search.turns([CHANNEL], ["red"], before="", most=2)
+        second = await work.text_search.turns([CHANNEL], ["red"], before=first.up_to, most=2)
+        last = await work.text_search.turns([CHANNEL], ["red"], before=second.up_to, most=2)
+    assert [[turn.id for turn in each.found] for each in (first, second, last)] == [["t-05"], ["t-03"], ["t-01"]]
+    assert [each.up_to for each in (first, second, last)] == ["t-04", "t-02", ""]
+
+
+async def test_result_reason_and_both_versions_of_an_edited_command_are_searched(database: Database) -> None:
+    edited = saying("first version").decide(ApproveEdited({"text": "second version"}), by=ANA, at=NOON)
+    done = edited.start(NOON).finish(Succeeded("wrote 14 bytes"), NOON)
+    rejected = saying("green", 2).decide(Reject("too colourful"), by=ANA, at=NOON)
+    await keep(database, ADA, done, rejected)
+    for query in ("first", "second", "bytes"):
+        assert await found(database, query) == ["t-01"]
+    assert await found(database, "colourful") == ["t-02"]
+
+
+async def test_agents_are_found_by_name_role_and_goals_and_notes_by_text(database: Database) -> None:
+    note = a_note(ADA, id=NoteId("t-99"), text="Please use EURO")
+    await keep(database, ADA, EVA, saying("x"), note)
+    async with database.begin() as work:
+        work.notes.take([note], TurnId("t-01"))
+        await work.commit()
+    async with database.begin() as work:
+        for query in ("ada", "writer", "süden straße"):
+            agents = await work.text_search.agents([CHANNEL], words_of(query), before="", most=9)
+            assert [agent.id for agent in agents.found] == [ADA.id]
+        notes = await work.text_search.notes([CHANNEL], words_of("euro ana"), before="", most=9)
+    assert notes.found == (replace(note, taken_into=TurnId("t-01")),)
+
+
+async def test_a_turn_in_a_form_of_a_newer_release_is_not_found(sqlite_url: str) -> None:
+    database = SqlDatabase(sqlite_url)
+    await keep(database, ADA, saying("red"), saying("red", 2))
+    engine = make_engine(sqlite_url)
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql(
+            """UPDATE turns SET data = replace(data, 'proposed"', 'melted"') WHERE number = 1"""
+        )
+    await engine.dispose()
+    assert await found(database, "red") == ["t-02"]
+    await database.close()
+
+
+@given(st.text(min_size=1, max_size=6), st.text(max_size=4), st.text(max_size=4))
+def test_the_patterns_match_every_text_with_the_word(word: str, before: str, after: str) -> None:
+    turn = saying(f"{before}{word}{after}")
+    for each in words_of(word):
+        stored = json.dumps(f"{before}{word.swapcase()}{after}")
+        if each in fold(json.loads(stored)):
+            assert all(is_like(stored, pattern) for pattern in patterns_of(each))
+        assert not has_all(texts_of(turn), [each]) or all(
+            is_like(json.dumps(turn.call.arguments), pattern) for pattern in patterns_of(each)
+        )
+
+
+def is_like(text: str, pattern: str) -> bool:
+    connection = sqlite3.connect(":memory:")
+    try:
+        return bool(connection.execute(f"SELECT ? LIKE ? ESCAPE '{ESCAPE}'", (text, pattern)).fetchone()[0])
+    finally:
+        connection.close()

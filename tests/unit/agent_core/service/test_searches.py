@@ -1,0 +1,119 @@
+"""Search over agents, names of files, turns and notes: how far one page goes, and where its links lead."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from agent_core.model.channels import ChannelScope
+from agent_core.model.ids import AgentId, NoteId, TurnId, new_id
+from agent_core.model.note import Note
+from agent_core.model.text_search import LabelledText, excerpt_of
+from agent_core.model.turn import Turn
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database
+from agent_core.service.text_search import MAX_FOUND, TextSearches
+from agent_core.testing.clock import FakeClock
+from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.examples import CHANNEL, NOON, a_note, a_turn, an_agent, keep
+from agent_core.testing.files import InMemoryWorkspaces
+
+ELSEWHERE = ChannelScope("slack", "T1", "C1")
+MANY = 600
+ADA = an_agent(turns=MANY)
+EVA = an_agent(id=AgentId("agent-eva"), channel=ELSEWHERE, role="another")
+
+
+class HurriedClock(FakeClock):
+    """A clock on which each look takes a second."""
+
+    looks = 0
+
+    def now(self) -> datetime:
+        self.looks += 1
+        return super().now() + timedelta(seconds=self.looks)
+
+
+def searches(database: Database, clock: Clock | None = None) -> TextSearches:
+    return TextSearches(database=database, workspaces=InMemoryWorkspaces(), clock=clock or FakeClock())
+
+
+def turns(number: int = MANY) -> list[Turn]:
+    """Turns with ids of successive seconds; each writes a poem."""
+    moments = ((each, NOON + timedelta(seconds=each)) for each in range(1, number + 1))
+    return [a_turn(ADA, id=TurnId(new_id(at)), number=each, proposed_at=at) for each, at in moments]
+
+
+@pytest.mark.proves("page:search-bounded")
+async def test_a_page_has_fifty_newest_first_and_the_next_one_goes_on(database: InMemoryDatabase) -> None:
+    await keep(database, ADA, *turns(120))
+    found = await searches(database).find([CHANNEL], ["poem"])
+    numbers = [hit.found.number for hit in found.entries if isinstance(hit.found, Turn)]
+    assert numbers == list(range(120, 120 - MAX_FOUND, -1))
+    assert found.searched_since == NOON + timedelta(seconds=71)
+    second = await searches(database).find([CHANNEL], ["poem"], before=found.earlier)
+    third = await searches(database).find([CHANNEL], ["poem"], before=second.earlier)
+    assert [len(second.entries), len(third.entries), third.earlier] == [MAX_FOUND, 20, ""]
+    assert second.agents == ()
+
+
+@pytest.mark.proves("page:search-bounded")
+async def test_a_search_whose_time_is_over_says_how_far_it_came_and_goes_on_there(database: InMemoryDatabase) -> None:
+    await keep(database, ADA, *turns())
+    search = searches(database, HurriedClock())
+    found = await search.find([CHANNEL], ["unicorn"])
+    assert (found.is_empty, found.searched_since) == (True, NOON + timedelta(seconds=MANY - 249))
+    pages = 1
+    while found.earlier:
+        found, pages = await search.find([CHANNEL], ["unicorn"], before=found.earlier), pages + 1
+    assert pages == 3
+
+
+async def test_a_link_leads_to_the_page_of_the_thread_that_has_the_turn(database: InMemoryDatabase) -> None:
+    made = turns()
+    old = a_note(ADA, id=NoteId(new_id(NOON)), text="poem")
+    new = replace(old, id=NoteId(new_id(NOON + timedelta(days=1))))
+    await keep(database, ADA, *made[99:101], made[-1], old, new)
+    async with database.begin() as work:
+        work.notes.take([old], made[99].id)
+        await work.commit()
+    found = await searches(database).find([CHANNEL], ["poem"])
+    pages = [(type(hit.found), hit.before) for hit in found.entries]
+    assert pages == [(Note, None), (Turn, None), (Turn, 126), (Turn, 125), (Note, 125)]
+
+
+@pytest.mark.proves("page:search-sealed")
+async def test_agents_files_and_turns_of_other_channels_are_not_found(database: InMemoryDatabase) -> None:
+    await keep(database, ADA, EVA, a_turn(ADA), replace(a_turn(EVA), proposal=a_turn(ADA).proposal))
+    search = searches(database)
+    for agent in (ADA, EVA):
+        await search.workspaces.of(agent).write("poem.txt", b"")
+    for channel, agent in ((CHANNEL, ADA), (ELSEWHERE, EVA)):
+        found = await search.find([channel], ["poem"])
+        assert {hit.agent.id for hit in (*found.agents, *found.files, *found.entries)} == {agent.id}
+        assert (len(found.files), len(found.entries), found.folders) == (1, 1, 1)
+    assert (await search.find([], ["poem"])).is_empty
+
+
+EXCERPTS: list[tuple[str, Sequence[str], list[str]]] = [
+    ("Die STRASSE zur Straße", ["strasse"], ["STRASSE", "Straße"]),
+    ("ẞ und groß", ["gros"], ["groß"]),
+    ("οδυσσεύς", ["σσεύσ"], ["σσεύς"]),
+    ("to and together", ["to", "together"], ["to", "together"]),
+    ("x" * 500 + "needle" + "y" * 500, ["needle"], ["needle"]),
+]
+
+
+@pytest.mark.parametrize(("text", "words", "marked"), EXCERPTS)
+def test_an_excerpt_marks_the_words_as_they_are_written(text: str, words: Sequence[str], marked: list[str]) -> None:
+    excerpt = excerpt_of([LabelledText("other", "nothing"), LabelledText("text", text)], words)
+    whole = "".join(piece for piece, _ in excerpt.pieces)
+    assert [piece for piece, is_marked in excerpt.pieces if is_marked] == marked
+    assert whole in text
+    assert (len(whole) <= 300, excerpt.begins and excerpt.ends) == (True, whole == text)
+
+
+@pytest.fixture
+def database() -> InMemoryDatabase:
+    return InMemoryDatabase()
