@@ -156,6 +156,7 @@ PROMISES: dict[str, str] = {
     "page:one-list": "What ran under one approval is one list on the page, which names the approval once.",
     "page:origin": "Another site in the same browser cannot press a button (CSRF).",
     "page:other-surfaces": "The local workspace shows agents of other surfaces and decides nothing for them.",
+    "page:sound": "A sound calls people to the page, off until it is switched on, only while the page is not in view.",
     "page:stays": "After the token is entered, the redirect stays on this site.",
     "page:outage-seen": "An open page says within 3 seconds that Signoff or its database is away, and goes on itself.",
     "page:outage": "While the database is away, the page says so and keeps what people wrote, and goes on after it.",

@@ -27,7 +27,8 @@ from agent_core.ports.surface import Notifications
 
 logger = logging.getLogger(__name__)
 
-RETRY_LATER = timedelta(seconds=30)
+# A refused notification is tried again after a sixtieth of the time that the agent has waited, within these limits.
+MIN_RETRY, MAX_RETRY, RETRY_SHARE = timedelta(seconds=30), timedelta(hours=1), 60
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class WaitNotifier:
             return agent
         standing = await self._take_back(agent, agent.notifications, lambda each: _is_over(each, agent))
         if not is_waiting:
-            wake_at = self._wake_at(None) if agent.is_at_rest else agent.wake_at
+            wake_at = self._wake_at(agent, None) if agent.is_at_rest else agent.wake_at
             return await self._save(agent, replace(agent, notifications=standing, wake_at=wake_at))
         settings, turn = await self._load(agent)
         standing += await self._send_direct(agent, turn, settings, may_exist=may_exist)
@@ -60,7 +61,7 @@ class WaitNotifier:
         standing += posted
         newest = [each for each in standing if _is_reminder(each, agent)][-1:]
         standing = await self._take_back(agent, standing, lambda each: _is_reminder(each, agent) and each not in newest)
-        wake_at = self._wake_at(settings.reminders.due_at(agent.since, reminded))
+        wake_at = self._wake_at(agent, settings.reminders.due_at(agent.since, reminded))
         return await self._save(agent, replace(agent, notifications=standing, reminded=reminded, wake_at=wake_at))
 
     async def _load(self, agent: Agent) -> tuple[NotificationSettings, Turn | None]:
@@ -151,12 +152,13 @@ class WaitNotifier:
             return (), agent.reminded + overdue
         return (_notification(agent, turn, address),), agent.reminded + overdue
 
-    def _wake_at(self, planned: datetime | None) -> datetime | None:
-        """When the agent is looked at again: as planned, or soon if the platform was busy."""
+    def _wake_at(self, agent: Agent, planned: datetime | None) -> datetime | None:
+        """When the agent is looked at again: as planned, or earlier if the platform was busy."""
         if not self.is_busy:
             return planned
         now = self.clock.now()
-        return min(planned, now + RETRY_LATER) if planned and planned > now else now + RETRY_LATER
+        retry = now + min(max((now - agent.since) / RETRY_SHARE, MIN_RETRY), MAX_RETRY)
+        return min(planned, retry) if planned and planned > now else retry
 
     async def _save(self, agent: Agent, changed: Agent) -> Agent:
         """Save which notifications stand, and when the next try or reminder is due, unless nothing changed."""

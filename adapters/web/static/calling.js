@@ -1,8 +1,10 @@
 // Calls the person, while the page is not in view, when more agents need approval: by the page's title and icon, and after
-// a click on "Notify me" by a notification of the browser. It names the agent and the command, never its arguments.
+// a click on "Notify me" by a notification of the browser. It names the agent and the command, never its arguments. A
+// sound is off until somebody switches it on in this browser.
 "use strict";
 
-const canNotify = "Notification" in window;
+const canNotify = "Notification" in window, SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35;
+const soundOn = document.getElementById("sound-on");
 let asking = countAsking();
 
 function countAsking() { return Number(document.getElementById("rail")?.dataset.asking || 0); }
@@ -19,12 +21,32 @@ function callPerson(fresh, headlines) {
   if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
   const before = asking;
   asking = countAsking();
-  if (asking <= before || !document.hidden || !canNotify || Notification.permission !== "granted") return;
+  if (asking <= before || !document.hidden) return;
+  if (localStorage.getItem(SOUND)) playTone();
+  if (!canNotify || Notification.permission !== "granted") return;
   const body = headlines[0] || (asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
   const note = new Notification("Signoff", { body, tag: "asking" });
   note.addEventListener("click", () => { focus(); note.close(); });
 }
 
+/** A short tone that fades out. */
+function playTone() {
+  const audio = new AudioContext(), tone = audio.createOscillator(), volume = audio.createGain();
+  tone.frequency.value = TONE_HZ;
+  volume.gain.setValueAtTime(0.2, audio.currentTime);
+  volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + TONE_SECONDS);
+  tone.connect(volume).connect(audio.destination);
+  tone.addEventListener("ended", () => audio.close());
+  tone.start();
+  tone.stop(audio.currentTime + TONE_SECONDS);
+}
+
+soundOn.checked = Boolean(localStorage.getItem(SOUND));
+soundOn.addEventListener("change", () => {
+  if (!soundOn.checked) return localStorage.removeItem(SOUND);
+  localStorage.setItem(SOUND, "1");
+  playTone(); // so that people hear what they chose; browsers allow a sound only after a click
+});
 document.addEventListener("click", async event => {
   if (event.target.id !== "notify") return;
   await Notification.requestPermission();

@@ -224,6 +224,20 @@ async def test_a_busy_platform_gets_a_direct_message_a_little_later() -> None:
     assert (play.calls.sent, agent.wake_at) == ([(f"to {BEN.id}",)], None)
 
 
+async def test_a_platform_that_never_answers_is_asked_ever_more_seldom() -> None:
+    play = Play()
+    await play.notify((BEN,))
+    await play.set_reminders(mentions=())
+    given = 1000
+    play.calls.faults = [SurfaceBusy("later")] * given
+    agent = await play.wait(await play.create(), minutes=30)
+    asked = given - len(play.calls.faults)
+    assert 20 <= asked <= 61
+    play.calls.faults = [SurfaceBusy("later")] * given
+    await play.wait(agent, hours=24)
+    assert given - len(play.calls.faults) <= 4 * 61  # about 60 tries while the wait grows to e times its length
+
+
 async def test_a_lost_thread_pauses_the_agent_as_with_a_card() -> None:
     play = Play()
     agent = await play.create()
