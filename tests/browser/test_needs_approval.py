@@ -199,6 +199,7 @@ async def test_after_the_tenth_card_the_one_that_moves_up_has_the_focus(ana: Bro
 @pytest.mark.proves("page:queue-filter")
 async def test_a_filter_is_kept_in_the_address_and_after_a_decision(ana: BrowserChat, model: ScriptedModel) -> None:
     await ask_quickly(ana, model, 2)
+    await ana.page.get_by_text("Show a part", exact=True).click()
     await ana.page.get_by_label("Class", exact=True).select_option("write")
     await ana.page.get_by_label("Only my agents").check()
     await ana.page.get_by_role("button", name="Show", exact=True).click()
