@@ -53,7 +53,7 @@ async def test_agents_files_turns_and_notes_are_found_with_a_link_to_each(ana: P
     page = await page_of(ana, "umsatz")
     assert re.findall(r"<h2[^>]*>(.*?)</h2>", page) == ["Agents", "Files", "Turns and notes"]
     agent, file, note, turn = links(page)
-    assert (agent, file) == (ana.path, f"{ana.path}/files/umsatz.md")
+    assert (agent, file) == (ana.path, f"{ana.path}/view/umsatz.md")
     assert note.startswith(f"{ana.path}#")
     assert turn == f"{ana.path}#{card.turn}"
     assert {each.casefold() for each in marked(page)} == {"umsatz"}
