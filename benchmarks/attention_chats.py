@@ -33,7 +33,7 @@ async def on_slack(folder: Path, way: ChatWay) -> Costs:
             costs.words += count_words(" ".join(texts_in(card["blocks"])))
             costs.clicks += MENU_AND_CONFIRMATION if way == "×5" else 1
             await office.ana.clicks(card, f"Approve ×{AT_ONCE}" if way == "×5" else "Approve")
-        await office.slack.until(lambda: len(office.cards()) > COMMANDS)
+        await _slack_card(office, COMMANDS + 1, "one by one")
         costs.messages = sum("thread_ts" in each for each in office.general.messages) - 2  # the root, and the last card
         costs.notifications = len(office.team.direct(office.ana).messages)
     return costs
