@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from adapters.web.page_context import WebContext
-from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, turn_before
 from agent_core.model.timing import TurnTimes
 
 TURNS_PER_DRAWING = 50
-MAX_DIGITS = 9  # of a turn number in the address
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,7 @@ class GlancePages:
         channel, views = channel_of(request), self.workspace.views
         agent = await views.agent(channel, agent_id_of(request))
         glance = await views.glances.of_agent(channel, agent.id)
-        given = request.query.get("before", "")
-        before = int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_DIGITS else None
+        before = turn_before(request)
         turns, earlier = _page_of(glance.turns, before)
         return await self.workspace.answer(
             request,

@@ -19,6 +19,7 @@ AGENT = CHANNEL + "/a/{agent}"
 MAX_ENTRY_BYTES, MAX_ENTRY_FIELDS = 16_384, 10
 MAX_FORM_FRAME_BYTES = 65_536  # the other fields of a form, and the boundaries between them
 FORM_FIELDS = web.RequestKey("sent", MultiMapping[Any])
+MAX_TURN_DIGITS = 9  # of a turn number in the address
 NO_FIELDS: MultiMapping[Any] = MultiDict()
 
 
@@ -51,6 +52,12 @@ class FormFile:
         if "\x00" in text:
             raise InvalidInput({"file": f"{self.name} is not UTF-8 text, so it was not read. Save it as UTF-8."})
         return text
+
+
+def turn_before(request: web.Request) -> int | None:
+    """The turn number in `?before=`; None if there is none, or a text that is no turn number."""
+    given = request.query.get("before", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= MAX_TURN_DIGITS else None
 
 
 def channel_of(request: web.Request) -> ChannelScope:

@@ -11,7 +11,7 @@ from adapters.answers import Answer
 from adapters.forms import Form
 from adapters.web.guard import Handler
 from adapters.web.page_context import WebContext
-from adapters.web.requests import agent_id_of, channel_of, is_own, read_form
+from adapters.web.requests import agent_id_of, channel_of, is_own, read_form, turn_before
 from agent_core.errors import CommitUnknown, DatabaseAway, InvalidInput
 from agent_core.model.agent import Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
@@ -50,8 +50,7 @@ async def thread_page(
 ) -> web.Response:
     """An agent's thread: its newest turns, or those before `?before=`. `told`: an answer for this person alone."""
     channel, views = channel_of(request), workspace.views
-    before = request.query.get("before", "")
-    number = int(before) if before.isascii() and before.isdigit() else None
+    number = turn_before(request)
     thread = await views.thread(channel, agent_id_of(request), before=number)
     return await workspace.answer(
         request,

@@ -97,9 +97,11 @@ async def test_a_long_run_is_drawn_page_by_page_and_a_strange_number_shows_the_n
         newest = await ana.page("/glance")
         earlier = await ana.page("/glance?before=11")
         strange = [await ana.page(f"/glance?before={text}") for text in ("x", "9" * 5000, "²")]
+        threads = [await ana.page(f"?before={text}") for text in ("x", "9" * 5000, "²")]
     assert 'href="?before=11"' in newest
     assert (len(rows_of(newest, "turns-table")), len(rows_of(earlier, "turns-table"))) == (50, 10)
     assert [len(rows_of(page, "turns-table")) for page in strange] == [50, 50, 50]
+    assert all("turn 60" in page for page in threads)
 
 
 async def test_there_is_a_glance_before_the_first_turn(tmp_path: Path) -> None:
