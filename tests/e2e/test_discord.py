@@ -55,8 +55,8 @@ class Place:
         return [each for thread in self.guild.threads(self.general) for each in self.guild.messages(thread)]
 
     def cards(self, turn: int) -> list[Message]:
-        """The cards of a turn."""
-        return [each for each in self.messages if f"turn {turn}" in text_of(each)]
+        """The cards of a turn, whole or folded."""
+        return [each for each in self.messages if re.search(rf"turn {turn} ·|[✓✗–] {turn} ", text_of(each))]
 
     async def card(self, turn: int, *texts: str) -> Message:
         """The card of a turn, once it says all of this or has buttons of these names."""

@@ -1,6 +1,7 @@
 """A team's Slack and Signoff at work in it: the real SDK over real sockets, real SQLite; the model is scripted."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -61,10 +62,11 @@ class Office:
         return [message for message in (channel or self.general).messages if kind_of(message) == "signoff_turn"]
 
     async def card(self, turn: int, *texts: str) -> Json:
-        """The card of a turn, once it says all of this."""
+        """The card of a turn, whole or folded, once it says all of this."""
+        named = re.compile(rf"· turn {turn} ·|^[✓✗–] {turn} ", re.MULTILINE)
 
         def found() -> Json | None:
-            there = [card for card in self.cards() if f"· turn {turn} ·" in text_of(card)]
+            there = [card for card in self.cards() if named.search(text_of(card))]
             return there[0] if there and all(text in text_of(there[0]) for text in texts) else None
 
         await self.slack.until(lambda: found() is not None)
