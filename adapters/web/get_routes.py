@@ -1,11 +1,12 @@
 """GET routes: pages, files, and the event stream. Read-only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
+from adapters.agent_templates import AgentTemplate
 from adapters.forms import fields_of
 from adapters.settings_file import FILENAME, settings_text
 from adapters.subcommands import copied_text
@@ -68,8 +69,16 @@ class GetRoutes:
             return await self._copy(request, AgentId(request.query["copy"]))
         last = await self.workspace.service.load_agent_defaults(self.workspace.origin(request))
         chosen = self.workspace.templates.find(request.query.get("template", ""))
-        draft = chosen.draft if chosen else last if "last" in request.query else None
+        if chosen:
+            return await self._fill_in(request, chosen)
+        draft = last if "last" in request.query else None
         return await new_agent_page(self.workspace, request, FormState(fields_of(draft) if draft else {}), last=last)
+
+    async def _fill_in(self, request: web.Request, template: AgentTemplate) -> web.StreamResponse:
+        name = await self.workspace.views.find_free_name(channel_of(request), template.draft.name)
+        said = f"Filled in from the template “{template.label}”. Nothing is created yet."
+        draft = replace(template.draft, name=name)
+        return await new_agent_page(self.workspace, request, FormState(fields_of(draft)), filled_in=said)
 
     async def _copy(self, request: web.Request, agent_id: AgentId) -> web.StreamResponse:
         origin = self.workspace.own(request)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from adapters.forms import Form, fields_of_policy, policy_of
+from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import AGENT, agent_id_of, channel_of, form_of, is_own, redirect_to_parent
 from adapters.web.screens import NOTHING, FormState, with_errors_shown
@@ -39,7 +40,8 @@ class PolicyPage:
             agent=agent,
             shown={f"{SHOWN}{name}": value for name, value in shown.items()},
             chosen=asked.given or present,
-            can_decide=is_own(channel),
+            is_own=is_own(channel),
+            can_decide=is_own(channel) and self.workspace.views.may_decide(agent, person_of(request)),
         )
 
     async def set_policy(self, request: web.Request) -> web.StreamResponse:

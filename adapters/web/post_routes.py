@@ -66,7 +66,7 @@ class PostRoutes:
             web.post(f"{AGENT}/budget", with_errors_shown(self.set_budget, thread)),
             web.post(f"{AGENT}/archive", self.archive),
             web.post(f"{AGENT}/unarchive", self.unarchive),
-            web.post(f"{AGENT}/delete", self.delete),
+            web.post(f"{AGENT}/delete", with_errors_shown(self.delete, thread)),
             *FilePages(self.workspace).post_routes(),
             *MemoryPages(self.workspace).post_routes(),
             *PolicyPage(self.workspace).post_routes(),

@@ -18,7 +18,7 @@ from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.policy import may_decide, require_may_decide
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces
@@ -27,6 +27,7 @@ from agent_core.service.approval_queue import ApprovalQueue
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.deleting import newest_turn
+from agent_core.service.free_names import find_free_name
 from agent_core.service.glances import Glances
 from agent_core.service.text_search import TextSearches
 from agent_core.spending.helper_tree import list_helpers_below
@@ -127,6 +128,15 @@ class AgentViews:
         async with self.database.begin() as work:
             turn = await work.turns.get(channel, turn_id)
             return await work.agents.get(channel, turn.agent_id), turn
+
+    @staticmethod
+    def may_decide(agent: Agent, by: Actor) -> bool:
+        """Whether this person may decide on the agent's commands and change it, as things are now."""
+        return may_decide(agent, by)
+
+    async def find_free_name(self, channel: ChannelScope, wanted: str) -> str:
+        """The wanted name, with a number if an agent of the channel has it."""
+        return await self._read(lambda work: find_free_name(work, channel, wanted))
 
     async def newest_turn(self, channel: ChannelScope, agent_id: AgentId) -> Turn | None:
         """The agent's last turn, or None before its first."""

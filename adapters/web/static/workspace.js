@@ -139,6 +139,10 @@ function announce(region, old) {
 }
 
 /** Fetch this page again, or where its answer took long a page with the same navigation; calls during a fetch share one more fetch. A response from before a sent form is ignored. */
+// An answer to a form has the form's address; what a reload shows is the page itself.
+const home = document.querySelector("header[data-refresh]")?.dataset.refresh;
+if (home && location.pathname !== new URL(home, location.href).pathname) history.replaceState(null, "", home);
+
 async function refresh() {
   if (asked) { asked.again = true; return; }
   asked = { again: false };

@@ -87,3 +87,39 @@ async def test_a_policy_of_another_channel_is_not_there(base: str, ana: PageChat
     async with ana.session.post(f"{base}{elsewhere}/policy", data={"free.execute": "on"}) as answer:
         assert answer.status == 404
     assert "free.execute" not in await form(ana)
+
+
+async def test_who_may_not_change_the_policy_reads_it_and_is_told_who_may(base: str, ana: PageChat) -> None:
+    await ana.send("policy", {**await form(ana), "approvers": "owner"})
+    async with PageChat.opened(base, "ben", ana.path) as ben:
+        page = await ben.page("/policy")
+    assert "Only @ana may change this." in text_of(page)
+    assert "Set the policy" not in page
+    assert "Set the policy" in await ana.page("/policy")
+
+
+async def test_a_wrong_name_at_delete_is_told_beside_the_field_and_what_was_typed_stays(ana: PageChat) -> None:
+    status, page = await ana.send("delete", {"name": "Klerk"})
+    assert (status, 'value="Klerk" aria-invalid="true"' in page) == (422, True)
+    assert "To delete Clerk, type its name." in text_of(page)
+
+
+async def test_after_a_deletion_the_page_goes_on_as_that_of_the_channel(ana: PageChat) -> None:
+    status, page = await ana.send("delete", {"name": "Clerk"})
+    assert (status, "Clerk was deleted" in text_of(page)) == (200, True)
+    assert 'data-refresh="/c/web/local/general"' in page
+
+
+async def test_a_template_that_was_used_before_offers_a_name_that_is_free(ana: PageChat) -> None:
+    channel = ana.path.rpartition("/a/")[0]
+    ana.path = channel
+    page = await ana.page("/new")
+    key, name = "", ""
+    for key in re.findall(r'href="\?template=([^"]+)"', page):
+        name = re.findall(r'id="name" name="name" value="([^"]*)"', await ana.page(f"/new?template={key}"))[0]
+        break
+    await ana.send("new", {"name": name, "role": "writes", "goals": "Write a file"})
+    ana.path = channel
+    again = await ana.page(f"/new?template={key}")
+    assert f'id="name" name="name" value="{name} 2"' in again
+    assert "Nothing is created yet." in again

@@ -180,7 +180,7 @@ async def test_beyond_ten_cards_the_list_is_folded_and_so_are_many_receipts(
     for number in range(12):
         await asking(ana, model, f"Agent{number}")
     page = await listed(ana)
-    assert "<summary>2 more agents</summary>" in page
+    assert "<summary>2 more agents: decide on those above first, or open one</summary>" in page
     assert len(headings(page)) == len(await picks(ana)) == 10
     selected = await picks(ana)
     first = next(iter(selected))
