@@ -47,6 +47,22 @@ LABELS: dict[RiskClass, RiskLabel] = {
 }
 
 
+# What people let run who let a class run without asking.
+MEANINGS: dict[RiskClass, str] = {
+    "read": "look at its files, memory and helpers",
+    "write": "change its own files",
+    "network": "fetch pages and files from the internet",
+    "execute": "run programs in the sandbox",
+    "publish": "send something out of the team",
+    "spend": "make calls that cost extra, such as pictures and helpers",
+}
+
+
+def meaning_of(risk: RiskClass) -> str:
+    """What a command of the class can do, in a few words."""
+    return MEANINGS[risk]
+
+
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:
     """The labels of a command's classes; execute, publish and spend first."""
     return tuple(sorted((LABELS[risk] for risk in risks), key=lambda label: label.is_neutral))

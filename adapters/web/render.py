@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards, decision_log
 from adapters.buttons import Button
+from adapters.risk_labels import meaning_of
 from adapters.turn_lines import about_text, permission_of
 from adapters.ui_text import (
     REPLY_DOES,
@@ -109,6 +110,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     head_and_tail,
     first_line,
     about_text,
+    meaning_of,
     permission_of,
     channel_path,
     agent_path,
