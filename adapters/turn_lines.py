@@ -36,6 +36,12 @@ class TurnLine:
     address: str
 
     @property
+    def decided_parts(self) -> StateParts:
+        """Who decided on the turn and when, without how it ended."""
+        at = self.state_parts.index(" · ") + 1 if " · " in self.state_parts else 0
+        return self.state_parts[at:]
+
+    @property
     def signed_text(self) -> str:
         """The text behind the sign of the turn's state."""
         return f"{self.sign} {self.text}"

@@ -4,6 +4,7 @@ Commands that run under one decision of a person (Approve ×N, or classes that r
 first of them, which counts them. When a person has decided the next proposal, the card before it is folded.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
@@ -16,7 +17,8 @@ from agent_core.model.turn import Turn
 from agent_core.service.thread_turns import ThreadTurns
 
 MAX_JOINED = MAX_LEASE_COMMANDS  # turns on one card
-MAX_REMEMBERED_AGENTS, MAX_REMEMBERED_LINES = 1_000, MAX_JOINED + 2
+# Lines that are remembered of an agent: a full card, the full card before it, and the turns around them.
+MAX_REMEMBERED_AGENTS, MAX_REMEMBERED_LINES = 300, 2 * MAX_JOINED + 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +27,16 @@ class CardPlace:
 
     `earlier`: the lines of the turns above it on the same card, oldest first.
     `address`: the card's address, or "" if it is not known to be posted.
-    `marked`: the turn whose id marks the message, its first. `since`: the card was posted after this time.
-    `to_fold`: the lines of another card that is folded now, if there is one.
+    `marked`: the turn whose id marks the message, its first.
+    `to_fold`: the lines of the card before it, which is folded now, if it is.
+    `left`: the lines that stay on the shared card which this turn leaves, because people are asked about it.
     """
 
     earlier: tuple[TurnLine, ...]
     address: str
     marked: TurnLine
-    to_fold: tuple[TurnLine, ...]
+    to_fold: tuple[TurnLine, ...] = ()
+    left: tuple[TurnLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,35 +62,25 @@ class JoinedCards:
 
     async def place(self, agent: Agent, turn: Turn) -> CardPlace:
         """Where the turn is to be shown in its present state."""
-        own = line_of(turn)
         if turn.is_open and not turn.shown_as:
-            return CardPlace(earlier=(), address="", marked=own, to_fold=())
-        lines = await self._lines(agent)
-        last = lines.get(turn.number - 1)
-        if own.is_open:
-            is_shared = last is not None and last.address == own.address
-            address, group = ("", self._card_of(lines, last)) if is_shared else (own.address, ())
-            return CardPlace(earlier=(), address=address, marked=own, to_fold=group)
-        earlier = self._card_of(lines, last) if last and _joins(last, own) else ()
-        if len(earlier) >= MAX_JOINED and not own.address:
-            earlier = ()
-        first = earlier[0] if earlier else own
-        before = self._card_of(lines, lines.get(first.number - 1)) if self.folds else ()
-        address = own.address or (earlier[-1].address if earlier else "")
-        return CardPlace(earlier=earlier, address=address, marked=first, to_fold=before)
+            return CardPlace(earlier=(), address="", marked=line_of(turn))
+        return self._place(await self._lines(agent), turn)
 
     async def read_card(self, agent: Agent, turn: Turn) -> CardContent:
         """What the card that shows this turn shows at present, read anew: another process may have shown turns."""
-        self.forget(agent)
-        lines = await self._lines(agent)
-        on_card = [each for each in lines.values() if each.address == turn.shown_as]
-        last = max(on_card, key=lambda each: each.number, default=line_of(turn))
-        newest = turn if last.number <= turn.number else await self.turns.turn(agent.channel, last.turn)
-        after = lines.get(newest.number + 1)
+        near = await self.turns.newest(agent, MAX_REMEMBERED_LINES, before=turn.number + MAX_JOINED + 2)
+        known = self.known.get(agent.id, {})
+        lines = {each.number: _addressed(line_of(each), known.get(each.number)) for each in near}
+        own = lines.get(turn.number, line_of(turn))
+        on_card = [each for each in lines.values() if each.address and each.address == own.address]
+        last = max(on_card, key=lambda each: each.number, default=own)
+        while (after := lines.get(last.number + 1)) and not after.address and _joins(last, after):
+            last = lines[after.number] = replace(after, address=own.address)  # begun, and not yet recorded as shown
+        newest = turn if last.number == turn.number else await self.turns.turn(agent.channel, last.turn)
         return CardContent(
-            lines=self._card_of(lines, last),
+            lines=_card_of(lines, last),
             newest=newest,
-            place=await self.place(agent, newest),
+            place=self._place(lines, replace(newest, shown_as=last.address)),
             is_folded=self.folds and not newest.is_open and after is not None and not after.is_open,
         )
 
@@ -111,18 +105,37 @@ class JoinedCards:
             lines = self.known[agent.id] = {turn.number: line_of(turn) for turn in turns}
         return lines
 
-    @staticmethod
-    def _card_of(lines: dict[int, TurnLine], last: TurnLine | None) -> tuple[TurnLine, ...]:
-        """The lines that share a card up to `last`, which may have none yet; oldest first."""
-        found: list[TurnLine] = []
-        while last is not None:
-            found.append(last)
-            before = lines.get(last.number - 1)
-            last = before if before and before.address and before.address == last.address else None
-        return tuple(reversed(found))
+    def _place(self, lines: Mapping[int, TurnLine], turn: Turn) -> CardPlace:
+        own, last = line_of(turn), lines.get(turn.number - 1)
+        if own.is_open:
+            is_shared = last is not None and last.address == own.address
+            left = _card_of(lines, last) if is_shared else ()
+            return CardPlace(earlier=(), address="" if is_shared else own.address, marked=own, left=left)
+        earlier = _card_of(lines, last) if last and _joins(last, own) else ()
+        if len(earlier) >= MAX_JOINED and not own.address:
+            earlier = ()
+        if earlier:
+            return CardPlace(earlier=earlier, address=own.address or earlier[-1].address, marked=earlier[0])
+        to_fold = _card_of(lines, last) if self.folds else ()
+        return CardPlace(earlier=(), address=own.address, marked=own, to_fold=to_fold)
+
+
+def _card_of(lines: Mapping[int, TurnLine], last: TurnLine | None) -> tuple[TurnLine, ...]:
+    """The lines that share a card up to `last`, which may have none yet; oldest first."""
+    found: list[TurnLine] = []
+    while last is not None:
+        found.append(last)
+        before = lines.get(last.number - 1)
+        last = before if before and before.address and before.address == last.address else None
+    return tuple(reversed(found))
+
+
+def _addressed(line: TurnLine, known: TurnLine | None) -> TurnLine:
+    """The line as saved; if its address is not saved yet, with the one at which this process has shown it."""
+    return replace(line, address=known.address) if known and not line.address else line
 
 
 def _joins(last: TurnLine, line: TurnLine) -> bool:
     """Whether a turn is shown on the card of the turn before it."""
-    is_same = bool(line.permission) and last.permission == line.permission and not last.is_open
+    is_same = bool(line.permission) and last.permission == line.permission and not (last.is_open or line.is_open)
     return is_same and line.address in ("", last.address)

@@ -80,9 +80,17 @@ async def _redraw(button: Button, origin: Origin, context: ChatServices, draw_ag
             return
         turn_id = newest.id
     agent, turn = await context.views.turn(origin.channel, turn_id)
+    before = await _stages(context, agent, turn)
     while True:
         await draw_again(agent, turn)
-        drawn = turn
         agent, turn = await context.views.turn(origin.channel, turn_id)
-        if turn.with_live_output("").stage == drawn.with_live_output("").stage:
+        after = await _stages(context, agent, turn)
+        if after == before:
             return  # otherwise the loop may have shown the new state before this older one arrived
+        before = after
+
+
+async def _stages(context: ChatServices, agent: Agent, turn: Turn) -> list[str]:
+    """The stages of the turn and of the agent's newest, which may share its card; output of a running one aside."""
+    newest = await context.views.newest_turn(agent.channel, agent.id)
+    return [each.with_live_output("").stage for each in (turn, newest) if each]

@@ -15,10 +15,10 @@ class ThreadTurns:
 
     database: Database
 
-    async def newest(self, agent: Agent, last: int) -> tuple[Turn, ...]:
-        """The agent's newest `last` turns, oldest first."""
+    async def newest(self, agent: Agent, last: int, before: int | None = None) -> tuple[Turn, ...]:
+        """The agent's newest `last` turns, oldest first; with `before`, only turns with a lower number."""
         async with self.database.begin() as work:
-            return await work.turns.of(agent, last=last)
+            return await work.turns.of(agent, last=last, before=before)
 
     async def turn(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         """A turn; raise NotFound if the channel has none with this id."""

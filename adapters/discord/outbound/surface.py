@@ -78,6 +78,8 @@ class DiscordSurface:
         """Post or edit the card; an unchanged card is not sent."""
         self.standing.remember(turn)
         place = await self.cards.place(agent, turn)
+        if place.left:
+            await self._fold(agent, place.left)
         thread, message, mark = thread_of(agent), self._card(agent, turn, place), place.marked
         stands = message_in(thread, place.address)
         if not stands and may_exist:
@@ -86,7 +88,7 @@ class DiscordSurface:
             stands = await self.sending.post(thread, self._card(agent, turn, place), mark.turn)
         self.cards.remember(agent, turn, place, address := f"{thread}/{stands}")
         if place.to_fold:
-            self.soon(self._fold(agent, place.to_fold))
+            self.soon(self._fold_soon(agent, place.to_fold))
         return address
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
@@ -136,11 +138,14 @@ class DiscordSurface:
     async def close(self) -> None:
         await self.soon.close(0)
 
-    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
+    async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
+        with suppress(SurfaceError):
+            await self._fold(agent, lines)
+
+    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         if stands := message_in(thread_of(agent), lines[-1].address):
-            with suppress(SurfaceError):
-                await self.sending.edit(thread_of(agent), stands, folded_message(agent, lines), lines[0].turn)
+            await self.sending.edit(thread_of(agent), stands, folded_message(agent, lines), lines[0].turn)
 
     def _card(self, agent: Agent, turn: Turn, place: CardPlace) -> DiscordMessage:
         model = "" if agent.model else self.model

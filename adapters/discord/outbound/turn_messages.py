@@ -68,8 +68,11 @@ def folded_message(agent: Agent, lines: Sequence[TurnLine]) -> DiscordMessage:
         state = "".join(escaped(part) if isinstance(part, str) else timestamp(part) for part in parts)
         show_all = element(ViewButton("show all", last.turn))
         return compose(ui.Section(f"-# {told} · {state}", accessory=show_all))
-    title = f"{whose}{counted(len(lines), 'command')} under one decision: turns {first.number} to {last.number}"
-    return compose(ui.TextDisplay(f"**{escaped(title)}**\n{_list_of(lines, MAX_FOLDED_LINES)}"), *turn_choosers(lines))
+    title = f"{whose}{counted(len(lines), 'command')} · turns {first.number} to {last.number}"
+    parts, _ = cut_parts(first.decided_parts, MAX_FOLDED_LINE, cut_by_size)
+    said = "".join(escaped(part) if isinstance(part, str) else timestamp(part) for part in parts)
+    told = f"**{escaped(cut_by_size(title, MAX_FOLDED_LINE))}** · {said}\n{_list_of(lines, MAX_FOLDED_LINES)}"
+    return compose(ui.TextDisplay(told), *turn_choosers(lines))
 
 
 def _list_of(lines: Sequence[TurnLine], most: int) -> str:

@@ -87,6 +87,8 @@ class SlackSurface:
         """Post or edit the card; an unchanged card is not sent."""
         self.standing.remember(turn)
         place = await self.cards.place(agent, turn)
+        if place.left:
+            await self._fold(agent, place.left)
         thread, message = thread_of(agent), self._card(agent, turn, place)
         stands = ts_in(thread, place.address)
         if not stands and may_exist:
@@ -95,7 +97,7 @@ class SlackSurface:
             stands = await self._post(agent, message, thread=thread.thread)
         self.cards.remember(agent, turn, place, address := f"{thread.thread}/{stands}")
         if place.to_fold:
-            self.soon(self._fold(agent, place.to_fold))
+            self.soon(self._fold_soon(agent, place.to_fold))
         return address
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
@@ -177,11 +179,14 @@ class SlackSurface:
     def _present_card(self, agent: Agent, card: CardContent) -> SlackMessage:
         return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card.newest, card.place)
 
-    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
+    async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
+        with suppress(SurfaceError):
+            await self._fold(agent, lines)
+
+    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         if stands := ts_in(thread_of(agent), lines[-1].address):
-            with suppress(SurfaceError):
-                await self._edit(agent, stands, folded_message(agent, lines))
+            await self._edit(agent, stands, folded_message(agent, lines))
 
     def _card(self, agent: Agent, turn: Turn, place: CardPlace) -> SlackMessage:
         model = "" if agent.model else self.model

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from adapters.buttons import ViewButton
 from adapters.cards import summary_text, turn_card
-from adapters.slack.outbound.blocks import Block, actions, line, notification, rich, run, section
+from adapters.slack.outbound.blocks import Block, actions, date_field, line, notification, rich, run, section
 from adapters.slack.outbound.card import card_blocks
 from adapters.slack.outbound.controls import card_controls, element, reply_box, turn_chooser
 from adapters.slack.outbound.message import Metadata, SlackMessage, metadata
@@ -55,8 +55,10 @@ def folded_message(agent: Agent, lines: Sequence[TurnLine]) -> SlackMessage:
         told = f"{last.sign} {whose}{last.text} · {said}"
         show_all = element(ViewButton("show all", last.turn))
         return SlackMessage(notification(told), [section(told, show_all, most=MAX_FOLDED_LINE, at=at)], mark)
-    title = f"{whose}{counted(len(lines), 'command')} under one decision: turns {first.number} to {last.number}"
-    blocks = [_list_of(lines, MAX_FOLDED_LINES, title), actions(turn_chooser(lines))]
+    said, at = timeless(first.decided_parts)
+    title = f"{whose}{counted(len(lines), 'command')} · turns {first.number} to {last.number} · {said}"
+    times = [{"type": "context", "elements": [date_field(at)]}] if at else []
+    blocks = [_list_of(lines, MAX_FOLDED_LINES, cut(title, MAX_FOLDED_LINE)), *times, actions(turn_chooser(lines))]
     return SlackMessage(notification(title), blocks, mark)
 
 
