@@ -37,12 +37,9 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
     """
     app = web.Application(
         client_max_size=MOST_BODY,
-        middlewares=[
-            workspace.guard.middleware(_is_page, SIGNED_PATHS.__contains__),
-            workspace.error_pages(_is_page),
-            _people_first(workspace.service.priority),
-        ],
+        middlewares=[workspace.error_pages(_is_page), _people_first(workspace.service.priority)],
     )
+    workspace.guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
     operations = Operations(workspace.views, workspace.guard, heard)
     app.add_routes([*GetRoutes(workspace).routes(), *PostRoutes(workspace).routes(), *operations.routes(), *routes])
 
@@ -72,9 +69,8 @@ def _people_first(priority: Priority) -> Middleware:
 
 def waiting_application(guard: Guard) -> web.Application:
     """Answers 503 to everything, at a start that waits for the database; pages give back what was written."""
-    app = web.Application(
-        client_max_size=MOST_BODY, middlewares=[guard.middleware(_is_page, SIGNED_PATHS.__contains__)]
-    )
+    app = web.Application(client_max_size=MOST_BODY)
+    guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if not _is_page(request.path):

@@ -198,7 +198,7 @@ PROMISES: dict[str, str] = {
     "files:dropped": "Files dropped on the page are added one after another, and each refusal says its reason.",
     "files:harmless": "A file is shown without running or loading anything, whatever it contains.",
     "files:versions": "A file's page lists the turns that changed it, with diffs, and says where others changed it.",
-    "files:zip": "All files of an agent come as one zip under their exact names, made while it is sent.",
+    "files:zip": "All files of an agent come as one zip, made while it is sent, under names every system can unpack.",
     "files:one-writer": "Of writers that expect the same content of a file one wins, also from several machines.",
     "home:private": "No other account of the machine can open the settings, the database or a workspace's files.",
     "secrets:hidden": "No prompt, result, card, file or log shows a key of the settings, in any encoding.",

@@ -39,13 +39,23 @@ class Guard:
     token: str = ""
     public_url: str = ""
 
-    def middleware(self, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> Middleware:
-        """The checks as aiohttp middleware, which also adds the security headers.
+    def watch(self, app: web.Application, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> None:
+        """Check each request of the application before anything else, and add the security headers to each response.
 
         Host is checked unless `any_host` is true for the path. Origin and token are checked, and headers added, only if
         `pages` is true for the path.
         """
+        app.middlewares.insert(0, self._middleware(pages, any_host))
 
+        async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
+            """Called before the headers are sent; a middleware sees a stream only after that."""
+            if pages(request.path):
+                for name, value in HEADERS.items():
+                    response.headers.setdefault(name, value)
+
+        app.on_response_prepare.append(add_headers)
+
+    def _middleware(self, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> Middleware:
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not any_host(request.path):
@@ -55,12 +65,7 @@ class Guard:
             _check_origin(request)
             if self.token and not request.path.startswith(OPEN_PATHS) and not self.knows(request):
                 raise web.HTTPSeeOther(f"/enter?to={quote(local_path(request.rel_url.raw_path), safe='/')}")
-            response = await handler(request)
-            if not response.prepared:
-                response.headers.update(
-                    {name: value for name, value in HEADERS.items() if name not in response.headers}
-                )
-            return response
+            return await handler(request)
 
         return guard
 

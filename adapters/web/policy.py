@@ -28,29 +28,30 @@ class PolicyPage:
         return [web.post(POLICY, with_errors_shown(self.set_policy, self.page))]
 
     async def page(self, request: web.Request, asked: FormState = NOTHING) -> web.Response:
+        """The form with the present policy; after a refusal with what the person changed, on top of the present one."""
         channel = channel_of(request)
         agent = await self.workspace.views.agent(channel, agent_id_of(request))
         present = fields_of_policy(agent.policy)
-        shown = _shown(asked.given) or present
+        chosen = fields_of_policy(_change(asked.given).apply(agent.policy)) if asked.given else present
         return await self.workspace.answer(
             request,
             "policy.html",
             **asked.values,
             channel=channel,
             agent=agent,
-            shown={f"{SHOWN}{name}": value for name, value in shown.items()},
-            chosen=asked.given or present,
+            shown={f"{SHOWN}{name}": value for name, value in present.items()},
+            chosen=chosen,
             is_own=is_own(channel),
             can_decide=is_own(channel) and self.workspace.views.may_decide(agent, person_of(request)),
         )
 
     async def set_policy(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
-        change = PolicyChange.between(policy_of(_shown(form)), policy_of(form))
-        await self.workspace.agent_settings.set_policy(agent_id_of(request), change, origin)
+        await self.workspace.agent_settings.set_policy(agent_id_of(request), _change(form), origin)
         return redirect_to_parent(request)
 
 
-def _shown(form: Form) -> Form:
-    """The fields as the form showed them at first."""
-    return {name.removeprefix(SHOWN): value for name, value in form.items() if name.startswith(SHOWN)}
+def _change(form: Form) -> PolicyChange:
+    """What the person changed of the policy that the form had shown."""
+    shown = {name.removeprefix(SHOWN): value for name, value in form.items() if name.startswith(SHOWN)}
+    return PolicyChange.between(policy_of(shown), policy_of(form))

@@ -24,11 +24,13 @@ class PolicyChange:
     """What a person changes of a policy; what is None or empty stays.
 
     `free`, `asked`: classes that from now on run without asking, and classes that ask.
+    `confirmed`: free classes that the person was shown and left as they were.
     """
 
     approvers: Approvers | None = None
     free: tuple[RiskClass, ...] = ()
     asked: tuple[RiskClass, ...] = ()
+    confirmed: tuple[RiskClass, ...] = ()
     verbosity: Verbosity | None = None
 
     @classmethod
@@ -38,8 +40,13 @@ class PolicyChange:
             approvers=wanted.approvers if wanted.approvers != shown.approvers else None,
             free=tuple(risk for risk in wanted.free if risk not in shown.free),
             asked=tuple(risk for risk in shown.free if risk not in wanted.free),
+            confirmed=tuple(risk for risk in shown.free if risk in wanted.free),
             verbosity=wanted.verbosity if wanted.verbosity != shown.verbosity else None,
         )
+
+    def is_shown(self, risk: RiskClass) -> bool:
+        """Whether the person named this free class or was shown it, and wants it free."""
+        return risk in self.free or risk in self.confirmed
 
     def apply(self, policy: Policy) -> Policy:
         """The policy after the change."""

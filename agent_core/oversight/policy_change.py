@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import CARDS_SHOW, PolicyChange
@@ -12,13 +13,16 @@ from agent_core.oversight.policy import may_decide
 
 
 def change_policy(agent: Agent, change: PolicyChange, by: Actor, at: datetime) -> Agent:
-    """The agent with the changed policy; the person is then who chose its free classes, if these changed.
+    """The agent with the changed policy. Who sets a class free is then who chose all its free classes.
+
+    Raise InvalidInput if another person chose one of them and this person neither named it nor was shown it.
 
     What is tightened holds at once: a class that asks leaves the lease too, and a lease or free classes of a person who
     may no longer decide end. What is loosened holds for later proposals: an open one waits for people as before.
     """
     changed = replace(agent, policy=change.apply(agent.policy))
-    if changed.policy.free != agent.policy.free:
+    if set(changed.policy.free) - set(agent.policy.free):
+        _require_shown(changed, change, by)
         changed = replace(changed, free_by=by, free_at=at)
     if not may_decide(changed, changed.free_chooser):
         changed = replace(changed, policy=replace(changed.policy, free=()))
@@ -43,6 +47,16 @@ def list_changes(before: Agent, after: Agent) -> tuple[str, ...]:
         _lease_change(before, after),
     )
     return tuple(filter(None, phrases))
+
+
+def _require_shown(changed: Agent, change: PolicyChange, by: Actor) -> None:
+    chooser, unseen = changed.free_chooser, [risk for risk in changed.policy.free if not change.is_shown(risk)]
+    if unseen and chooser.id != by.id:
+        listed = ", ".join(unseen)
+        said = f"Nothing was changed. Runs without asking already, as {chooser} chose: {listed}."
+        raise InvalidInput(
+            {"free": f"{said} Who sets another class free answers for all: choose {listed} too, or let it ask."}
+        )
 
 
 def _limit_lease(agent: Agent, asked: Iterable[RiskClass]) -> Agent:

@@ -78,7 +78,8 @@ class AgentSettings(TransactionalService):
     async def set_policy(self, agent_id: AgentId, change: PolicyChange, origin: Origin) -> Agent:
         """Change who may approve, which classes run without asking, and what cards show, also for the helpers.
 
-        Nothing is saved if that is the present policy. Raise NotAllowed, InvalidInput, NotPossible for a helper.
+        Nothing is saved if that is the present policy. Raise NotAllowed, InvalidInput (also if it sets a class free
+        beside one of another person that this person was not shown), NotPossible for a helper.
         """
 
         async def act(work: UnitOfWork) -> Agent:

@@ -6,11 +6,12 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from agent_core.errors import CommandError
 from agent_core.model.files import FileEntry
+from agent_core.service.zip_names import names_in_zip
 
 CHUNK_BYTES = 1 << 18
 FILE_MODE = 0o600 << 16
 EARLIEST_YEAR, LATEST_YEAR = 1980, 2107  # of the format
-MISSING = "not in this zip"
+MISSING = "not in this zip.txt"
 
 
 class _Pieces:
@@ -36,36 +37,30 @@ class _Pieces:
 
 
 async def zip_stream(entries: Sequence[FileEntry], read: Callable[[str], Awaitable[bytes]]) -> AsyncIterator[bytes]:
-    """The pieces of a zip with these files, named in UTF-8 as in the workspace.
+    """The pieces of a zip with these files, named in UTF-8 as in the workspace where every system can unpack that.
 
     A file that cannot be read, such as one that was deleted meanwhile, is named with the reason in a text at the end.
     """
     pieces, missing = _Pieces(), list[str]()
+    *names, name_of_missing = names_in_zip([*(entry.path for entry in entries), MISSING])
     with ZipFile(pieces, "w", ZIP_DEFLATED) as archive:
-        for entry in entries:
+        for entry, name in zip(entries, names, strict=True):
             try:
                 data = await read(entry.path)
             except CommandError as fault:
                 missing.append(f"{entry.path}: {fault}\n")
                 continue
-            with archive.open(_info(entry), "w") as member:
+            with archive.open(_info(entry, name), "w") as member:
                 for start in range(0, len(data), CHUNK_BYTES):
                     await asyncio.to_thread(member.write, data[start : start + CHUNK_BYTES])
                     yield pieces.take()
         if missing:
-            archive.writestr(_free_name({entry.path for entry in entries}), "".join(missing))
+            archive.writestr(name_of_missing, "".join(missing))
     yield pieces.take()
 
 
-def _info(entry: FileEntry) -> ZipInfo:
+def _info(entry: FileEntry, name: str) -> ZipInfo:
     year, month, day, hour, minute, second = entry.changed_at.timetuple()[:6]
-    info = ZipInfo(entry.path, (min(max(year, EARLIEST_YEAR), LATEST_YEAR), month, day, hour, minute, second))
+    info = ZipInfo(name, (min(max(year, EARLIEST_YEAR), LATEST_YEAR), month, day, hour, minute, second))
     info.compress_type, info.external_attr = ZIP_DEFLATED, FILE_MODE
     return info
-
-
-def _free_name(taken: set[str]) -> str:
-    name = f"{MISSING}.txt"
-    while name in taken:
-        name = f"_{name}"
-    return name

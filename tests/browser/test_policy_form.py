@@ -1,5 +1,6 @@
 """The form of a policy and the form of a copy, by keyboard and at both widths."""
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -46,6 +47,33 @@ async def test_a_policy_is_changed_by_keyboard_and_the_open_card_still_waits(
     await page.get_by_role("button", name="Set the policy").press("Enter")
     await expect(page.get_by_role("article", name="write_to_file, waiting for a decision")).to_be_visible()
     await ana.sees("@ana set the policy: who may approve: only @ana; runs without asking: write.")
+
+
+@pytest.mark.proves("policy:chooser")
+async def test_a_form_from_before_another_person_set_a_class_free_is_shown_anew_and_says_so(
+    ana: BrowserChat, model: ScriptedModel, browser: Browser, address: str
+) -> None:
+    page = ana.page
+    model.say(writing("a.md", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    await page.get_by_role("link", name="Change the policy").click()
+    ben = BrowserChat(await (await open_context(browser)).new_page(), address)
+    await ben.call_me("ben")
+    await ben.page.goto(page.url)
+    await ben.page.get_by_role("checkbox", name="write").press("Space")
+    await ben.page.get_by_role("button", name="Set the policy").press("Enter")
+    await ben.sees("@ben set the policy: runs without asking: write.")
+    await page.get_by_role("checkbox", name="network").press("Space")
+    await page.get_by_role("button", name="Set the policy").press("Enter")
+    await expect(page.get_by_role("group", name="Run without asking")).to_have_accessible_description(
+        re.compile("as @ben chose: write")
+    )
+    await expect(page.get_by_role("checkbox", name="write")).to_be_checked()
+    await expect(page.get_by_role("checkbox", name="network")).to_be_checked()
+    await require_accessible(page)
+    await page.get_by_role("button", name="Set the policy").press("Enter")
+    await ana.sees("@ana set the policy: runs without asking: network.")
 
 
 @pytest.mark.proves("create:copy")

@@ -32,7 +32,10 @@ async def ana(base: str) -> AsyncIterator[PageChat]:
 
 async def form(chat: PageChat) -> dict[str, str]:
     """The fields that a browser would send if the person changed nothing."""
-    page = await chat.page("/policy")
+    return fields_in(await chat.page("/policy"))
+
+
+def fields_in(page: str) -> dict[str, str]:
     chosen = dict.fromkeys(TICKED.findall(page), "on")
     approvers = "owner" if '<option value="owner" selected' in page else "anyone"
     verbosity = "brief" if '<option value="brief" selected' in page else "full"
@@ -63,7 +66,22 @@ async def test_a_form_that_was_open_while_another_person_changed_the_policy_keep
     _, page = await ana.send("policy", {**open_form, "verbosity": "brief"})
     assert "@ben set the policy: asks again: execute." in page
     assert "@ana set the policy: cards show the text, the rest behind Thoughts." in page
-    assert "Runs without asking: write (chosen by @ben)" in text_of(page)
+    assert "Runs without asking: write (chosen by @ana)" in text_of(page)
+
+
+@pytest.mark.proves("policy:chooser")
+async def test_a_form_that_did_not_show_a_free_class_is_shown_anew_with_it_before_it_sets_another_free(
+    base: str, ana: PageChat
+) -> None:
+    open_form = await form(ana)
+    async with PageChat.opened(base, "ben", ana.path) as ben:
+        await ben.send("policy", {**await form(ben), "free.write": "on"})
+    status, page = await ana.send("policy", {**open_form, "free.network": "on", "verbosity": "brief"})
+    assert (status, "as @ben chose: write." in text_of(page)) == (422, True)
+    assert TICKED.findall(page) == ["free.write", "free.network"]
+    assert '<option value="brief" selected' in page
+    status, page = await ana.send("policy", fields_in(page))
+    assert "Runs without asking: write, network (chosen by @ana)" in text_of(page)
 
 
 @pytest.mark.proves("rights:owner")
