@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
+from time import process_time
 from urllib.parse import quote
 
 import pytest
@@ -22,6 +22,7 @@ from agent_core.testing.stage import Stage
 from tests.attacks.heartbeat import Heartbeat
 from tests.scenario.served import served
 
+MOST_SPENT = 4  # seconds of all threads, of which reading 50 such turns takes about one
 MOST_SECONDS = 0.5  # of which a page's first rendering, with its template, takes about 0.2
 GRANTED = Approval(ANA, NOON, Approve())
 AT_REST = replace(an_agent(), status=Finished("done"))
@@ -61,9 +62,10 @@ async def test_a_search_that_finds_long_results_in_another_script_leaves_time_fo
     """A result may have 200,000 characters, and excerpts are made of 50 of them."""
     agent, result = replace(AT_REST, turns=50), Succeeded("Ж中é " * 50_000)
     await keep(stages[0].database, agent, *[done(agent, number, result=result) for number in range(1, 51)])
-    begun = monotonic()
+    begun = process_time()
     gap = await longest_gap(base, f"/search?q={quote('ж 中')}")
-    assert (gap < MOST_SECONDS, monotonic() - begun < 3) == (True, True), f"{gap:.1f} s"
+    spent = process_time() - begun
+    assert (gap < MOST_SECONDS, spent < MOST_SPENT) == (True, True), f"{gap:.1f} s"
 
 
 def rewriting(agent: Agent, number: int) -> Turn:
