@@ -44,6 +44,12 @@ PLAIN = re.compile(
 _MARKED = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
 
 
+class Readable(str):
+    """A text that `readable` made, off the event loop because it is long. `finalized` does not search it again."""
+
+    __slots__ = ()
+
+
 def visible(text: str) -> str:
     """The text with every invisible character written as its mark: people approve only what they see."""
     return text if _is_plain(text) else HIDDEN.sub(lambda hidden: mark_of(hidden[0]), text)
@@ -73,7 +79,7 @@ def mark_of(character: str) -> str:
 
 
 def finalized(value: Any) -> Any:
-    """Jinja's `finalize`: makes text readable and leaves markup unchanged."""
+    """Jinja's `finalize`: makes text readable and leaves `Readable` and markup unchanged."""
     return readable(value) if type(value) is str else value
 
 

@@ -3,9 +3,10 @@
 A removed and an added line are compared only if they are similar, and only while that is fast: both may be hostile.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 from functools import lru_cache
 from itertools import groupby, takewhile
 from typing import Literal, TypeAlias
@@ -14,7 +15,9 @@ import regex
 
 KINDS: dict[str, "LineKind"] = {"+": "add", "-": "cut", "@": "place"}
 MAX_COMPARED_TOKENS = 200  # of one line, without what both lines begin and end with
-MAX_COMPARISONS = 60_000  # of tokens, in one diff: difflib may compare each token of a line with each of the other
+MAX_STEPS = 60_000  # of one diff, about 10 ms: characters that are split into tokens, and equal tokens that are tried
+STEPS_OF_PAIR = 400  # for which comparing two lines takes as long whatever is in them
+MAX_DRAWN_LINES = 1_000  # with a kind of their own; those after them are drawn as one
 MAX_TRIED_LINES = 4  # added lines that a removed one is compared with
 MIN_SIMILARITY = 0.5  # the share of characters that both lines have
 MAX_LINE_CHARACTERS = 5_000
@@ -48,28 +51,40 @@ class DiffLine:
 
 
 class Allowance:
-    """The comparisons of tokens that are left for one diff."""
+    """The steps that are left for one diff."""
 
     def __init__(self) -> None:
-        self.left = MAX_COMPARISONS
+        self.left = MAX_STEPS
 
     def take(self, number: int) -> bool:
-        """Whether as many comparisons are left; they are used up then."""
-        if number > self.left:
-            return False
-        self.left -= number
-        return True
+        """Whether as many steps are left; they are used up then. After the first refusal none are left."""
+        self.left = self.left - number if number <= self.left else -1
+        return self.left >= 0
+
+
+class _BoundedMatcher(SequenceMatcher[str]):
+    """Takes the steps of each search for the longest match: difflib makes one more for each block that it finds."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str], allowance: Allowance) -> None:
+        self.allowance = allowance
+        self.old, self.number_of = old, Counter(new)
+        super().__init__(None, old, new, autojunk=False)
+
+    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
+        """The longest match; an empty one when no steps are left."""
+        steps = sum(1 + self.number_of[token] for token in self.old[alo:ahi])
+        return super().find_longest_match(alo, ahi, blo, bhi) if self.allowance.take(steps) else Match(alo, blo, 0)
 
 
 def plain_lines(body: str) -> tuple[DiffLine, ...]:
     """The lines of a text that is no diff."""
-    return tuple(DiffLine("keep", (LinePart(line),)) for line in body.splitlines())
+    return tuple(_lines(body, {}))
 
 
 @lru_cache(maxsize=MAX_KEPT_DIFFS)
 def diff_lines(body: str) -> tuple[DiffLine, ...]:
     """The lines of a unified diff without file headers."""
-    lines = [DiffLine(KINDS.get(line[:1], "keep"), (LinePart(line),)) for line in body.splitlines()]
+    lines = _lines(body, KINDS)
     allowance = Allowance()
     for cut, added in _replaced_runs(lines):
         for one, other in _similar_pairs(lines, cut, added, allowance):
@@ -80,6 +95,14 @@ def diff_lines(body: str) -> tuple[DiffLine, ...]:
 def changed_parts(old: str, new: str) -> tuple[tuple[LinePart, ...], tuple[LinePart, ...]] | None:
     """Both lines in parts, with what changed marked; None if they have too little in common, or are too long."""
     return _compare(old, new, Allowance())
+
+
+def _lines(body: str, kinds: Mapping[str, LineKind]) -> list[DiffLine]:
+    """The lines; those after MAX_DRAWN_LINES as one of kind `keep`, so that a page of many short lines stays fast."""
+    texts = body.splitlines()
+    lines = [DiffLine(kinds.get(text[:1], "keep"), (LinePart(text),)) for text in texts[:MAX_DRAWN_LINES]]
+    rest = texts[MAX_DRAWN_LINES:]
+    return [*lines, DiffLine("keep", (LinePart("\n".join(rest)),))] if rest else lines
 
 
 def _replaced_runs(lines: Sequence[DiffLine]) -> Iterator[tuple[range, range]]:
@@ -113,15 +136,16 @@ def _with_sign(line: DiffLine, parts: tuple[LinePart, ...]) -> DiffLine:
 def _compare(old: str, new: str, allowance: Allowance) -> tuple[tuple[LinePart, ...], tuple[LinePart, ...]] | None:
     if max(len(old), len(new)) > MAX_LINE_CHARACTERS or not old.strip() or not new.strip():
         return None
+    if not allowance.take(STEPS_OF_PAIR + len(old) + len(new)):
+        return None
     before, after = TOKEN.findall(old), TOKEN.findall(new)
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     middles = before[start : len(before) - end], after[start : len(after) - end]
-    sizes = len(middles[0]), len(middles[1])
-    if max(sizes) > MAX_COMPARED_TOKENS or not allowance.take(sizes[0] * sizes[1]):
+    if max(map(len, middles)) > MAX_COMPARED_TOKENS:
         return None
-    flags = _flags(start, end, *middles)
-    if _kept(before, flags[0]) + _kept(after, flags[1]) < MIN_SIMILARITY * (len(old) + len(new)):
+    flags = _flags(start, end, *middles, allowance)
+    if allowance.left < 0 or _kept(before, flags[0]) + _kept(after, flags[1]) < MIN_SIMILARITY * (len(old) + len(new)):
         return None
     return _parts(before, flags[0]), _parts(after, flags[1])
 
@@ -131,10 +155,12 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _flags(start: int, end: int, old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[bool]]:
+def _flags(
+    start: int, end: int, old: Sequence[str], new: Sequence[str], allowance: Allowance
+) -> tuple[list[bool], list[bool]]:
     """For each token of both lines, whether it changed. A space between two changed words counts as changed."""
     cut, added = [True] * len(old), [True] * len(new)
-    for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+    for block in _BoundedMatcher(old, new, allowance).get_matching_blocks():
         if any(token.strip() for token in old[block.a : block.a + block.size]):
             cut[block.a : block.a + block.size] = added[block.b : block.b + block.size] = [False] * block.size
     return [False] * start + cut + [False] * end, [False] * start + added + [False] * end

@@ -23,11 +23,13 @@ from adapters.web.screens import thread_page, with_errors_shown
 from agent_core.errors import CommandError, InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
-from agent_core.service.agent_files import FileHistory
+from agent_core.model.ids import TurnId
+from agent_core.service.agent_files import FileHistory, FileVersion
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 
 MAX_FORM_BYTES = 5 * MAX_UPLOAD_BYTES  # of a form with several files; a script sends each file in a form of its own
 SOURCE, VERSIONS = "source", "versions"  # the values of `?as=`
+MAX_SHOWN_VERSIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,10 @@ class FilePages:
         return [web.post(f"{AGENT}/add-file", with_errors_shown(self.add, partial(thread_page, self.workspace)))]
 
     async def view(self, request: web.Request) -> web.StreamResponse:
-        """One file: its preview, with `?as=source` its text, with `?as=versions` what became of it turn by turn."""
+        """One file: its preview, with `?as=source` its text, with `?as=versions` what became of it turn by turn.
+
+        Of many versions the newest are shown, or those before the turn `?before=`.
+        """
         channel, path, shown = channel_of(request), request.match_info["path"], request.query.get("as", "")
         agent = await self.workspace.views.agent(channel, agent_id_of(request))
         entry, preview, history = await self._find(agent, path), None, None
@@ -56,6 +61,7 @@ class FilePages:
             _require_known(path, entry, history)
         else:
             preview = await self._preview(agent, path, entry, as_source=shown == SOURCE)
+        versions, earlier = _page_of(history, request.query.get("before", "")) if history else ((), "")
         return await self.workspace.answer(
             request,
             "file.html",
@@ -65,6 +71,9 @@ class FilePages:
             entry=entry,
             preview=preview,
             history=history,
+            versions=versions,
+            earlier=earlier,
+            is_newest=versions[-1:] == (history.versions[-1:] if history else ()),
             shown=shown if shown in (SOURCE, VERSIONS) else "",
         )
 
@@ -115,6 +124,14 @@ class FilePages:
         data = await self.workspace.views.file(agent.channel, agent.id, path)
         files = f"{agent_path(agent)}/files/"
         return await preview_of(normpath(path), data, self.workspace.renderer, files=files, as_source=as_source)
+
+
+def _page_of(history: FileHistory, before: str) -> tuple[tuple[FileVersion, ...], str]:
+    """The newest versions before the turn of an id, or of all if none has it; and the id for older ones, "" if none."""
+    turns = [version.turn.id for version in history.versions]
+    end = turns.index(TurnId(before)) if before in turns else len(turns)
+    start = max(0, end - MAX_SHOWN_VERSIONS)
+    return history.versions[start:end], turns[start] if start else ""
 
 
 def _require_known(path: str, entry: FileEntry | None, history: FileHistory) -> None:

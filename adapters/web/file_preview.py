@@ -10,14 +10,16 @@ from io import StringIO
 from itertools import islice
 from typing import Literal, TypeAlias
 
+from adapters.text_fit import cut
 from adapters.ui_text import media_type
-from adapters.visible_text import readable
+from adapters.visible_text import Readable, readable
 from agent_core.model.lines import counted
 from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import HtmlRenderer
 
 MAX_PREVIEW_CHARACTERS = 200_000
 MAX_TABLE_CHARACTERS = 2_000_000
+MAX_HTML_CHARACTERS = 2_000_000  # a browser has work with more
 MAX_ROWS, MAX_COLUMNS, MAX_CELL_CHARACTERS = 200, 30, 300
 MARKDOWN_ENDINGS, TABLE_ENDINGS = ("md", "markdown"), ("csv", "tsv")
 SEPARATORS = ",;\t|"
@@ -37,7 +39,8 @@ class Table:
 class FilePreview:
     """What the page shows of a file. `notes`: sentences on what is left out, or why it is not shown otherwise.
 
-    `html`: of Markdown and code, made by HtmlRenderer: safe to be part of a page.
+    `html`: of Markdown and code, made by HtmlRenderer: safe to be part of a page. `text`, `html` and cells are
+    `Readable` or markup already: to spell out invisible characters takes long, so it is done in a thread.
     """
 
     kind: PreviewKind
@@ -69,12 +72,14 @@ async def preview_of(
         return FilePreview(kind="none", notes=("This file is empty.",))
     if _ending(path) in TABLE_ENDINGS and not as_source:
         return await asyncio.to_thread(_table_preview, text, "\t" if _ending(path) == "tsv" else "")
-    shown, notes = _first_part(text)
+    first, notes = _first_part(text)
+    shown = await asyncio.to_thread(_readable, first)
+    folder, _, name = path.rpartition("/")
     if _ending(path) in MARKDOWN_ENDINGS and not as_source:
-        folder = path.rpartition("/")[0]
-        return _rendered("markdown", shown, notes, await renderer.render_markdown(shown, folder=folder, files=files))
-    name = path.rpartition("/")[2]
-    return _rendered("code", shown, notes, await renderer.render_code(name, shown) if "." in name else "")
+        html = await renderer.render_markdown(first, folder=folder, files=files)
+        return await asyncio.to_thread(_rendered, "markdown", shown, notes, html)
+    html = await renderer.render_code(name, shown) if "." in name else ""
+    return await asyncio.to_thread(_rendered, "code", shown, notes, html)
 
 
 def read_table(text: str, separator: str = "") -> tuple[Table, int, int]:
@@ -99,7 +104,7 @@ def _table_preview(text: str, separator: str) -> FilePreview:
         table, rows, columns = read_table(part, separator)
     except csv.Error:
         shown, notes = _first_part(text)
-        return FilePreview(kind="text", text=shown, notes=("A cell is too long for a table.", *notes))
+        return FilePreview(kind="text", text=_readable(shown), notes=("A cell is too long for a table.", *notes))
     more = "more than " if len(part) < len(text) else ""
     left = [
         *([f"{more}{counted(rows, 'row')}"] if rows or more else []),
@@ -110,8 +115,8 @@ def _table_preview(text: str, separator: str) -> FilePreview:
 
 
 def _rendered(kind: Literal["markdown", "code"], text: str, notes: tuple[str, ...], html: str) -> FilePreview:
-    """The rendered text; as plain text if there is none, with the reason for Markdown."""
-    if html:
+    """The rendered text; as plain text if there is none or too much, with the reason for Markdown."""
+    if 0 < len(html) <= MAX_HTML_CHARACTERS:
         return FilePreview(kind=kind, html=readable(html), notes=notes)
     why = ("This takes too long to render, so it is shown as its source.",) if kind == "markdown" else ()
     return FilePreview(kind="text", text=text, notes=(*why, *notes))
@@ -126,8 +131,12 @@ def _first_part(text: str) -> tuple[str, tuple[str, ...]]:
     return part, (f"The first {len(part):,} of {len(text):,} characters. {DOWNLOAD_HAS_ALL}",)
 
 
-def _cell(text: str) -> str:
-    return text if len(text) <= MAX_CELL_CHARACTERS else f"{text[:MAX_CELL_CHARACTERS]}…"
+def _cell(text: str) -> Readable:
+    return Readable(cut(readable(text[: MAX_CELL_CHARACTERS + 1]), MAX_CELL_CHARACTERS))
+
+
+def _readable(text: str) -> Readable:
+    return Readable(readable(text))
 
 
 def _ending(path: str) -> str:

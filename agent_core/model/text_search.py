@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Reject
@@ -12,6 +12,7 @@ from agent_core.model.turn import Turn, text_of
 
 MAX_QUERY_CHARACTERS, MAX_WORDS = 200, 8
 EXCERPT_CHARACTERS, CHARACTERS_BEFORE = 240, 60
+MAX_HURRIED_CHARACTERS = 2_000  # of each text, for an excerpt when the time of a search is over
 
 
 class _Folding(dict[int, str]):
@@ -79,13 +80,19 @@ def texts_of(record: Agent | Turn | Note) -> tuple[LabelledText, ...]:
 
 def excerpt_of(texts: Sequence[LabelledText], words: Sequence[str]) -> Excerpt:
     """The excerpt of the text in which most of the words occur, the first of several."""
-    best = max(texts, key=lambda each: sum(word in fold(each.text) for word in words))
-    offsets = _offsets(best.text)
-    spans = [(offsets[start], offsets[end - 1] + 1) for start, end in _spans(fold(best.text), words)]
+    folded = [fold(each.text) for each in texts]
+    place = max(range(len(texts)), key=lambda each: sum(word in folded[each] for word in words))
+    label, text = texts[place].label, texts[place].text
+    spans = list(islice(_spans(text, folded[place], words), EXCERPT_CHARACTERS))  # none of them is empty
     start = max(0, spans[0][0] - CHARACTERS_BEFORE) if spans else 0
-    end = min(len(best.text), start + EXCERPT_CHARACTERS)
-    pieces = tuple(_pieces(best.text, [span for span in spans if span[1] <= end], start, end))
-    return Excerpt(best.label, pieces, begins=start == 0, ends=end == len(best.text))
+    end = min(len(text), start + EXCERPT_CHARACTERS)
+    pieces = tuple(_pieces(text, [span for span in spans if span[1] <= end], start, end))
+    return Excerpt(label, pieces, begins=start == 0, ends=end == len(text))
+
+
+def beginnings_of(texts: Sequence[LabelledText]) -> tuple[LabelledText, ...]:
+    """The first MAX_HURRIED_CHARACTERS of each text: of these an excerpt is made at once."""
+    return tuple(LabelledText(each.label, each.text[:MAX_HURRIED_CHARACTERS]) for each in texts)
 
 
 def _texts_of_turn(turn: Turn) -> Iterator[LabelledText]:
@@ -122,17 +129,19 @@ def _strings(value: object) -> Iterator[str]:
                 pass
 
 
-def _offsets(text: str) -> Sequence[int]:
+def _offsets(text: str, folded: str) -> Sequence[int]:
     """For each position in the folded text the one in the text."""
-    if len(fold(text)) == len(text):
+    if len(folded) == len(text):
         return range(len(text))
-    return [at for at, character in enumerate(text) for _ in fold(character)]
+    return [at for at, character in enumerate(text) for _ in ("ss" if character in "ßẞ" else "s")]
 
 
-def _spans(folded: str, words: Sequence[str]) -> list[tuple[int, int]]:
+def _spans(text: str, folded: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Where the words occur, in order and without overlaps; of two at one place the longer one."""
     longest_first = sorted(words, key=len, reverse=True)
-    return [found.span() for found in re.finditer("|".join(map(re.escape, longest_first)), folded)] if words else []
+    offsets = _offsets(text, folded)
+    for found in re.finditer("|".join(map(re.escape, longest_first)), folded) if words else ():
+        yield offsets[found.start()], offsets[found.end() - 1] + 1
 
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[tuple[str, bool]]:

@@ -4,6 +4,7 @@ It reads stored records slice by slice, newest first, until it has found enough 
 it came, and the next one goes on from there.
 """
 
+import asyncio
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, time_of
 from agent_core.model.note import Note
-from agent_core.model.text_search import Excerpt, LabelledText, excerpt_of, has_all, texts_of
+from agent_core.model.text_search import Excerpt, LabelledText, beginnings_of, excerpt_of, has_all, texts_of
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
@@ -25,8 +26,8 @@ from agent_core.ports.text_search import Record, SearchSlice
 
 MAX_FOUND, MAX_AGENTS_FOUND, MAX_FILES_FOUND, MAX_FOLDERS = 50, 10, 10, 50
 FIRST_SLICE, MAX_SLICE = 250, 4_000  # records; the first is small because frequent words are found at once
-AGENTS_UNTIL, FILES_UNTIL, TURNS_UNTIL, NOTES_UNTIL = (
-    timedelta(seconds=seconds) for seconds in (0.15, 0.25, 0.75, 0.85)
+AGENTS_UNTIL, FILES_UNTIL, TURNS_UNTIL, NOTES_UNTIL, EXCERPTS_UNTIL = (
+    timedelta(seconds=seconds) for seconds in (0.15, 0.25, 0.75, 0.85, 1)
 )
 TURNS_AROUND = 25  # later turns on the page to which a link to an old turn leads
 Found: TypeAlias = Agent | FileEntry | Turn | Note
@@ -127,7 +128,9 @@ class _Search:
         notes = await self._scan(_read_notes, NOTES_UNTIL, down_to=turns.up_to)
         entries, earlier = _newest(turns, notes)
         return SearchPage(
-            agents=tuple(self._hit(agent, agent, agent.created_at) for agent in agents.found[: MAX_AGENTS_FOUND + 1]),
+            agents=tuple(
+                [await self._hit(each, each, each.created_at) for each in agents.found[: MAX_AGENTS_FOUND + 1]]
+            ),
             files=tuple(files[: MAX_FILES_FOUND + 1]),
             entries=tuple(await self._hits(entries)),
             folders=folders,
@@ -160,7 +163,7 @@ class _Search:
             with suppress(CommandError):
                 listed = await self.searches.workspaces.of(agent).list_files()
                 named = (each for each in listed if has_all((LabelledText("file", each.path),), self.words))
-                hits += [self._hit(agent, each, each.changed_at) for each in named]
+                hits += [await self._hit(agent, each, each.changed_at) for each in named]
         return _by_time(hits), len(folders)
 
     async def _hits(self, entries: Sequence[Turn | Note]) -> list[Hit]:
@@ -174,12 +177,16 @@ class _Search:
                     agents[agent.id] = agent
                     before = _page_of(agent, await _number_of(work, entry))
                     at = entry.at if isinstance(entry, Note) else entry.proposed_at
-                    hits.append(self._hit(agent, entry, at, before))
+                    hits.append(await self._hit(agent, entry, at, before))
         return hits
 
-    def _hit(self, agent: Agent, found: Found, at: datetime, before: int | None = None) -> Hit:
+    async def _hit(self, agent: Agent, found: Found, at: datetime, before: int | None = None) -> Hit:
+        """The hit with its excerpt: of the beginnings of its texts alone if time is over."""
         texts = (LabelledText("file", found.path),) if isinstance(found, FileEntry) else texts_of(found)
-        return Hit(agent=agent, found=found, at=at, excerpt=excerpt_of(texts, self.words), before=before)
+        if self._is_over(EXCERPTS_UNTIL):
+            texts = beginnings_of(texts)
+        excerpt = await asyncio.to_thread(excerpt_of, texts, self.words)
+        return Hit(agent=agent, found=found, at=at, excerpt=excerpt, before=before)
 
 
 async def _read_agents(

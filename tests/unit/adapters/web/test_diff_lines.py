@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.visible_text import readable
-from adapters.web.diff_lines import MAX_LINE_CHARACTERS, changed_parts, diff_lines, plain_lines
+from adapters.web.diff_lines import MAX_DRAWN_LINES, MAX_LINE_CHARACTERS, changed_parts, diff_lines, plain_lines
 from agent_core.model.diffs import diff_of
 
 SENTENCE = "one two three four five six"
@@ -82,8 +82,23 @@ def test_marking_shows_no_character_that_the_whole_line_does_not_show(old: str, 
 
 
 def test_of_a_diff_that_takes_long_to_compare_only_a_part_is_compared() -> None:
-    cut = [f"-{number} {'a b ' * 45}c" for number in range(200)]
-    added = [f"+x{number} {'a c ' * 45}d" for number in range(200)]
+    cut = [f"-{number} {'a b ' * 12}c" for number in range(200)]
+    added = [f"+x{number} {'a c ' * 12}d" for number in range(200)]
     compared = [len(line.parts) > 1 for line in diff_lines("\n".join([*cut, *added]))]
     assert compared[0]
     assert sum(compared) < 20
+
+
+def test_two_lines_in_which_difflib_finds_block_after_block_have_no_marks() -> None:
+    old, new = "始" + "文字" * 97, "末" + "".join("文" if each % 3 else "好" for each in range(195))
+    assert [line.parts for line in diff_lines(f"-{old}\n+{new}")] == [
+        line.parts for line in plain_lines(f"-{old}\n+{new}")
+    ]
+
+
+def test_of_very_many_lines_the_last_ones_are_drawn_as_one() -> None:
+    body = "\n".join(f"+{number}" for number in range(MAX_DRAWN_LINES + 3))
+    for lines in (diff_lines(body), plain_lines(body)):
+        assert (len(lines), lines[-1].text) == (MAX_DRAWN_LINES + 1, "+1000\n+1001\n+1002")
+        assert "\n".join(line.text for line in lines) == body
+    assert [line.kind for line in diff_lines(body)][-2:] == ["add", "keep"]

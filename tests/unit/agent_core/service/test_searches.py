@@ -9,7 +9,7 @@ import pytest
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, NoteId, TurnId, new_id
 from agent_core.model.note import Note
-from agent_core.model.text_search import LabelledText, excerpt_of
+from agent_core.model.text_search import MAX_HURRIED_CHARACTERS, LabelledText, excerpt_of
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
@@ -112,6 +112,16 @@ def test_an_excerpt_marks_the_words_as_they_are_written(text: str, words: Sequen
     assert [piece for piece, is_marked in excerpt.pieces if is_marked] == marked
     assert whole in text
     assert (len(whole) <= 300, excerpt.begins and excerpt.ends) == (True, whole == text)
+
+
+@pytest.mark.proves("page:search-bounded")
+async def test_when_time_is_over_excerpts_are_made_of_the_beginnings_of_texts(database: InMemoryDatabase) -> None:
+    await keep(database, ADA, a_note(ADA, text=f"{'x ' * MAX_HURRIED_CHARACTERS}needle"))
+    found = {
+        clock: await searches(database, clock).find([CHANNEL], ["needle"]) for clock in (FakeClock(), HurriedClock())
+    }
+    excerpts = [page.entries[0].excerpt for page in found.values()]
+    assert [any(is_marked for _, is_marked in excerpt.pieces) for excerpt in excerpts] == [True, False]
 
 
 @pytest.fixture
