@@ -22,7 +22,7 @@ from agent_core.testing.stage import Stage
 from tests.attacks.heartbeat import Heartbeat
 from tests.scenario.served import served
 
-MOST_SPENT = 4  # seconds of all threads, of which reading 50 such turns takes about one
+MOST_SPENT = 4  # seconds of all threads; about 2 on two slow cores
 MOST_SECONDS = 0.5  # of which a page's first rendering, with its template, takes about 0.2
 GRANTED = Approval(ANA, NOON, Approve())
 AT_REST = replace(an_agent(), status=Finished("done"))
