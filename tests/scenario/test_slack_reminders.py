@@ -161,6 +161,7 @@ async def test_a_reminder_goes_although_slack_was_busy_when_somebody_stopped_the
         office.slack.fails("chat.delete", status=503)
         await office.ana.clicks(card, "Stop")
         await office.slack.until(lambda: "stopped by @ana" in text_of(office.general.messages))
+        await agent_that(running, lambda agent: agent.is_at_rest and agent.wake_at is not None)
         clock.moved = timedelta(hours=2)
         await office.slack.until(lambda: not reminders(office))
 
