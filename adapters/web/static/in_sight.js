@@ -2,7 +2,7 @@
 // that somebody is about to decide on without having seen it.
 "use strict";
 
-const SAFE = /^(reject|stop|edit|review|revoke):/, FIRST_LINE_PX = 20, HELD_MS = 5000;
+const SAFE = /^(reject|stop|edit|review|revoke):/, FIRST_LINE_PX = 28, HELD_MS = 5000;
 const OUT_OF_SIGHT = "This card was out of sight. Read it, then press again.";
 const UNREAD = "What this does was not on the screen yet. Read it, then press again.";
 // Hashes of proposals: those whose heading, and those whose command, was on the screen; and those that were brought back.
@@ -13,11 +13,11 @@ function commandOf(card) {
   return card.querySelector(".preview pre") || card.querySelector(".preview, .arguments, .no-arguments");
 }
 
-/** Whether the first line of an element is on the screen and nothing lies over it. */
+/** Whether the first line of an element is on the screen, below its padding, and nothing lies over it. */
 function isShown(element) {
   if (!element) return true;
   const { x, y, width, height } = element.getBoundingClientRect();
-  return element.contains(document.elementFromPoint(x + width / 2, y + Math.min(height, FIRST_LINE_PX) / 2));
+  return element.contains(document.elementFromPoint(x + width / 2, y + Math.min(height - 1, FIRST_LINE_PX)));
 }
 
 /** Remember what is on the screen now; call it whenever something moved. */
