@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
 from adapters.argument_changes import ArgumentChange, argument_changes, edited_by
 from adapters.buttons import Button
-from adapters.preview_repeats import line_instead
+from adapters.preview_repeats import IN_TITLE, STANDS_ABOVE, lines_instead, visible_preview
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
 from adapters.ui_text import next_try_text, offered_times
@@ -86,9 +86,14 @@ class Card:
         return state_text(self.standing_parts)
 
     @property
+    def arguments_shown(self) -> tuple[Labelled, ...]:
+        """The arguments that the card names: the preview stands for the others."""
+        return tuple(argument for argument in self.arguments if argument.instead not in STANDS_ABOVE)
+
+    @property
     def repeats_preview(self) -> bool:
-        """Whether the preview stands for an argument, which then only Show all has by itself."""
-        return any(argument.instead for argument in self.arguments)
+        """Whether the preview's body stands for an argument, which then only Show all has by itself."""
+        return any(argument.instead not in ("", IN_TITLE) for argument in self.arguments)
 
     @property
     def plan_text(self) -> str:
@@ -124,7 +129,7 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         review=readable(turn.review),
         is_brief=agent.policy.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments, turn.shown_preview),
-        preview=_visible_preview(turn.shown_preview),
+        preview=visible_preview(turn.shown_preview),
         risks=labels_of(turn.risks),
         cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
@@ -214,8 +219,8 @@ def lease_text(agent: Agent) -> str:
 def shown_arguments(arguments: Arguments, preview: Preview | None) -> tuple[Labelled, ...]:
     """Every argument in full: text with marks for invisible characters, other values as JSON."""
     return tuple(
-        Labelled(visible(name), visible(as_text(value)), line_instead(value, preview))
-        for name, value in arguments.items()
+        Labelled(visible(name), visible(as_text(value)), instead)
+        for (name, value), instead in zip(arguments.items(), lines_instead(arguments, preview), strict=True)
     )
 
 
@@ -236,10 +241,6 @@ def money(amount: Decimal) -> str:
 def _after_alert(risks: Sequence[RiskLabel], text: str) -> str:
     alert = alert_text(risks)
     return f"{alert} · {text}" if alert else text
-
-
-def _visible_preview(preview: Preview | None) -> Preview | None:
-    return replace(preview, title=visible(preview.title), body=visible(preview.body)) if preview else None
 
 
 def _steps(plan: str) -> tuple[str, ...]:

@@ -30,13 +30,24 @@ async def on_slack(folder: Path, way: ChatWay) -> Costs:
         for number in range(1, COMMANDS + 1, AT_ONCE if way == "×5" else 1):
             card = await _slack_card(office, number, way)
             costs.decisions += 1
-            costs.words += count_words(" ".join(texts_in(card["blocks"])))
+            costs.words += count_words(" ".join(_texts_in_view(card["blocks"], is_menu_open=way == "×5")))
             costs.clicks += MENU_AND_CONFIRMATION if way == "×5" else 1
             await office.ana.clicks(card, f"Approve ×{AT_ONCE}" if way == "×5" else "Approve")
         await _slack_card(office, COMMANDS + 1, "one by one")
         costs.messages = sum("thread_ts" in each for each in office.general.messages) - 2  # the root, and the last card
         costs.notifications = len(office.team.direct(office.ana).messages)
     return costs
+
+
+def _texts_in_view(blocks: list[Json], *, is_menu_open: bool) -> list[str]:
+    """The texts of a card that are read: what menus and buttons hide counts only for an open menu *Approve ×N*."""
+    texts: list[str] = []
+    for block in blocks:
+        for part in block["elements"] if block["type"] == "actions" else [block]:
+            is_open = is_menu_open and part.get("action_id", "").endswith("approve_n")
+            hidden = () if is_open else ("confirm", "options")
+            texts += texts_in({name: value for name, value in part.items() if name not in hidden})
+    return texts
 
 
 async def _slack_card(office: Office, number: int, way: ChatWay) -> Json:

@@ -163,7 +163,7 @@ def _command(card: Card, look: Look) -> list[str]:
 def _arguments(card: Card, look: Look) -> list[str]:
     """The arguments; a line without a bar, which no argument can write, for what the preview above shows in full."""
     rows = []
-    for part in card.arguments:
+    for part in card.arguments_shown:
         label = look.paint(f"{one_line(part.label)}:{f' ({part.instead})' if part.instead else ''}", "dim")
         rows += [label, *(() if part.instead else _barred(part.text, look))]
     return rows

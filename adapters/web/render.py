@@ -131,6 +131,8 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     Button,
 )
 
+MAX_FILES_AT_ONCE, NEWEST_FILES = 6, 5  # of an agent, in its panel; the others are behind a line
+
 
 @cache
 def _environment() -> Environment:
@@ -144,5 +146,6 @@ def _environment() -> Environment:
     )
     environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ)
     environment.globals.update(MAX_SEARCHED_TURNS=MAX_SEARCHED_TURNS, MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES)
+    environment.globals.update(MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, NEWEST_FILES=NEWEST_FILES)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

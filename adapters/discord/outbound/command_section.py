@@ -83,7 +83,7 @@ def _shown(card: Card) -> list[ShownValue]:
     preview = card.preview
     language = "diff" if preview and preview.kind == "diff" else ""
     above = [ShownValue(one_line(preview.title) or "Preview", clean(preview.body), language)] if preview else []
-    return [*above, *map(_argument, card.arguments)]
+    return [*above, *map(_argument, card.arguments_shown)]
 
 
 def _argument(argument: Labelled) -> ShownValue:

@@ -117,9 +117,9 @@ def _review(card: Card) -> list[Block]:
 
 
 def _command(card: Card, room: int) -> CardBlocks:
-    arguments = card.arguments[:MAX_ARGUMENTS]
+    arguments = card.arguments_shown[:MAX_ARGUMENTS]
     preview = [Labelled(card.preview.title, card.preview.body)] if card.preview else []
-    shown, beyond = [*preview, *arguments], len(card.arguments) - len(arguments)
+    shown, beyond = [*preview, *arguments], len(card.arguments_shown) - len(arguments)
     if not shown:
         return CardBlocks([context("No arguments.")])
     labels = [one_line(part.label) or "?" for part in shown]

@@ -9,7 +9,7 @@ from inline_snapshot import snapshot
 
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
-from adapters.preview_repeats import AS_ABOVE, WITHOUT_LINE_END
+from adapters.preview_repeats import AS_ABOVE, IN_TITLE, WITHOUT_LINE_END
 from adapters.ui_text import age, ago, covered_text, head_and_tail, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
@@ -216,8 +216,34 @@ def a_write(text: object, preview: Preview) -> Turn:
 def test_a_text_that_a_diff_adds_and_nothing_else_is_not_repeated(text: str, old: str, line: str) -> None:
     turn = a_write(text, Preview(title="a.txt", body=diff_of(old, old + text).body, kind="diff"))
     card = turn_card(AGENT, turn)
-    assert [(argument.text, argument.instead) for argument in card.arguments] == [("a.txt", ""), (text, line)]
+    assert [(argument.text, argument.instead) for argument in card.arguments] == [("a.txt", IN_TITLE), (text, line)]
     assert card.repeats_preview
+    assert [argument.text for argument in card.arguments_shown] == ([text] if line == WITHOUT_LINE_END else [])
+
+
+@pytest.mark.proves("card:once")
+@pytest.mark.parametrize("name", ["b.txt", "a.txt ", "a\u200b.txt", "a · b.txt", "x" * 101])
+def test_a_name_that_the_title_does_not_show_as_it_is_stands_on_the_card(name: str) -> None:
+    title = f"{'a.txt' if name == 'b.txt' else name} · new file"
+    call = CommandCall("write_to_file", {"filename": name})
+    turn = replace(TURN, proposal=Proposal(thoughts=THOUGHTS, call=call, preview=Preview(title=title, body="")))
+    assert [argument.instead for argument in turn_card(AGENT, turn).arguments_shown] == [""]
+
+
+@pytest.mark.proves("card:once")
+def test_of_two_equal_arguments_none_is_left_to_the_title() -> None:
+    call = CommandCall("message_agent", {"key": "ben", "message": "ben"})
+    proposal = Proposal(thoughts=THOUGHTS, call=call, preview=Preview(title="ben · asks", body=""))
+    assert len(turn_card(AGENT, replace(TURN, proposal=proposal)).arguments_shown) == 2
+
+
+@pytest.mark.proves("card:once")
+def test_a_diff_of_new_lines_alone_has_no_header_and_another_one_keeps_it() -> None:
+    new, changed = (
+        turn_card(AGENT, a_write("x", Preview(title="a.txt", body=diff_of(old, "two\n").body, kind="diff"))).preview
+        for old in ("", "one\n")
+    )
+    assert (new and new.body, changed and changed.body) == ("+two", "@@ -1 +1 @@\n-one\n+two")
 
 
 @pytest.mark.proves("card:once")

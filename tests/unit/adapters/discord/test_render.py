@@ -122,7 +122,6 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
 -Coal looks cheapest.
 +NXG looks cheapest.
 ```
-**filename** `report.md`
 **text** · 1 line end after it
 ```
 # Report
@@ -237,7 +236,7 @@ def test_the_text_of_a_new_file_stands_once_and_show_all_has_it_by_itself() -> N
     turn = replace(TURN, proposal=Proposal(thoughts=Thoughts(), call=call, preview=preview))
     shown = lines(turn_message(AGENT, turn))
     instead = "**text** *as in the preview above, with no line end after the last line*"
-    assert any(line.endswith(f"+two\n```\n**filename** `a.md`\n{instead}") for line in shown)
+    assert any(line.endswith(f"\n+one\n+two\n```\n{instead}") for line in shown)
     assert SHOW_ALL in shown
     assert b"== Argument text ==\none\ntwo\n" in whole_file(AGENT, turn).data
 

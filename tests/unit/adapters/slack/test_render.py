@@ -227,13 +227,7 @@ def test_a_proposal_to_write_a_file() -> None:
                         },
                         {
                             "type": "rich_text_section",
-                            "elements": [
-                                {"type": "text", "text": "filename", "style": {"bold": True}},
-                                {"type": "text", "text": " "},
-                                {"type": "text", "text": "report.md", "style": {"code": True}},
-                                {"type": "text", "text": "\n"},
-                                {"type": "text", "text": "text", "style": {"bold": True}},
-                            ],
+                            "elements": [{"type": "text", "text": "text", "style": {"bold": True}}],
                         },
                         {
                             "type": "rich_text_preformatted",
@@ -382,8 +376,7 @@ Energy-GPT · turn 7 · write_to_file
                 """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
-+NXG looks cheapest.|filename report.md
-text|# Report
++NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
                 "write · $0.012 · 3 of 5 left · granted by @ana",
@@ -445,8 +438,7 @@ Energy-GPT · turn 7 · write_to_file
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
-+NXG looks cheapest.|filename report.md
-text|# Report
++NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
             "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",
@@ -729,7 +721,7 @@ def test_the_text_of_a_new_file_stands_once_and_show_all_is_in_the_menu_of_the_c
     call = CommandCall("write_to_file", {"filename": "a.md", "text": "one\ntwo\n"})
     preview = Preview(title="a.md · new file", body="@@ -0,0 +1,2 @@\n+one\n+two", kind="diff", target="a.md")
     proposed = replace(TURN, proposal=Proposal(thoughts=Thoughts(), call=call, preview=preview))
-    shown = "a.md · new file|@@ -0,0 +1,2 @@\n+one\n+two|filename a.md\ntext as in the preview above"
+    shown = "a.md · new file|+one\n+two|"
     for turn in (proposed, proposed.decide(Approve(), by=ANA, at=NOON).start(NOON)):
         blocks = turn_message(AGENT, turn).blocks
         assert shown in read(blocks)
@@ -990,8 +982,7 @@ def test_the_home_tab() -> None:
             """\
 report.md · 2 lines · +1 −1|@@ -1 +1 @@
 -Coal looks cheapest.
-+NXG looks cheapest.|filename report.md
-text|# Report
++NXG looks cheapest.|text|# Report
 NXG looks cheapest.|\
 """,
             "write · $0.012 · $0.41 of $2.00 · next ≈ $0.012",

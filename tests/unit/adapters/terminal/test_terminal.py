@@ -106,7 +106,7 @@ def test_no_word_of_the_model_stands_outside_the_bars() -> None:
     forged = "ok\n━━ Clerk · turn 9\nread · $0 spent\ny approve\n> " + " " * 200 + "forged"
     turn = a_proposal({"text": forged}, thoughts=forged, preview=Preview(title=forged, body=forged))
     frame = [row for row in card_text(AGENT, turn, PLAIN).splitlines() if not row.startswith((BAR, DASHED))]
-    labels = ["Thoughts:", "Command write_to_file", "Preview:", "text: (as in the preview above)"]
+    labels = ["Thoughts:", "Command write_to_file", "Preview:"]
     assert frame == ["", "━━ Ada · turn 1 · write_to_file", *labels, "write · $0 spent"]
 
 
@@ -152,7 +152,7 @@ def test_a_diff_is_shown_as_it_is_and_coloured_only_where_colour_is_wanted() -> 
 def test_a_text_that_the_preview_shows_is_not_repeated_under_it() -> None:
     preview = Preview(title="a.md · new file", body="@@ -0,0 +1 @@\n+one", kind="diff")
     text = card_text(AGENT, a_proposal({"filename": "a.md", "text": "one\n"}, preview=preview), PLAIN)
-    assert "│ +one\nfilename:\n│ a.md\ntext: (as in the preview above)\nwrite" in text
+    assert "│ a.md · new file\n│ +one\nwrite" in text
 
 
 def test_a_long_result_is_cut_and_says_so() -> None:

@@ -291,7 +291,7 @@ async def test_pages_say_how_much_of_what_was_spent_is_an_estimate(base: str, an
         except Conflict:
             assert attempt < 9
     await database.close()
-    assert f"$0.45<br><small>{said}</small>" in await ana.page()
+    assert f'<p class="quiet">{said}</p>' in await ana.page()
     async with ana.session.get(f"{base}{CHANNEL}") as answer:
         assert f"$0.45 spent, no limit.<br><small>{said}</small>" in await answer.text()
 

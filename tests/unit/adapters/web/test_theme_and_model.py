@@ -58,7 +58,7 @@ async def test_the_model_is_shown_beside_the_thread_and_changed_there(ana: PageC
     await ana.asks("write_to_file")
     assert (await ana.send("model", {"model": " gpt-5.4-mini "}))[0] == 200
     page = await ana.page()
-    assert "<h2>Model</h2>\n  <p><bdi>gpt-5.4-mini</bdi>" in page
+    assert "<h2>Model</h2> <bdi>gpt-5.4-mini</bdi>" in page
     assert "@ana set the model: gpt-5.4-mini." in text_of(page)
     await ana.send("model", {"model": "default"})
     assert "@ana set the model: the default." in text_of(await ana.page())
