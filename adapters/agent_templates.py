@@ -6,6 +6,7 @@ The operator's folder may add templates, and replace those of Signoff by files o
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import cast, get_args
 
@@ -53,10 +54,10 @@ NO_TEMPLATES = AgentTemplates()
 
 def load_templates(folder: Path | None = None) -> AgentTemplates:
     """The templates of Signoff and those in the operator's folder. Never raises: what cannot be used is left out."""
-    found, faults = _read_folder(FOLDER)
+    found, faults = _shipped()
     if folder is not None:
         own, faults = _read_folder(folder)
-        found |= own
+        found = {**found, **own}
     every = tuple(found[key] for key in sorted(found))
     if len(every) > MAX_TEMPLATES:
         rest = ", ".join(each.key for each in every[MAX_TEMPLATES:])
@@ -98,6 +99,12 @@ def _problem(kept: Mapping[object, object], extras: Mapping[str, str]) -> str:
         if extras[f"{PREFIX}{name}"] not in ("", *choices):
             return f"{PREFIX}{name} is none of {', '.join(choices)}"
     return ""
+
+
+@cache
+def _shipped() -> tuple[dict[str, AgentTemplate], list[str]]:
+    """Signoff's own templates, which do not change while it runs."""
+    return _read_folder(FOLDER)
 
 
 def _read_folder(folder: Path) -> tuple[dict[str, AgentTemplate], list[str]]:

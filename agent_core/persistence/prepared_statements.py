@@ -6,10 +6,20 @@ by SQLAlchemy, and its types convert values; only what repeats at each execution
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
-from sqlalchemy import ClauseElement, ColumnElement, CompoundSelect, Connection, Dialect, Executable, Row, Select
+from sqlalchemy import (
+    ClauseElement,
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    Dialect,
+    Executable,
+    Row,
+    Select,
+    make_url,
+)
 from sqlalchemy.engine import result_tuple
 
 Values: TypeAlias = Mapping[str, object]
@@ -51,7 +61,7 @@ def find_rows(
     connection: Connection, query: Executable, values: Values, after_row: Callable[[], None] = lambda: None
 ) -> Sequence[Row[Any]]:
     """All rows that the query finds. `after_row` is called after each row of a prepared query."""
-    prepared = _prepare_query(query, tuple(values), connection.dialect) if _is_sqlite(connection) else None
+    prepared = _prepare_query(query, tuple(values)) if _is_sqlite(connection) else None
     if prepared is None:
         return connection.execute(query, values).all()
     rows = []
@@ -64,7 +74,7 @@ def find_rows(
 def change_rows(connection: Connection, statement: Executable, values: Values | Sequence[Values]) -> int:
     """Run a statement that writes, once for each mapping of values; return how many rows it changed."""
     rows = [values] if isinstance(values, Mapping) else values
-    prepared = _prepare_change(statement, tuple(rows[0]), connection.dialect) if _is_sqlite(connection) else None
+    prepared = _prepare_change(statement, tuple(rows[0])) if _is_sqlite(connection) else None
     if prepared is None:
         return connection.execute(statement, values).rowcount
     cursor = _driver(connection).executemany(prepared.sql, [prepared.bind(row) for row in rows])
@@ -79,26 +89,33 @@ def _driver(connection: Connection) -> Any:
     return connection.connection.driver_connection
 
 
+@cache
+def _sqlite() -> Dialect:
+    """The same for all databases of a process, so that each statement is compiled once."""
+    return make_url("sqlite+aiosqlite://").get_dialect()()
+
+
 @lru_cache(MAX_PREPARED)
-def _prepare_query(query: Any, names: tuple[str, ...], dialect: Dialect) -> PreparedStatement | None:
+def _prepare_query(query: Any, names: tuple[str, ...]) -> PreparedStatement | None:
     """Compile the query; None for text, which does not name the types of its columns."""
     if not isinstance(query, Select | CompoundSelect):
         return None
-    return _prepare(query, names, dialect, tuple(query.selected_columns))
+    return _prepare(query, names, tuple(query.selected_columns))
 
 
 @lru_cache(MAX_PREPARED)
-def _prepare_change(statement: Any, names: tuple[str, ...], dialect: Dialect) -> PreparedStatement | None:
-    return _prepare(statement, names, dialect, ())
+def _prepare_change(statement: Any, names: tuple[str, ...]) -> PreparedStatement | None:
+    return _prepare(statement, names, ())
 
 
 def _prepare(
-    statement: ClauseElement, names: tuple[str, ...], dialect: Dialect, columns: Sequence[ColumnElement[Any]]
+    statement: ClauseElement, names: tuple[str, ...], columns: Sequence[ColumnElement[Any]]
 ) -> PreparedStatement | None:
     """Compile the statement; None if its SQL depends on how many values it gets. Raise InvalidRequestError without one.
 
     `names`: the parameters that get values.
     """
+    dialect = _sqlite()
     compiled: Any = statement.compile(dialect=dialect, column_keys=list(names))
     if compiled.post_compile_params:
         return None

@@ -19,12 +19,12 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import ANA, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import open_context
 from tests.scenario.served import served
+from tests.tables import make_tables
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,7 +65,7 @@ async def agent(tmp_path: Path) -> Agent:
     made = an_agent(id=AgentId(new_id(begun)), name="عادة Clerk", created_at=begun, since=begun)
     agent = replace(made, turns=5, status=Awaiting(), usage=SPENT, calls={"chat": SPENT, "function": SPENT})
     url = f"sqlite:///{tmp_path / 'signoff.db'}"
-    await upgrade(url)
+    await make_tables(url)
     database = SqlDatabase(url)
     await keep(database, agent, *run_of(agent, begun))
     await database.close()

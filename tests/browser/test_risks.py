@@ -10,11 +10,11 @@ from playwright.async_api import Browser, expect
 from agent_core.model.agent import Awaiting
 from agent_core.model.channels import ChannelScope
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
 from agent_core.testing.examples import a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import open_context
 from tests.scenario.served import served
+from tests.tables import make_tables
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
 CHANNEL = ChannelScope("web", "local", "general")
@@ -25,7 +25,7 @@ COLOURS = "() => [...document.querySelectorAll('article .class')].map(each => ge
 async def kept(folder: Path) -> str:
     """An agent that asks for a command of every class; give its id."""
     url = f"sqlite:///{folder / 'signoff.db'}"
-    await upgrade(url)
+    await make_tables(url)
     database = SqlDatabase(url)
     agent = an_agent(channel=CHANNEL, status=Awaiting())
     turn = replace(a_turn(agent), risks=("read", "write", "network", "execute", "publish", "spend"))

@@ -116,6 +116,8 @@ async def test_a_key_approves_no_card_of_which_only_the_last_pixels_are_left(
     await expect(cards(ana)).to_have_count(4)
     ada = await card(ana, "Ada")
     identity = await ada.article.get_attribute("id") or ""
+    await ada.article.locator(".preview pre").scroll_into_view_if_needed()
+    await ana.page.wait_for_function("id => read.has(document.getElementById(id).dataset.hash)", arg=identity)
     await ada.article.get_by_role("button", name="Approve", exact=True).focus()
     await ana.page.evaluate(
         "id => scrollBy(0, document.getElementById(id).getBoundingClientRect().bottom - 30)", identity

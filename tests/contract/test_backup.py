@@ -1,7 +1,6 @@
 """A backup that is taken while agents work can be restored, and the restored agents go on."""
 
 import asyncio
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from agent_core.transfer.transfer import Transfer
 
 STEPS = 60
 BACKUPS = 3
+MADE_MEANWHILE = 15  # at most: a person may have 50 agents
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -54,11 +54,12 @@ async def test_a_backup_of_agents_at_work_is_restored_and_goes_on(url: str, tmp_
     free = Policy(free=RISK_CLASSES)
     clerk = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",), policy=free), stage.origin())
     working = asyncio.create_task(stage.wait_until_settled(clerk))
-    names = count()
     for number in range(BACKUPS):
         backup = asyncio.create_task(transfer.export_to(tmp_path / f"{number}.zip"))
-        while not backup.done():
-            draft = AgentDraft(name=f"New {next(names)}", goals=("Write",), policy=free)
+        for name in range(MADE_MEANWHILE):
+            if backup.done():
+                break
+            draft = AgentDraft(name=f"New {number}-{name}", goals=("Write",), policy=free)
             agent = await stage.service.create(draft, stage.origin())
             await stage.workspaces.of(agent).write("new.txt", b"new")
         await backup

@@ -12,13 +12,13 @@ from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
 from agent_core.ports.database import Database
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
 from tests.crash.dying import Died, DyingDatabase, Moment
+from tests.tables import make_tables
 
 GOALS = ('Write "one" to a.txt', 'Append "two" to a.txt', "Read a.txt")
 SAVES = 32  # more than a whole story takes: the last cases die nowhere and show that
@@ -27,7 +27,7 @@ SAVES = 32  # more than a whole story takes: the last cases die nowhere and show
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[SqlDatabase]:
     url = f"sqlite:///{tmp_path / 'signoff.db'}"
-    await upgrade(url)
+    await make_tables(url)
     database = SqlDatabase(url)
     yield database
     await database.close()

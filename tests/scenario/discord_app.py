@@ -18,7 +18,6 @@ from adapters.discord.connection import DiscordConnection
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import LanguageModel
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
@@ -28,6 +27,7 @@ from bot.platforms.platform import PlatformParts
 from bot.settings import load
 from bot.worker import work
 from tests.patience import PATIENCE_SECONDS
+from tests.tables import make_tables
 from tests.wiring import actions_of
 
 TOKEN = "simcord.fake.token"
@@ -177,7 +177,7 @@ async def at_work(
 ) -> AsyncIterator[Running]:
     """One process of Signoff; leave the block and enter another to restart it. `reads`: it may read messages."""
     settings = load({"SIGNOFF_HOME": str(folder), "DISCORD_TOKEN": TOKEN}, None)
-    await upgrade(settings.database_url)
+    await make_tables(settings.database_url)
     database = SqlDatabase(settings.database_url)
     side = WiredDiscord.of(settings, PlatformParts(database=database, clock=guild.clock, model=model.label))
     side.client.intents_used.message_content = reads

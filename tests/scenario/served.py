@@ -12,7 +12,6 @@ from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
@@ -23,6 +22,7 @@ from agent_core.testing.stage import Stage
 from bot.http_server import LimitedSite, ServerLimits
 from bot.web import application
 from bot.worker import work
+from tests.tables import make_tables
 from tests.wiring import actions_of
 
 
@@ -41,7 +41,7 @@ async def served(
 ) -> AsyncIterator[str]:
     """The address of a running local workspace; everything ends with the block. `prepared` is given its stage."""
     url = f"sqlite:///{folder / 'signoff.db'}"
-    await upgrade(url)
+    await make_tables(url)
     database, surface = open_database(url), WebSurface()
     stage = Stage(
         model=model,

@@ -14,7 +14,6 @@ from adapters.slack.connection import SlackConnection
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel
 from agent_core.providers.clock import SystemClock
@@ -29,6 +28,7 @@ from tests.standins.slack.people import Person
 from tests.standins.slack.server import SlackStandin
 from tests.standins.slack.teams import Channel, Team
 from tests.standins.slack.values import Json, Mention
+from tests.tables import make_tables
 from tests.wiring import actions_of
 
 Transport = Literal["socket", "http"]
@@ -138,7 +138,7 @@ async def at_work(
     """One process of Signoff; leave the block and enter another to restart it."""
     chosen = settings or settings_for(office, folder, transport)
     time = clock or SystemClock()
-    await upgrade(chosen.database_url)
+    await make_tables(chosen.database_url)
     database = SqlDatabase(chosen.database_url)
     side = WiredSlack.of(chosen, PlatformParts(database=database, clock=time, model=model.label))
     stage = Stage(

@@ -5,6 +5,7 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -126,8 +127,9 @@ def listened() -> set[str]:
     return {name for event in events for name in KINDS.get(event, (event,))}
 
 
-def called() -> set[str]:
-    return {name for path in (ROOT / "adapters/slack").rglob("*.py") for name in called_in(path.read_text())}
+@cache
+def called() -> frozenset[str]:
+    return frozenset(name for path in (ROOT / "adapters/slack").rglob("*.py") for name in called_in(path.read_text()))
 
 
 def called_in(source: str) -> Iterator[str]:

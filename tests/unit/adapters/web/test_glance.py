@@ -16,12 +16,12 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.schema import upgrade
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
+from tests.tables import make_tables
 
 COST = Usage(prompt=900, completion=100, cost=Decimal("0.25"))
 ADA = an_agent(name="<b>عادة</b>", status=Awaiting(), turns=2, usage=COST, calls={"chat": COST})
@@ -39,7 +39,7 @@ def done(agent: Agent, number: int) -> Turn:
 
 async def kept(folder: Path, *values: Agent | Turn) -> None:
     url = f"sqlite:///{folder / 'signoff.db'}"
-    await upgrade(url)
+    await make_tables(url)
     database = SqlDatabase(url)
     await keep(database, *values)
     await database.close()
