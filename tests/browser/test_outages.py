@@ -21,7 +21,11 @@ from tests.standins.interrupted import DatabaseSwitch
 
 NOTICED_MS = 6000  # promised are 3 seconds; the machine is shared with other tests
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
 
 
 @pytest.fixture
@@ -96,7 +100,6 @@ async def test_an_outage_of_the_database_is_seen_and_passes_without_a_click_and_
     await ana.asks("write_to_file")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:outage-seen")
 async def test_a_server_that_is_gone_is_seen_and_its_return_without_a_click(
     context: BrowserContext, tmp_path: Path

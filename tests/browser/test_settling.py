@@ -12,7 +12,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat
 from tests.scenario.chat import writing
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 SOON, LATER = 400, 1000
 
 
@@ -79,7 +79,6 @@ async def test_the_second_of_two_clicks_400_ms_apart_approves_nothing(page: Page
     assert await decided(page) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:settles")
 @pytest.mark.parametrize("key", ["Enter", " "])
 async def test_a_key_approves_nothing_that_has_just_appeared(page: Page, model: ScriptedModel, key: str) -> None:
@@ -91,7 +90,6 @@ async def test_a_key_approves_nothing_that_has_just_appeared(page: Page, model: 
     assert await decided(page) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:settles")
 async def test_a_control_that_an_update_moved_accepts_no_click_and_one_that_has_settled_does(page: Page) -> None:
     await page.evaluate("document.getElementById('thread').prepend(document.createElement('hr'))")
@@ -103,7 +101,6 @@ async def test_a_control_that_an_update_moved_accepts_no_click_and_one_that_has_
     assert await decided(page) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:settles")
 async def test_what_a_sheet_sends_settles_after_the_sheet_was_opened(page: Page) -> None:
     await asking(page).get_by_role("button", name="Reject", exact=True).click()
@@ -116,7 +113,6 @@ async def test_what_a_sheet_sends_settles_after_the_sheet_was_opened(page: Page)
     await expect(asking(page)).to_have_count(0)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:settles")
 async def test_what_a_wheel_brought_under_a_still_pointer_accepts_no_click(page: Page) -> None:
     box = await approve(page).bounding_box()

@@ -11,7 +11,7 @@ from tests.browser.browsing import BrowserChat, open_context
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 SCREENS = [ViewportSize(width=1280, height=800), ViewportSize(width=390, height=844)]
 RESUME, STOP = "#present .go", "#present .stop"
 IS_ABOVE_BOX = """selector => {
@@ -53,7 +53,6 @@ async def approve(chat: BrowserChat, command: str, times: int = 1) -> None:
         await (await chat.asks(command)).press("Approve")
 
 
-@pytest.mark.slow
 async def test_the_thread_of_a_finished_agent_opens_at_resume_and_a_reply_to_it_stays_in_view(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -70,7 +69,6 @@ async def test_the_thread_of_a_finished_agent_opens_at_resume_and_a_reply_to_it_
     await comes_above_the_box(ana.page, RESUME)
 
 
-@pytest.mark.slow
 async def test_stop_is_above_the_reply_box_while_the_agent_thinks_also_after_a_note(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -85,7 +83,6 @@ async def test_stop_is_above_the_reply_box_while_the_agent_thinks_also_after_a_n
     await comes_above_the_box(ana.page, STOP)
 
 
-@pytest.mark.slow
 async def test_who_reads_further_up_stays_there_when_the_agent_goes_on(ana: BrowserChat, model: ScriptedModel) -> None:
     steps = [writing(f"{number}.md", "one") for number in range(4)]
     model.say(*steps)
@@ -102,7 +99,6 @@ async def test_who_reads_further_up_stays_there_when_the_agent_goes_on(ana: Brow
     assert await ana.page.evaluate("scrollY") < 20, "only the layout of the header may shift a little"
 
 
-@pytest.mark.slow
 async def test_the_end_is_followed_through_updates_that_come_at_once(ana: BrowserChat, model: ScriptedModel) -> None:
     steps = [writing(f"{number}.md", "one") for number in range(4)]
     model.say(*steps)
@@ -123,7 +119,6 @@ async def test_the_sign_of_thinking_is_round_beside_a_text_of_several_lines(
         await expect(spin).to_have_js_property(size, 14)  # asked again if the page replaces it meanwhile
 
 
-@pytest.mark.slow
 async def test_a_file_that_was_chosen_stays_chosen_while_the_page_changes(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:

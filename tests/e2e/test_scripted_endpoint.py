@@ -57,7 +57,7 @@ async def test_a_goal_is_finished_through_the_real_sdk(endpoint: OpenAIStandIn, 
     assert await ana.file("report.md") == "All is well.\nAna agrees.\n"
     page = text_of(await ana.page())
     assert "gpt-test · 127.0.0.1" in page
-    assert [said in page for said in ("spent$0.054", "tokens54", "turns3")] == [True] * 3
+    assert [said in page for said in ("$0.054 spent", "tokens54", "turns3")] == [True] * 3
 
 
 @pytest.mark.slow

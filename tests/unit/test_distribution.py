@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 DYING = """
 import os
 from pathlib import Path
@@ -30,6 +32,7 @@ def note(what):
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_costs_only_the_test_that_it_ran(tmp_path: Path) -> None:
     (tmp_path / "test_dying.py").write_text(DYING)
     ran = tmp_path / "ran.txt"

@@ -8,6 +8,7 @@ from tests.migration.test_newer_tables import extend
 from tests.unit.bot.test_start import said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("works_with", "state", "migrated"),
     [("0008", "warn", (0, "The tables are of a newer release")), ("9999", "fault", (2, "Signoff did not start."))],
