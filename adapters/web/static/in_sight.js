@@ -62,9 +62,12 @@ function tellHeld(card, sentence) {
   setTimeout(() => delete place.dataset.held, HELD_MS);
 }
 
-/** Of the proposals that were on the page when a line was begun, those that it may decide on. */
+/**
+ * Of the proposals that were on the page when a line was begun, those that it may decide on. A command such as !approve,
+ * also one to a helper (@NAME !approve), needs to have seen what it does; any other line rejects, or asks.
+ */
 function seenOf(begun, text) {
-  const known = text.trimStart().startsWith("!") ? begun.read : begun.noticed;
+  const known = /^\s*(!|@[^]*!)/.test(text) ? begun.read : begun.noticed;
   return begun.hashes.split(" ").filter(hash => known.has(hash)).join(" ");
 }
 

@@ -262,7 +262,7 @@ document.addEventListener("keydown", event => {
   }
 });
 
-// A reply is about the cards that were shown when the person began to type it.
+// A reply is about the cards that were shown when the person began to type it: about none if a browser brought it back.
 let begunWith = null;
 document.addEventListener("input", event => {
   if (event.target.id !== "reply") return;
@@ -271,8 +271,8 @@ document.addEventListener("input", event => {
 });
 document.addEventListener("reset", event => { if (event.target.matches("form.reply")) begunWith = null; });
 document.addEventListener("formdata", event => {
-  if (!event.target.matches?.("form.reply") || begunWith === null) return;
-  event.formData.set("seen", seenOf(begunWith, event.formData.get("text")));
+  if (!event.target.matches?.("form.reply")) return;
+  event.formData.set("seen", begunWith ? seenOf(begunWith, event.formData.get("text")) : "");
 });
 
 const replyBox = document.querySelector("form.reply");
