@@ -114,7 +114,14 @@ async def assemble(
         models = Models.of(settings, database)
         stack.push_async_callback(models.close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
-        parts = _platform_parts(settings, models, database, clock, peers.broadcast)
+        parts = PlatformParts(
+            database=database,
+            workspaces=workspaces,
+            clock=clock,
+            model=models.model.label,
+            broadcast=peers.broadcast,
+            templates=load_templates(settings.templates_dir),
+        )
         platforms: list[WiredPlatform] = []
         for platform in platforms_on(settings) if with_platforms else ():
             platforms.append(platform.wire(settings, parts))
@@ -149,13 +156,6 @@ def _peers(settings: Settings, database: SqlDatabase, clock: Clock, *, is_engine
         process=f"{ENGINE if is_engine else ''}{own_process()}",
         is_gone=has_ended,
     )
-
-
-def _platform_parts(
-    settings: Settings, models: Models, database: SqlDatabase, clock: Clock, broadcast: Broadcast
-) -> PlatformParts:
-    templates, model = load_templates(settings.templates_dir), models.model.label
-    return PlatformParts(database=database, clock=clock, model=model, broadcast=broadcast, templates=templates)
 
 
 async def migrate_database(settings: Settings) -> bool:

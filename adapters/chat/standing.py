@@ -11,9 +11,12 @@ from adapters.turn_lines import line_of
 from adapters.turn_state import first_text
 from adapters.ui_text import free_text
 from adapters.visible_text import one_line
+from agent_core.errors import CommandError
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.ids import AgentId
+from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
+from agent_core.ports.files import Workspaces
 
 WORKING = "working"
 MAX_SUBJECT = 80  # UTF-16 units
@@ -27,15 +30,21 @@ class StandingLines:
     `asked`: the number of each agent's newest turn and what it asks for. After a restart the line lacks it until a card
     is shown again.
     `ended`: the last command of each agent that ended, on one line; also lost by a restart.
+    `files`: how many files each workspace has, by its root agent. A workspace is listed only if its count is wanted and
+    not known: once, and again after a command that may have changed files or after a person added some here.
     `shown`: the line, the fallback and the free classes that each root message shows.
     """
 
+    workspaces: Workspaces
     asked: LRUCache[AgentId, tuple[int, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
     ended: LRUCache[AgentId, str] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
+    files: LRUCache[AgentId, int] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
     shown: LRUCache[AgentId, tuple[str, str, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
-    def remember(self, turn: Turn) -> None:
-        """Remember what the turn asks for, and how it ended if its command ran."""
+    def remember(self, agent: Agent, turn: Turn) -> None:
+        """Remember what the turn of this agent asks for, and how it ended if its command ran."""
+        if turn.started_at and not turn.only_reads:
+            self.forget_files(agent)
         self.asked[turn.agent_id] = (turn.number, asked_text(turn))
         if turn.state == "done":
             self.ended[turn.agent_id] = line_of(turn).signed_text
@@ -43,6 +52,20 @@ class StandingLines:
     def last_line(self, agent: Agent) -> str:
         """The last command that ended, or "" while the agent works: the line is not edited then."""
         return "" if self.line(agent) == WORKING else self.ended.get(agent.id, "")
+
+    async def files_text(self, agent: Agent) -> str:
+        """The number of files in the agent's workspace: "3 files".
+
+        It is "" if there are none, while the agent works, and while the storage cannot be reached.
+        """
+        if self.line(agent) == WORKING:
+            return ""
+        if agent.home not in self.files:
+            try:
+                self.files[agent.home] = len(await self.workspaces.of(agent).list_files())
+            except CommandError:
+                return ""
+        return counted(self.files[agent.home], "file") if self.files[agent.home] else ""
 
     def line(self, agent: Agent) -> str:
         """What the agent does. Thinking and running are one state here, so that few edits are needed."""
@@ -65,11 +88,16 @@ class StandingLines:
         """Record that the root message shows the facts of this agent."""
         self.shown[agent.id] = self._facts(agent)
 
+    def forget_files(self, agent: Agent) -> None:
+        """Count the files again at the next change of the root message: a person or a command may have added some."""
+        self.files.pop(agent.home, None)
+
     def forget(self, agent: Agent) -> None:
         """Forget what the root message shows and what is asked: another process has changed them."""
         self.asked.pop(agent.id, None)
         self.ended.pop(agent.id, None)
         self.shown.pop(agent.id, None)
+        self.forget_files(agent)
 
     def _facts(self, agent: Agent) -> tuple[str, str, str]:
         return self.line(agent), agent.fallback, free_text(agent)

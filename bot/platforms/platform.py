@@ -15,6 +15,7 @@ from agent_core.model.channels import SurfaceName
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
+from agent_core.ports.files import Workspaces
 from agent_core.ports.surface import ChatSurface
 from bot.settings import Settings
 
@@ -39,6 +40,7 @@ class PlatformParts:
     """
 
     database: Database
+    workspaces: Workspaces
     clock: Clock
     model: str
     broadcast: Broadcast = NO_BROADCAST

@@ -179,12 +179,14 @@ async def at_work(
     settings = load({"SIGNOFF_HOME": str(folder), "DISCORD_TOKEN": TOKEN}, None)
     await make_tables(settings.database_url)
     database = SqlDatabase(settings.database_url)
-    side = WiredDiscord.of(settings, PlatformParts(database=database, clock=guild.clock, model=model.label))
+    workspaces = FolderWorkspaces(folder / "workspaces")
+    parts = PlatformParts(database=database, workspaces=workspaces, clock=guild.clock, model=model.label)
+    side = WiredDiscord.of(settings, parts)
     side.client.intents_used.message_content = reads
     kept: dict[str, Any] = {
         "database": database,
         "clock": guild.clock,
-        "workspaces": FolderWorkspaces(folder / "workspaces"),
+        "workspaces": workspaces,
     }
     played = Stage(model=model, surface=side.surface, **kept, **stage)
     connection = side.connect(actions_of(played), played.core)

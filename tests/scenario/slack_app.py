@@ -140,13 +140,15 @@ async def at_work(
     time = clock or SystemClock()
     await make_tables(chosen.database_url)
     database = SqlDatabase(chosen.database_url)
-    side = WiredSlack.of(chosen, PlatformParts(database=database, clock=time, model=model.label))
+    workspaces = FolderWorkspaces(folder / "workspaces")
+    parts = PlatformParts(database=database, workspaces=workspaces, clock=time, model=model.label)
+    side = WiredSlack.of(chosen, parts)
     stage = Stage(
         model=model,
         database=database,
         surface=side.surface,
         rehearsal=model if isinstance(model, RehearsalModel) else None,
-        workspaces=FolderWorkspaces(folder / "workspaces"),
+        workspaces=workspaces,
         clock=time,
     )
     connection = _connected(side, stage, model)

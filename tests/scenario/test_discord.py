@@ -156,6 +156,14 @@ async def test_the_root_message_says_what_the_agent_does(tmp_path: Path) -> None
         assert stopped.id == root.id
 
 
+@pytest.mark.proves("attention:root")
+async def test_the_root_message_counts_the_files_of_the_agent(tmp_path: Path) -> None:
+    async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
+        await play.made()
+        await (await play.ana.asks("write_to_file")).press("Approve")
+        await play.guild.message("1 file · Last: ✓ 1 write_to_file", place=play.guild.general)
+
+
 async def test_another_number_of_commands_is_approved(tmp_path: Path) -> None:
     replies = (writing("a.md", "a"), adding("a.md", "b"), adding("a.md", "c"), reply_text("list_files", {}))
     async with scene(tmp_path, *replies) as play:

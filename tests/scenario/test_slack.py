@@ -371,6 +371,20 @@ async def test_the_root_message_says_what_the_agent_does(office: Office, tmp_pat
         assert has_indicator == (len(office.slack.calls_of("agents.sessions.setStatus")) > 1)
 
 
+@pytest.mark.proves("attention:root")
+async def test_the_root_message_counts_the_files_of_the_agent_and_those_that_people_add(
+    office: Office, tmp_path: Path
+) -> None:
+    async with asking(office, tmp_path, WRITE, NOTHING) as chat:
+        await (await chat.asks("write_to_file")).press("Approve")
+        card = await chat.asks("do_nothing")
+        root = await office.said("1 file · Last: ✓ 1 write_to_file")
+        await office.ben.says(office.general, "", thread=root["ts"], files=[("data.csv", b"a,b\n")])
+        await office.slack.until(lambda: len(office.slack.calls_of("reactions.add")) == 1)
+        await card.press("Stop")
+        assert (await office.said("2 files · Last: "))["ts"] == root["ts"]
+
+
 # Files
 
 

@@ -93,6 +93,7 @@ class DiscordMessageListener(ThreadListener):
             files = message.attachments if await self.take_text(agent, said) else []
             for file in files:
                 await self.take_file(agent, said, str(file.id), fetch_file(file))
+            self.context.surface.standing.forget_files(agent)
 
     async def read_thread(self, agent: Agent, since: datetime) -> None:
         """Handle the messages of a thread, oldest first; raise SurfaceError if Discord cannot provide them."""

@@ -85,10 +85,13 @@ def thoughts_message(agent: Agent, turn: Turn) -> DiscordMessage:
     return compose(ui.TextDisplay(text or NO_THOUGHTS))
 
 
-def root_message(agent: Agent, *, model: str = "", standing: str = "", last: str = "") -> DiscordMessage:
+def root_message(
+    agent: Agent, *, model: str = "", standing: str = "", files: str = "", last: str = ""
+) -> DiscordMessage:
     """The root message, to which the agent's thread is attached.
 
-    `standing`: what the agent does, since its `since`. `last`: the last command that ended, on one line.
+    `standing`: what the agent does, since its `since`. `files`: how many files it has. `last`: the last command that
+    ended, on one line.
     """
     facts = [
         model_text(agent, model),
@@ -99,7 +102,8 @@ def root_message(agent: Agent, *, model: str = "", standing: str = "", last: str
     about = started_by(agent.owner, " · ".join(filter(None, facts)))
     texts = [_about(agent.name, agent.role, agent.goals), about, *_small(how_to_talk(agent))]
     does = [f"{text} · {timestamp(agent.since, 'R')}" for text in _small(f"● {standing}")] if standing.strip() else []
-    does += _small(f"Last: {last}") if last else ()
+    closing = " · ".join(filter(None, (files, last and f"Last: {last}")))
+    does += _small(closing) if closing else ()
     return compose(*_texts(texts), *_texts(does))
 
 

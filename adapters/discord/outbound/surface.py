@@ -48,9 +48,9 @@ class DiscordSurface:
     clock: Clock
     model: str
     cards: JoinedCards
+    standing: StandingLines
     continuous_limit: int | None = None
     name: SurfaceName = "discord"
-    standing: StandingLines = field(default_factory=StandingLines)
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
     members: MemberDirectory = field(init=False)
     notifications: DiscordNotifications = field(init=False)
@@ -76,7 +76,7 @@ class DiscordSurface:
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
-        self.standing.remember(turn)
+        self.standing.remember(agent, turn)
         place = await self.cards.place(agent, turn)
         if place.left:
             await self._fold(agent, place.left)
@@ -151,9 +151,9 @@ class DiscordSurface:
         model = "" if agent.model else self.model
         return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
 
-    def _root(self, agent: Agent) -> DiscordMessage:
+    def _root(self, agent: Agent, files: str = "") -> DiscordMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)
-        return root_message(agent, model=self.model, standing=standing, last=last)
+        return root_message(agent, model=self.model, standing=standing, files=files, last=last)
 
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
         """Create the root message and its thread, unless they exist; return their common id."""
@@ -207,7 +207,8 @@ class DiscordSurface:
     async def _edit_root(self, agent: Agent) -> None:
         parent, root = int(agent.channel.channel), thread_of(agent)
         is_post = isinstance(await self.sending.channel(parent), discord.ForumChannel)
-        await self.sending.edit(root if is_post else parent, root, self._root(agent), agent.id)
+        message = self._root(agent, await self.standing.files_text(agent))
+        await self.sending.edit(root if is_post else parent, root, message, agent.id)
 
     async def _say_to(self, person: int, text: str) -> None:
         client = self.sending.calls.client

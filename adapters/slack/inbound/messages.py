@@ -109,6 +109,7 @@ class SlackMessageListener(ThreadListener):
     async def _take_files(self, agent: Agent, message: SlackThreadMessage, files: Sequence[dict[str, Any]]) -> None:
         for file in files:
             await self.take_file(agent, message, file["id"], self.downloads.fetch(message.event.workspace, file))
+        self.context.surface.standing.forget_files(agent)
 
     async def _to_signoff(self, payload: Body, event: SlackEvent) -> None:
         """Answer a mention or direct message outside of agents' threads: offer an agent for it, or explain Signoff."""

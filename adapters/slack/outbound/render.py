@@ -57,10 +57,11 @@ EXPLANATION = (
 EXAMPLE = "research the best tennis strings for topspin"
 
 
-def root_message(agent: Agent, *, model: str, standing: str = "", last: str = "") -> SlackMessage:
+def root_message(agent: Agent, *, model: str, standing: str = "", files: str = "", last: str = "") -> SlackMessage:
     """The root message, to which the agent's thread is attached.
 
-    `standing`: what the agent does, since its `since`. `last`: the last command that ended, on one line.
+    `standing`: what the agent does, since its `since`. `files`: how many files it has. `last`: the last command that
+    ended, on one line.
     """
     facts = [
         model_text(agent, model),
@@ -76,7 +77,8 @@ def root_message(agent: Agent, *, model: str, standing: str = "", last: str = ""
     if standing.strip():
         does = plain(f"● {one_line(standing)}", MAX_SHORT)
         blocks.append({"type": "context", "elements": [does, date_field(agent.since)]})
-    blocks += [context(f"Last: {one_line(last)}", most=MAX_SHORT)] if last else []
+    closing = " · ".join(filter(None, (files, last and f"Last: {one_line(last)}")))
+    blocks += [context(closing, most=MAX_SHORT)] if closing else []
     said = f"{agent.name}: {agent.role}"
     return SlackMessage(notification(said), blocks, metadata("signoff_agent", agent=agent.id))
 

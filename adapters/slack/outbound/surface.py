@@ -61,11 +61,11 @@ class SlackSurface:
     model: str
     directory: SlackDirectory
     cards: JoinedCards
+    standing: StandingLines
     continuous_limit: int | None = None
     name: SurfaceName = "slack"
     drawn: LRUCache[AgentId, dict[str, bytes]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_AGENTS))
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
-    standing: StandingLines = field(default_factory=StandingLines)
     without_sessions: set[str] = field(default_factory=set)
     updates: StatusUpdates = field(init=False)
     notifications: SlackNotifications = field(init=False)
@@ -85,7 +85,7 @@ class SlackSurface:
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
-        self.standing.remember(turn)
+        self.standing.remember(agent, turn)
         place = await self.cards.place(agent, turn)
         if place.left:
             await self._fold(agent, place.left)
@@ -192,9 +192,9 @@ class SlackSurface:
         model = "" if agent.model else self.model
         return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
 
-    def _root(self, agent: Agent) -> SlackMessage:
+    def _root(self, agent: Agent, files: str = "") -> SlackMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)
-        return root_message(agent, model=self.model, standing=standing, last=last)
+        return root_message(agent, model=self.model, standing=standing, files=files, last=last)
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         ts = await self.post(agent.channel, message, thread=thread)
@@ -234,7 +234,8 @@ class SlackSurface:
         """Set Slack's indicator, and the line of the root message."""
         await self._set_session(agent)
         if not self.standing.is_shown(agent):
-            await self._edit(agent, thread_of(agent).thread, self._root(agent))
+            root = self._root(agent, await self.standing.files_text(agent))
+            await self._edit(agent, thread_of(agent).thread, root)
             self.standing.mark_shown(agent)
 
     async def _set_session(self, agent: Agent) -> None:

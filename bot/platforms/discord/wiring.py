@@ -5,6 +5,7 @@ from typing import Self
 
 from adapters.actions import ActionDispatcher
 from adapters.chat.joined_cards import JoinedCards
+from adapters.chat.standing import StandingLines
 from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.api.client import DiscordApi
 from adapters.discord.connection import DiscordConnection, SignoffClient
@@ -39,6 +40,7 @@ class WiredDiscord:
             clock=parts.clock,
             model=parts.model,
             cards=JoinedCards(turns=ThreadTurns(parts.database), folds=settings.fold_finished_turns),
+            standing=StandingLines(parts.workspaces),
             continuous_limit=settings.continuous_limit,
         )
         return cls(parts=parts, addresses=addresses, client=client, surface=surface)

@@ -10,6 +10,7 @@ from adapters.actions import ActionDispatcher
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.catchup import CatchUp
 from adapters.chat.joined_cards import JoinedCards
+from adapters.chat.standing import StandingLines
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.tokens import SlackTokens
@@ -63,6 +64,7 @@ class WiredSlack:
             model=parts.model,
             directory=directory,
             cards=JoinedCards(turns=ThreadTurns(parts.database), folds=settings.fold_finished_turns),
+            standing=StandingLines(parts.workspaces),
             continuous_limit=settings.continuous_limit,
         )
         return cls(settings=settings, parts=parts, installed=installed, surface=surface)

@@ -6,29 +6,31 @@ from adapters.chat.standing import MAX_SUBJECT, StandingLines, asked_text
 from agent_core.model.agent import Acting, Agent, Awaiting, Paused, Thinking
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approval, Approve
+from agent_core.model.ids import AgentId
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
+from agent_core.testing.files import InMemoryWorkspaces
 
 ONCE = Approval(ANA, NOON, Approve())
 AGENT = replace(an_agent(), status=Awaiting(), turns=4)
 
 
 def test_an_agent_that_asks_names_its_turn_and_what_it_asks_for() -> None:
-    lines = StandingLines()
-    lines.remember(_turn("write_to_file", {"filename": "report.md", "text": "Hello"}))
+    lines = StandingLines(InMemoryWorkspaces())
+    lines.remember(AGENT, _turn("write_to_file", {"filename": "report.md", "text": "Hello"}))
     assert lines.line(AGENT) == "needs approval · turn 4: write_to_file report.md"
 
 
 def test_what_an_earlier_turn_asked_for_is_not_told_of_a_later_one() -> None:
-    lines = StandingLines()
-    lines.remember(_turn("read_file", {"filename": "a.md"}))
+    lines = StandingLines(InMemoryWorkspaces())
+    lines.remember(AGENT, _turn("read_file", {"filename": "a.md"}))
     assert lines.line(replace(AGENT, turns=5)) == "needs approval · turn 5"
 
 
 def test_after_another_process_had_the_agent_nothing_is_taken_as_known() -> None:
-    lines = StandingLines()
-    lines.remember(_turn("read_file", {"filename": "a.md"}))
+    lines = StandingLines(InMemoryWorkspaces())
+    lines.remember(AGENT, _turn("read_file", {"filename": "a.md"}))
     lines.mark_shown(AGENT)
     assert lines.is_shown(AGENT)
     lines.forget(AGENT)
@@ -37,20 +39,20 @@ def test_after_another_process_had_the_agent_nothing_is_taken_as_known() -> None
 
 
 def test_thinking_and_running_are_one_state_so_that_a_lease_needs_no_edits() -> None:
-    lines = StandingLines()
+    lines = StandingLines(InMemoryWorkspaces())
     working = replace(AGENT, status=Thinking())
     lines.mark_shown(working)
     assert lines.is_shown(replace(working, status=Acting(), turns=9))
 
 
 def test_a_change_to_the_fallback_is_to_be_shown() -> None:
-    lines = StandingLines()
+    lines = StandingLines(InMemoryWorkspaces())
     lines.mark_shown(AGENT)
     assert not lines.is_shown(replace(AGENT, fallback="another model"))
 
 
 def test_other_states_have_their_reason() -> None:
-    lines = StandingLines()
+    lines = StandingLines(InMemoryWorkspaces())
     assert lines.line(replace(AGENT, status=Paused("Its budget is spent."))) == "paused: Its budget is spent."
     assert "busy" in lines.line(replace(AGENT, status=Thinking(held_up="busy", tries=1)))
 
@@ -73,11 +75,37 @@ def _turn(name: str, arguments: dict[str, object], agent: Agent = AGENT) -> Turn
 
 
 def test_the_last_command_is_told_while_the_agent_waits_and_not_while_the_line_is_not_edited() -> None:
-    lines = StandingLines()
+    lines = StandingLines(InMemoryWorkspaces())
     lines.remember(
-        replace(_turn("read_file", {"filename": "a.md"}), state="done", result=Succeeded("ok"), approvals=(ONCE,))
+        AGENT,
+        replace(_turn("read_file", {"filename": "a.md"}), state="done", result=Succeeded("ok"), approvals=(ONCE,)),
     )
     assert lines.last_line(AGENT) == "✓ 4 read_file · a.md"
     assert lines.last_line(replace(AGENT, status=Acting())) == ""
     lines.forget(AGENT)
     assert lines.last_line(AGENT) == ""
+
+
+async def test_files_are_counted_once_and_again_after_a_command_that_may_have_changed_them() -> None:
+    lines = StandingLines(InMemoryWorkspaces())
+    files = lines.workspaces.of(AGENT)
+    assert await lines.files_text(AGENT) == ""
+    await files.write("a.md", b"a")
+    read = replace(_turn("read_file", {"filename": "a.md"}), started_at=NOON, risks=("read",))
+    lines.remember(AGENT, read)
+    assert await lines.files_text(AGENT) == ""
+    lines.remember(AGENT, replace(read, risks=("execute",)))
+    assert await lines.files_text(AGENT) == "1 file"
+    await files.write("b.md", b"b")
+    lines.forget_files(AGENT)
+    assert await lines.files_text(replace(AGENT, status=Acting())) == ""
+    assert await lines.files_text(AGENT) == "2 files"
+
+
+async def test_a_helper_that_writes_changes_the_count_of_the_agent_it_helps() -> None:
+    lines = StandingLines(InMemoryWorkspaces())
+    assert await lines.files_text(AGENT) == ""
+    helper = replace(an_agent(), id=AgentId("helper"), parent=AGENT.id, head=AGENT.id)
+    await lines.workspaces.of(helper).write("a.md", b"a")
+    lines.remember(helper, replace(_turn("write_to_file", {"filename": "a.md"}, helper), started_at=NOON))
+    assert await lines.files_text(AGENT) == "1 file"

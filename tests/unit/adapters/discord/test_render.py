@@ -308,7 +308,7 @@ def test_thoughts_are_read_in_the_message_or_in_a_file_where_they_are_long() -> 
 
 
 def test_the_root_says_who_the_agent_is_and_how_to_talk_to_it() -> None:
-    assert lines(root_message(AGENT, model="a-model", standing="thinks")) == snapshot(
+    assert lines(root_message(AGENT, model="a-model", standing="thinks", files="3 files")) == snapshot(
         [
             """\
 **Energy-GPT**
@@ -318,6 +318,7 @@ a careful writer
             "-# Started by @ana · a-model · $0.41 of $2.00",
             "-# Reply in this thread to talk to it, or write !help. Nothing runs before you approve.",
             "-# ● thinks · <t:1773489600:R>",
+            "-# 3 files",
         ]
     )
 

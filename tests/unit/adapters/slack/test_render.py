@@ -507,7 +507,7 @@ Energy-GPT · turn 7 · write_to_file
 
 def test_a_root_message() -> None:
     described = replace(AGENT, goals=("Compare three", "Write it up"))
-    message = root_message(described, model="gpt-5", standing="thinking")
+    message = root_message(described, model="gpt-5", standing="thinking", files="3 files", last="✓ 6 read_file")
     assert (message.text, read(message.blocks), message.written_by) == snapshot(
         (
             "Energy-GPT: a careful writer",
@@ -521,6 +521,7 @@ a careful writer
                 "Started by @ana · gpt-5 · $0.41 of $2.00",
                 "Reply in this thread to talk to it, or write !help. Nothing runs before you approve.",
                 "● thinking<!date^1773489600^{date_short_pretty} {time}|14 Mar 2026, 12:00 UTC>",
+                "3 files · Last: ✓ 6 read_file",
             ],
             {"event_type": "signoff_agent", "event_payload": {"agent": "agent-ada"}},
         )

@@ -28,6 +28,7 @@ from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGo
 from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.store import StoreBuffer
 from bot.platforms.platform import PlatformParts
 from bot.platforms.slack.wiring import WiredSlack
@@ -869,7 +870,12 @@ async def test_a_wired_process_hears_of_installations_and_people_that_others_cha
     )
     ends: list[LinkedBroadcast] = []
     wired = [
-        WiredSlack.of(settings, PlatformParts(database=database, clock=FakeClock(), model="", broadcast=broadcast))
+        WiredSlack.of(
+            settings,
+            PlatformParts(
+                database=database, workspaces=InMemoryWorkspaces(), clock=FakeClock(), model="", broadcast=broadcast
+            ),
+        )
         for broadcast in (LinkedBroadcast(ends), LinkedBroadcast(ends))
     ]
     first, second = (each.installed for each in wired)
