@@ -60,6 +60,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "notify": r"(me|on|off)\s*$",
 }
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel 20 sets it for all agents."
+DEMO_SPENDING = "In demo mode a script leads the agents: nothing is spent. A limit counts once a model is connected."
 HOW_AUDIT = "Audit: write audit for this agent's decision log, audit channel for that of all agents here."
 HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
 
@@ -148,7 +149,8 @@ class ManagementCommands:
             changed = await self.agent_settings.set_budget(agent.id, _limit(said), origin)
             return _wanted(f"{changed.name}: {_spent(changed.budget)}")
         shared = await self.agent_settings.channel_budget(origin.channel)
-        return _wanted("\n".join((f"{agent.name}: {_spent(agent.budget)}", *_by_kind(agent), _of_channel(shared))))
+        kinds = _by_kind(agent, is_demo=self.agent_settings.rehearsal is not None)
+        return _wanted("\n".join((f"{agent.name}: {_spent(agent.budget)}", *kinds, _of_channel(shared))))
 
     async def _channel_budget(self, said: str, origin: Origin) -> Budget:
         if said:
@@ -275,10 +277,12 @@ def _of_channel(budget: Budget) -> str:
     return f"All agents in this channel: {_spent(budget)}"
 
 
-def _by_kind(agent: Agent) -> list[str]:
-    """One line with cost and tokens for each kind of model call, highest cost first."""
+def _by_kind(agent: Agent, *, is_demo: bool) -> list[str]:
+    """One line with cost and tokens for each kind of model call, highest cost first; not for those of a script."""
     dearest = sorted(agent.calls.items(), key=lambda call: call[1].cost, reverse=True)
-    return [f"• {CALLS[kind]}: {money(usage.cost)}, {_tokens_text(usage)}" for kind, usage in dearest]
+    counting = ((kind, usage) for kind, usage in dearest if usage.cost or not is_demo)
+    lines = [f"• {CALLS[kind]}: {money(usage.cost)}, {_tokens_text(usage)}" for kind, usage in counting]
+    return [*lines, DEMO_SPENDING] if is_demo else lines
 
 
 def _tokens_text(usage: Usage) -> str:

@@ -21,6 +21,7 @@ from agent_core.model.reservation import Account
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.sites import SITES_KEY, Sites
 from agent_core.model.usage import Usage
+from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.service.decision_log import LogFilter
 from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.examples import ANA, BEN, CHANNEL
@@ -132,6 +133,23 @@ async def test_a_budget_is_shown_with_what_each_kind_of_call_cost() -> None:
         "• turns: $0.010, 1,200 tokens read, 80 written",
         "All agents in this channel: $0 spent, no limit",
     ]
+
+
+async def test_a_budget_in_demo_mode_tells_no_tokens_of_the_script_but_what_an_earlier_model_cost() -> None:
+    stage = Stage(model=RehearsalModel(), rehearsal=RehearsalModel())
+    agent = await stage.create("Write hello to hello.txt")
+    assert (await granted(stage, "budget", "")).text.splitlines() == [
+        "Clerk: $0 spent, no limit",
+        "In demo mode a script leads the agents: nothing is spent. A limit counts once a model is connected.",
+        "All agents in this channel: $0 spent, no limit",
+    ]
+    async with stage.database.begin() as work:
+        present = await work.agents.get(agent.channel, agent.id)
+        work.agents.save(present.pay({"review": Usage(prompt=1200, completion=80, cost=Decimal("0.2"))}))
+        await work.commit()
+    assert (await granted(stage, "budget", "")).text.splitlines()[1] == (
+        "• self-reviews: $0.20, 1,200 tokens read, 80 written"
+    )
 
 
 async def test_a_budget_says_how_much_of_it_is_an_estimate_and_why() -> None:
