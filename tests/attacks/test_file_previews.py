@@ -37,6 +37,9 @@ def tries(what: str, answer: str, text: str) -> object:
             "A style in Markdown that loads from another site", TEXT, "<style>@import 'https://evil.example'</style>"
         ),
         tries(
+            "A checkbox in Markdown that is part of the page's form", TEXT, "<input type=checkbox name=press checked>"
+        ),
+        tries(
             "A form in Markdown that sends a decision", TEXT, "<form action=press><button name=button>x</button></form>"
         ),
     ],

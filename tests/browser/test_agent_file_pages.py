@@ -29,6 +29,10 @@ TEXT = """# A plan
 
 > quoted
 
+- [ ] to be done
+- [x] **done**
+- no task
+
 ```python
 @cached
 def f(a: int = 12) -> str:  # comment

@@ -14,6 +14,7 @@ import resource
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from html import escape
 from posixpath import join, normpath
 from typing import TYPE_CHECKING, Any
@@ -57,10 +58,14 @@ ATTRIBUTES = {
     "a": {"href"},
     "img": {"src", "alt", "loading"},
     "ol": {"start"},
-    "span": {"class"},
+    "span": {"class", "role", "aria-label"},
     "td": {"class"},
     "th": {"class"},
 }
+TASK = re.compile(r"\[([ xX])\](?=\s+\S)")  # at the beginning of an item of a list
+TASK_HTML = '<span class="task" role="img" aria-label="{}">{}</span>'
+TASK_SIGNS = {" ": ("to do", "☐"), "x": ("done", "☑")}
+FIXED_VALUES = {"role": ("img",), "aria-label": tuple(name for name, _ in TASK_SIGNS.values())}
 RELATION = "noopener nofollow noreferrer"
 END_ALIGNED = "text-align:right"
 TEXT_BLOCKS = ("p", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "th", "td")
@@ -114,6 +119,8 @@ def _kept(name: str, value: str, files: str) -> str | None:
     """The value of an attribute, or None if it may not stay: a second look, whatever the parser made."""
     if name == "href":
         return value if LINK.match(value) else None
+    if name in FIXED_VALUES:
+        return value if value in FIXED_VALUES[name] else None
     return value if name != "src" or (value.startswith(files) and ".." not in value) else None
 
 
@@ -131,6 +138,8 @@ def _adapt(tokens: Sequence["Token"], folder: str, files: str) -> None:
             token.attrs = {}
         if token.type == "image":
             _adapt_picture(token, folder, files)
+        if token.type == "list_item_open" and tokens[place + 1].type == "paragraph_open":
+            _mark_task(tokens[place + 2])
         _adapt(token.children or (), folder, files)
 
 
@@ -145,6 +154,17 @@ def _adapt_picture(token: "Token", folder: str, files: str) -> None:
     shown = shown if len(shown) <= MAX_SHOWN_ADDRESS else f"{shown[:MAX_SHOWN_ADDRESS]}…"
     token.type, token.tag, token.attrs, token.children = "text", "", {}, None
     token.content = f"[picture not loaded: {f'{text} · ' if text else ''}{shown}]"
+
+
+def _mark_task(inline: "Token") -> None:
+    """Show `[ ]` or `[x]` at the beginning of this text of a list as a box with a name."""
+    first, *rest = inline.children or (inline,)
+    if first.type != "text" or not (box := TASK.match(first.content)):
+        return
+    sign = copy(first)
+    sign.type, sign.content = "html_inline", TASK_HTML.format(*TASK_SIGNS[box[1].lower()])
+    first.content = first.content[box.end() :]
+    inline.children = [sign, first, *rest]
 
 
 def _path_inside(address: str, folder: str) -> str:
