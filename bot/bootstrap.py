@@ -43,7 +43,7 @@ from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.tool_wiring import Tools, tool_probes
-from bot.workspace_wiring import check_storage, find_workspaces_fault, open_workspaces
+from bot.workspace_wiring import AnyWorkspaces, check_storage, find_workspaces_fault, open_workspaces
 
 EXAMPLE_DATABASE = "postgresql://signoff@localhost/signoff"
 LOOK_SECONDS = 1.5 * BEAT_SECONDS
@@ -114,14 +114,7 @@ async def assemble(
         models = Models.of(settings, database)
         stack.push_async_callback(models.close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
-        parts = PlatformParts(
-            database=database,
-            workspaces=workspaces,
-            clock=clock,
-            model=models.model.label,
-            broadcast=peers.broadcast,
-            templates=load_templates(settings.templates_dir),
-        )
+        parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
         platforms: list[WiredPlatform] = []
         for platform in platforms_on(settings) if with_platforms else ():
             platforms.append(platform.wire(settings, parts))
@@ -155,6 +148,15 @@ def _peers(settings: Settings, database: SqlDatabase, clock: Clock, *, is_engine
         broadcast=NO_BROADCAST if is_alone else ServerBroadcast(settings.database_url, clock, database.outages),
         process=f"{ENGINE if is_engine else ''}{own_process()}",
         is_gone=has_ended,
+    )
+
+
+def _platform_parts(
+    settings: Settings, models: Models, database: SqlDatabase, files: AnyWorkspaces, clock: Clock, broadcast: Broadcast
+) -> PlatformParts:
+    templates, model = load_templates(settings.templates_dir), models.model.label
+    return PlatformParts(
+        database=database, workspaces=files, clock=clock, model=model, broadcast=broadcast, templates=templates
     )
 
 

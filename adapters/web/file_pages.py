@@ -23,8 +23,7 @@ from adapters.web.screens import thread_page, with_errors_shown
 from agent_core.errors import CommandError, InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
-from agent_core.model.ids import TurnId
-from agent_core.service.agent_files import FileHistory, FileVersion
+from agent_core.service.agent_files import FileChange, FileHistory
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 
 MAX_FORM_BYTES = 5 * MAX_UPLOAD_BYTES  # of a form with several files; a script sends each file in a form of its own
@@ -51,7 +50,7 @@ class FilePages:
     async def view(self, request: web.Request) -> web.StreamResponse:
         """One file: its preview, with `?as=source` its text, with `?as=versions` what became of it turn by turn.
 
-        Of many versions the newest are shown, or those before the turn `?before=`.
+        Of many changes the newest are shown, or those before the turn or note `?before=`.
         """
         channel, path, shown = channel_of(request), request.match_info["path"], request.query.get("as", "")
         agent = await self.workspace.views.agent(channel, agent_id_of(request))
@@ -61,7 +60,7 @@ class FilePages:
             _require_known(path, entry, history)
         else:
             preview = await self._preview(agent, path, entry, as_source=shown == SOURCE)
-        versions, earlier = _page_of(history, request.query.get("before", "")) if history else ((), "")
+        changes, earlier = _page_of(history, request.query.get("before", "")) if history else ((), "")
         return await self.workspace.answer(
             request,
             "file.html",
@@ -71,9 +70,9 @@ class FilePages:
             entry=entry,
             preview=preview,
             history=history,
-            versions=versions,
+            changes=changes,
             earlier=earlier,
-            is_newest=versions[-1:] == (history.versions[-1:] if history else ()),
+            is_newest=changes[-1:] == (history.changes[-1:] if history else ()),
             shown=shown if shown in (SOURCE, VERSIONS) else "",
         )
 
@@ -126,15 +125,15 @@ class FilePages:
         return await preview_of(normpath(path), data, self.workspace.renderer, files=files, as_source=as_source)
 
 
-def _page_of(history: FileHistory, before: str) -> tuple[tuple[FileVersion, ...], str]:
-    """The newest versions before the turn of an id, or of all if none has it; and the id for older ones, "" if none."""
-    turns = [version.turn.id for version in history.versions]
-    end = turns.index(TurnId(before)) if before in turns else len(turns)
+def _page_of(history: FileHistory, before: str) -> tuple[tuple[FileChange, ...], str]:
+    """The newest changes before the one of an id, or of all if none has it; and the id for older ones, "" if none."""
+    ids = [str(change.id) for change in history.changes]
+    end = ids.index(before) if before in ids else len(ids)
     start = max(0, end - MAX_SHOWN_VERSIONS)
-    return history.versions[start:end], turns[start] if start else ""
+    return history.changes[start:end], ids[start] if start else ""
 
 
 def _require_known(path: str, entry: FileEntry | None, history: FileHistory) -> None:
     """Raise CommandError for a file that neither exists nor ever did, as far as is known."""
-    if entry is None and not history.versions:
+    if entry is None and not history.changes:
         raise CommandError(f"There is no file {path}, and no turn that changed one of this name.")

@@ -34,7 +34,6 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
-from agent_core.service.agent_files import MAX_SEARCHED_TURNS
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 from agent_core.service.views import Entry
 
@@ -145,7 +144,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ)
-    environment.globals.update(MAX_SEARCHED_TURNS=MAX_SEARCHED_TURNS, MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES)
-    environment.globals.update(MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, NEWEST_FILES=NEWEST_FILES)
+    environment.globals.update(MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE)
+    environment.globals.update(NEWEST_FILES=NEWEST_FILES)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

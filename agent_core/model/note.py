@@ -28,7 +28,10 @@ QUESTION_MARKS = ("?", "？", "؟", "⸮", "\u037e")  # the last is the Greek qu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A reply that a person wrote. `taken_into` is the turn whose prompt included the note."""
+    """A reply that a person wrote. `taken_into` is the turn whose prompt included the note.
+
+    `file`: the path of a file that the person put into the workspace, of which the note tells, or "".
+    """
 
     id: NoteId
     agent_id: AgentId
@@ -37,10 +40,12 @@ class Note:
     at: datetime
     text: str
     taken_into: TurnId | None = None
+    file: str = ""
 
     @classmethod
-    def to(cls, agent: Agent, text: str, *, by: Actor, at: datetime) -> Self:
-        return cls(id=NoteId(new_id(at)), agent_id=agent.id, channel=agent.channel, by=by, at=at, text=text)
+    def to(cls, agent: Agent, text: str, *, by: Actor, at: datetime, file: str = "") -> Self:
+        note = cls(id=NoteId(new_id(at)), agent_id=agent.id, channel=agent.channel, by=by, at=at, text=text)
+        return replace(note, file=file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

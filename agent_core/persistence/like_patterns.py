@@ -28,6 +28,12 @@ def patterns_of(word: str) -> tuple[str, str]:
     return f"%{''.join(parts[rarest:])}%", f"%{''.join(parts)}%"
 
 
+def field_pattern(name: str, value: str) -> str:
+    """A pattern that every JSON text matches in which a field has this text as its value, and hardly any other."""
+    stored = f"{json.dumps(name)}:{json.dumps(value)}".lower()
+    return "%" + _SPECIAL.sub(r"!\g<0>", stored) + "%"
+
+
 def _pattern_of(letter: str) -> str:
     escapes = [json.dumps(each)[1:-1] for each in (letter, *_unfolded().get(letter, ()))]
     if len({len(each) for each in escapes}) > 1:

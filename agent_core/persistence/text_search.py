@@ -1,4 +1,4 @@
-"""Search in the JSON of stored records: SQL finds those that may have the words, and their texts decide."""
+"""Search in the JSON of stored records: SQL finds those that may have the words or the file, their values decide."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,22 +7,24 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Boolean, Column, ColumnElement, Row, Select, Table, bindparam, select, true
+from sqlalchemy import Boolean, Column, ColumnElement, Row, Select, Table, and_, bindparam, or_, select, true
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.file_changes import changes_file
 from agent_core.model.note import Note
-from agent_core.model.text_search import has_all, texts_of
+from agent_core.model.text_search import fold, has_all, texts_of
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import decode_once
-from agent_core.persistence.like_patterns import ESCAPE, patterns_of
+from agent_core.persistence.like_patterns import ESCAPE, field_pattern, patterns_of
 from agent_core.persistence.tables import agents, notes, turns
-from agent_core.persistence.write_buffer import SqlRepository
+from agent_core.persistence.write_buffer import SqlRepository, agent_values
 from agent_core.ports.text_search import Record, SearchSlice
 
+WRITES = '%"write"%'  # in the JSON of every turn of a command that writes
 MAX_CANDIDATES = 250  # of a slice, so that few texts are in memory
 _MORE_COLUMNS: Mapping[Table, tuple[Column[Any], ...]] = {notes: (notes.c.taken_into,)}
 
@@ -46,6 +48,29 @@ def _like_on_postgres(element: _IsLike, compiler: SQLCompiler, **options: Any) -
     return f"lower({column} COLLATE \"C\") LIKE {pattern} ESCAPE '{ESCAPE}'"
 
 
+def _of_agent(table: Table) -> tuple[ColumnElement[bool], ...]:
+    return table.c.agent_id == bindparam("of_agent"), table.c.channel == bindparam("in_channel")
+
+
+def _has(end: str) -> ColumnElement[bool]:
+    return and_(*(_IsLike(turns.c.data, bindparam(f"{end}{number}")) for number in (0, 1)))
+
+
+_CHANGING = (
+    select(turns.c.id, turns.c.data)
+    .where(*_of_agent(turns), turns.c.number > bindparam("after"), turns.c.state == "done")
+    .where(_IsLike(turns.c.data, bindparam("writes")), or_(_has("first"), _has("last")))
+    .order_by(turns.c.number.desc())
+    .limit(bindparam("most"))
+)
+_ADDING = (
+    select(notes.c.id, notes.c.data, notes.c.taken_into)
+    .where(*_of_agent(notes), _IsLike(notes.c.data, bindparam("added")))
+    .order_by(notes.c.at.desc(), notes.c.id.desc())
+    .limit(bindparam("most"))
+)
+
+
 class SqlTextSearch(SqlRepository):
     """See `TextSearch` in the ports."""
 
@@ -63,6 +88,23 @@ class SqlTextSearch(SqlRepository):
         self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
     ) -> SearchSlice[Note]:
         return await self._search(notes, _read_note, channels, words, before=before, most=most)
+
+    async def turns_changing(self, agent: Agent, path: str, *, among: int, most: int) -> SearchSlice[Turn]:
+        first, last = (fold(path.split("/")[end]) for end in (0, -1))
+        named = dict(
+            zip(("first0", "first1", "last0", "last1"), (*patterns_of(first), *patterns_of(last)), strict=True)
+        )
+        values = {**agent_values(agent), **named, "writes": WRITES, "after": agent.turns - among, "most": most}
+        rows = await self._buffer.rows(_CHANGING, values)
+        found = await asyncio.to_thread(lambda: tuple(_read_known(_read_turn, rows)))
+        up_to = rows[-1].id if len(rows) == most else ""
+        return SearchSlice(tuple(turn for turn in found if changes_file(turn, path)), up_to)
+
+    async def notes_adding(self, agent: Agent, path: str, *, most: int) -> SearchSlice[Note]:
+        values = {**agent_values(agent), "added": field_pattern("file", path), "most": most}
+        rows = await self._buffer.rows(_ADDING, values)
+        found = tuple(note for note in _read_known(_read_note, rows) if note.file == path)
+        return SearchSlice(found, rows[-1].id if len(rows) == most else "")
 
     async def _search(
         self,
@@ -124,10 +166,13 @@ def _range(table: Table, names: Sequence[str]) -> list[ColumnElement[bool]]:
 
 
 def _with_words(read: Callable[[Row[Any]], Record], rows: Sequence[Row[Any]], words: Sequence[str]) -> Iterator[Record]:
+    return (record for record in _read_known(read, rows) if has_all(texts_of(record), words))
+
+
+def _read_known(read: Callable[[Row[Any]], Record], rows: Sequence[Row[Any]]) -> Iterator[Record]:
     for row in rows:
         with suppress(ValueError):  # saved by a newer release
-            if has_all(texts_of(record := read(row)), words):
-                yield record
+            yield read(row)
 
 
 def _read_agent(row: Row[Any]) -> Agent:

@@ -1,4 +1,4 @@
-"""Search for words in stored agents, turns and notes."""
+"""Search for words in stored agents, turns and notes, and for what an agent's records tell of one file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,3 +45,12 @@ class TextSearch(Protocol):
         self, channels: Sequence[ChannelScope], words: Sequence[str], *, before: str, most: int
     ) -> SearchSlice[Note]:
         """Notes by text and author."""
+
+    async def turns_changing(self, agent: Agent, path: str, *, among: int, most: int) -> SearchSlice[Turn]:
+        """The agent's turns that changed the file (`model.file_changes`), among its newest `among` turns.
+
+        `path`: normalised. `most`: of how many turns that may have changed it a database looks at the record.
+        """
+
+    async def notes_adding(self, agent: Agent, path: str, *, most: int) -> SearchSlice[Note]:
+        """The newest `most` notes of people who put the file of this path into the agent's workspace."""

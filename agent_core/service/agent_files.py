@@ -1,27 +1,32 @@
 """An agent's files for people: what became of a file turn by turn, and all files as one zip. Read-only.
 
-A version is told from what its turn stores. Programs, and people who add files, change files without a turn that
-stores the content; that something else changed a file is found by comparing fingerprints.
+A version is told from what its turn stores. People who add a file leave a note, programs nothing; that something else
+changed a file is found by comparing fingerprints.
 """
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import chain
 from posixpath import normpath
+from typing import TypeAlias
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.files import content_fingerprint
-from agent_core.model.ids import AgentId
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.ids import AgentId, NoteId, TurnId
+from agent_core.model.note import Note
+from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.zip_stream import zip_stream
 from agent_core.spending.helper_tree import list_helpers_below
 
-MAX_SEARCHED_TURNS = 500  # of each agent that uses the workspace
+MAX_SEARCHED_TURNS = 10_000  # of each agent that uses the workspace: the database compares their records with the path
+MAX_READ_TURNS, MAX_ADDITIONS = 500, 100  # of those that may have changed the file, and of its additions; of each agent
 MAX_FOLLOWED_BYTES = 500_000  # of a content that several turns made: its fingerprint is computed after each of them
 NO_FILE = ""  # the fingerprint of a file that does not exist
 
@@ -37,16 +42,36 @@ class FileVersion:
     turn: Turn
     is_other_before: bool = False
 
+    @property
+    def id(self) -> TurnId | NoteId:
+        """The id of the turn."""
+        return self.turn.id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAddition:
+    """A person put the file into the workspace, of which a note told the agent. Its content is not stored."""
+
+    note: Note
+
+    @property
+    def id(self) -> TurnId | NoteId:
+        """The id of the note."""
+        return self.note.id
+
+
+FileChange: TypeAlias = FileVersion | FileAddition
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileHistory:
-    """The versions of a file, oldest first.
+    """The versions and additions of a file, oldest first.
 
-    `is_there`: the file exists. `is_other_since`: something else changed it after the last version. `is_cut`: older
-    turns were not searched.
+    `is_there`: the file exists. `is_other_since`: something else changed it after the last of them. `is_cut`: older
+    ones were not searched for.
     """
 
-    versions: tuple[FileVersion, ...]
+    changes: tuple[FileChange, ...]
     is_there: bool
     is_other_since: bool
     is_cut: bool
@@ -80,18 +105,18 @@ class AgentFiles:
 
     async def history(self, channel: ChannelScope, agent_id: AgentId, path: str) -> FileHistory:
         """What became of a file, which may be deleted by now."""
+        name = normpath(path)
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
-            sharers = await _list_sharers(work, agent)
-            turns = [(each, turn) for each in sharers for turn in await work.turns.of(each, last=MAX_SEARCHED_TURNS)]
+            searches = [await _search(work, each, name) for each in await _list_sharers(work, agent)]
         fingerprint = await self.workspaces.of(agent).fingerprint(path)
-        found = [FileVersion(agent=each, turn=turn) for each, turn in turns if _changes(turn, normpath(path))]
-        versions, last = _compare(sorted(found, key=_ended_at))
+        found = sorted(chain.from_iterable(changes for changes, _ in searches), key=_happened_at)
+        changes, last = _compare(found)
         return FileHistory(
-            versions=versions,
+            changes=changes,
             is_there=fingerprint != NO_FILE,
             is_other_since=last.differs(fingerprint),
-            is_cut=any(each.turns > MAX_SEARCHED_TURNS for each in sharers),
+            is_cut=any(is_cut for _, is_cut in searches),
         )
 
     async def archive(self, channel: ChannelScope, agent_id: AgentId) -> tuple[Agent, AsyncIterator[bytes]]:
@@ -110,27 +135,38 @@ async def _list_sharers(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
     return (root, *await list_helpers_below(work, root))
 
 
-def _changes(turn: Turn, path: str) -> bool:
-    """Whether the turn changed the file, as far as its preview or its result names the file or its folder."""
-    if turn.state != "done" or isinstance(turn.result, Failed) or "write" not in turn.risks:
-        return False
-    made = turn.result.files if isinstance(turn.result, Succeeded) else ()
-    target = normpath(turn.shown_preview.target) if turn.shown_preview and turn.shown_preview.target else ""
-    return path == target or path in made or (bool(target) and path.startswith(f"{target}/"))
+async def _search(work: UnitOfWork, agent: Agent, path: str) -> tuple[list[FileChange], bool]:
+    """What the agent's turns and notes tell of the file, and whether older ones were not searched."""
+    search = work.text_search
+    turns = await search.turns_changing(agent, path, among=MAX_SEARCHED_TURNS, most=MAX_READ_TURNS)
+    notes = await search.notes_adding(agent, path, most=MAX_ADDITIONS)
+    changes: list[FileChange] = [
+        *(FileVersion(agent=agent, turn=turn) for turn in turns.found),
+        *(FileAddition(note=note) for note in notes.found),
+    ]
+    return changes, agent.turns > MAX_SEARCHED_TURNS or bool(turns.up_to or notes.up_to)
 
 
-def _ended_at(version: FileVersion) -> tuple[object, str]:
-    return version.turn.ended_at or version.turn.proposed_at, version.turn.id
+def _happened_at(change: FileChange) -> tuple[datetime, str]:
+    match change:
+        case FileVersion(turn=turn):
+            return turn.ended_at or turn.proposed_at, turn.id
+        case FileAddition(note=note):
+            return note.at, note.id
 
 
-def _compare(versions: Iterable[FileVersion]) -> tuple[tuple[FileVersion, ...], _Content]:
-    """The versions, with what changed the file between them, and the content after the last."""
-    compared, content = [], UNKNOWN
-    for version in versions:
-        preview = version.turn.shown_preview
+def _compare(found: Iterable[FileChange]) -> tuple[tuple[FileChange, ...], _Content]:
+    """The changes, with what else changed the file between them, and the content after the last."""
+    compared, content = list[FileChange](), UNKNOWN
+    for change in found:
+        if isinstance(change, FileAddition):
+            compared.append(change)
+            content = UNKNOWN
+            continue
+        preview = change.turn.shown_preview
         is_other = preview is not None and bool(preview.target) and content.differs(preview.basis)
-        compared.append(replace(version, is_other_before=is_other))
-        content = _content_after(version.turn, UNKNOWN if is_other else content)
+        compared.append(replace(change, is_other_before=is_other))
+        content = _content_after(change.turn, UNKNOWN if is_other else content)
     return tuple(compared), content
 
 

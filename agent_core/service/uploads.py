@@ -57,7 +57,7 @@ class FileUploads(TransactionalService):
         await files.write(path, data, expected=NO_FILE_FINGERPRINT)
         try:
             text = f"I put {path} ({counted(len(data), 'byte')}) into your workspace."
-            is_told = await self._add_note(agent, text, origin)
+            is_told = await self._add_note(agent, text, path, origin)
         except NotFound:  # the agent was deleted in the meantime
             with suppress(CommandError):
                 await files.delete(path)
@@ -67,12 +67,13 @@ class FileUploads(TransactionalService):
         self.waker.wake(agent.id)
         return path if is_told else ""
 
-    async def _add_note(self, agent: Agent, text: str, origin: Origin) -> bool:
+    async def _add_note(self, agent: Agent, text: str, path: str, origin: Origin) -> bool:
         async def act(work: UnitOfWork) -> bool:
             present = await work.agents.get(origin.channel, agent.id)
             if await self.is_repeated(work, origin):
                 return False
-            deliver_note(work, present, Note.to(present, text, by=origin.by, at=self.clock.now()))
+            note = Note.to(present, text, by=origin.by, at=self.clock.now(), file=path)
+            deliver_note(work, present, note)
             return True
 
         return await self.save(act)

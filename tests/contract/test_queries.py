@@ -76,6 +76,14 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
         lambda work: work.text_search.turns([CHANNEL, ELSEWHERE], ["a"], before=LAST, most=40),
         ["autoindex_turns_1 (id<?)"],
     ),
+    "versions of a file": (
+        lambda work: work.text_search.turns_changing(replace(ADA, turns=900), "a.md", among=100, most=40),
+        ["autoindex_turns_2 (agent_id=? AND number>?)"],
+    ),
+    "additions of a file": (
+        lambda work: work.text_search.notes_adding(ADA, "a.md", most=40),
+        ["notes_of (agent_id=?)"],
+    ),
     "unshown": (lambda work: work.turns.list_unshown(ADA), ["turns_unshown"]),
     "waiting": (lambda work: work.notes.list_waiting(ADA), ["notes_waiting"]),
     "untold": (lambda work: work.notes.list_unposted(ADA), ["notices_untold"]),

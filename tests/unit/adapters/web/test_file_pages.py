@@ -135,6 +135,14 @@ async def test_the_versions_link_each_change_to_its_turn_and_tell_what_others_ch
     assert "Download" not in gone
 
 
+@pytest.mark.proves("files:versions")
+async def test_a_file_that_a_person_added_says_who_and_when(ana: PageChat) -> None:
+    await ana.upload("add-file", "a.txt", b"1")
+    shown = await main_of(ana, "a.txt", "?as=versions")
+    assert re.search(r'<p class="version" id="[^"]+">Added by <bdi>@ana</bdi>, <time datetime="[^"]+">', shown)
+    assert "No turn of this agent" not in shown
+
+
 @pytest.mark.parametrize("behind", ["", "?as=source", "?as=versions"])
 @pytest.mark.parametrize("path", ["none.txt", "%2e%2e/secret", "a%00b", "notes", "x" * 300])
 async def test_what_is_no_file_is_answered_with_a_sentence(ana: PageChat, path: str, behind: str) -> None:
