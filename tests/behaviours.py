@@ -197,7 +197,7 @@ PROMISES: dict[str, str] = {
     "files:different-places": "Processes on one database that do not share files say so in one line at the start.",
     "files:dropped": "Files dropped on the page are added one after another, and each refusal says its reason.",
     "files:harmless": "A file is shown without running or loading anything, whatever it contains.",
-    "files:versions": "A file's page lists the turns that changed it, with diffs, who added it, and what others changed.",
+    "files:versions": "A file's page lists turns that changed it, with diffs, who added it, and what others changed.",
     "files:zip": "All files of an agent come as one zip, made while it is sent, under names every system can unpack.",
     "files:one-writer": "Of writers that expect the same content of a file one wins, also from several machines.",
     "home:private": "No other account of the machine can open the settings, the database or a workspace's files.",
