@@ -29,6 +29,7 @@ from adapters.visible_text import finalized, visible
 from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.file_preview import has_source, medium_of
+from adapters.web.marked_words import mark_words
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
@@ -125,6 +126,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     free_text,
     model_text,
     kind_of,
+    mark_words,
     most_times,
     size_text,
     Button,

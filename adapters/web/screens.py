@@ -15,6 +15,7 @@ from adapters.web.requests import agent_id_of, channel_of, is_own, read_form, tu
 from agent_core.errors import CommitUnknown, DatabaseAway, InvalidInput
 from agent_core.model.agent import Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+from agent_core.model.text_search import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,10 @@ def with_errors_shown(act: Handler, page: Callable[[web.Request, FormState], Awa
 async def thread_page(
     workspace: WebContext, request: web.Request, asked: FormState = NOTHING, told: Answer | None = None
 ) -> web.Response:
-    """An agent's thread: its newest turns, or those before `?before=`. `told`: an answer for this person alone."""
+    """An agent's thread: its newest turns, or those before `?before=`. `told`: an answer for this person alone.
+
+    In the turn or note `?found=`, the words of `?q=` are marked.
+    """
     channel, views = channel_of(request), workspace.views
     number = turn_before(request)
     thread = await views.thread(channel, agent_id_of(request), before=number)
@@ -63,6 +67,8 @@ async def thread_page(
         files=await views.files(channel, thread.agent.id),
         can_decide=is_own(channel),
         is_newest=number is None,
+        found=request.query.get("found", ""),
+        words=words_of(request.query.get("q", "")),
         is_thinking=isinstance(thread.agent.status, Thinking),
         spec_of=views.spec,
     )

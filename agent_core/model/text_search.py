@@ -13,6 +13,7 @@ from agent_core.model.turn import Turn, text_of
 MAX_QUERY_CHARACTERS, MAX_WORDS = 200, 8
 EXCERPT_CHARACTERS, CHARACTERS_BEFORE = 240, 60
 MAX_HURRIED_CHARACTERS = 2_000  # of each text, for an excerpt when the time of a search is over
+WHITE_SPACE = re.compile(r"\s+")
 
 
 class _Folding(dict[int, str]):
@@ -84,10 +85,18 @@ def excerpt_of(texts: Sequence[LabelledText], words: Sequence[str]) -> Excerpt:
     place = max(range(len(texts)), key=lambda each: sum(word in folded[each] for word in words))
     label, text = texts[place].label, texts[place].text
     spans = list(islice(_spans(text, folded[place], words), EXCERPT_CHARACTERS))  # none of them is empty
-    start = max(0, spans[0][0] - CHARACTERS_BEFORE) if spans else 0
+    first = spans[0][0] if spans else 0
+    start = _next_word(text, max(0, first - CHARACTERS_BEFORE), first)
     end = min(len(text), start + EXCERPT_CHARACTERS)
-    pieces = tuple(_pieces(text, [span for span in spans if span[1] <= end], start, end))
+    whole = [span for span in spans if span[1] <= end]
+    end = _last_word_end(text, whole[-1][1] if whole else start, end)
+    pieces = tuple(_pieces(text, whole, start, end))
     return Excerpt(label, pieces, begins=start == 0, ends=end == len(text))
+
+
+def spans_of(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where the folded words occur in the text, in order and without overlaps."""
+    return _spans(text, fold(text), words)
 
 
 def beginnings_of(texts: Sequence[LabelledText]) -> tuple[LabelledText, ...]:
@@ -127,6 +136,21 @@ def _strings(value: object) -> Iterator[str]:
                 yield str(number)
             case _:
                 pass
+
+
+def _next_word(text: str, start: int, latest: int) -> int:
+    """Where the first word that begins in the range begins; `start` if it is cut within a word without an end there."""
+    if start == 0 or text[start - 1].isspace():
+        return start
+    cut = WHITE_SPACE.search(text, start, latest)
+    return cut.end() if cut else start
+
+
+def _last_word_end(text: str, earliest: int, end: int) -> int:
+    """Where the last word that ends in the range ends; `end` if it is cut within a word without a beginning there."""
+    if end == len(text) or text[end].isspace():
+        return end
+    return next((at for at in range(end - 1, earliest, -1) if text[at].isspace()), end)
 
 
 def _offsets(text: str, folded: str) -> Sequence[int]:

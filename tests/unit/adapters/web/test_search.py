@@ -54,10 +54,34 @@ async def test_agents_files_turns_and_notes_are_found_with_a_link_to_each(ana: P
     assert re.findall(r"<h2[^>]*>(.*?)</h2>", page) == ["Agents", "Files", "Turns and notes"]
     agent, file, note, turn = links(page)
     assert (agent, file) == (ana.path, f"{ana.path}/view/umsatz.md")
-    assert note.startswith(f"{ana.path}#")
-    assert turn == f"{ana.path}#{card.turn}"
+    assert re.fullmatch(rf"{ana.path}\?found=(.+)&q=umsatz#\1", note)
+    assert turn == f"{ana.path}?found={card.turn}&q=umsatz#{card.turn}"
     assert {each.casefold() for each in marked(page)} == {"umsatz"}
-    assert links(await page_of(ana, "UMSATZ strasse")) == [turn]
+    assert links(await page_of(ana, "UMSATZ strasse")) == [turn.replace("q=umsatz", "q=UMSATZ%20strasse")]
+
+
+@pytest.mark.proves("page:search")
+async def test_a_turn_or_note_that_is_opened_from_a_search_has_the_words_marked_and_nothing_else_has(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.md", "<b>هذا تقرير</b> & über"), writing("b.md", "تقرير"))
+    await ana.new_agent("Ada", "writes تقرير", "Write a file")
+    await (await ana.asks("write_to_file")).press("Approve")
+    await ana.asks("write_to_file")
+    await ana.send("say", {"text": "ist <i>ÜBER</i> & fertig?!"})
+    for query, words in (("تقرير", {"تقرير"}), ("& <b> ÜBER", {"&amp;", "&lt;b&gt;", "über", "ÜBER"})):
+        for link in links(await page_of(ana, query)):
+            async with ana.session.get(f"{ana.base}{link}") as answer:
+                source = await answer.text()
+            if "found=" in link:
+                entries = re.findall(
+                    r'(?s)<(?:article|div class="note")[^>]* id="([^"]+)".*?</(?:article|div)>', source
+                )
+                assert entries
+                assert marked(source)
+                assert set(marked(source)) <= words
+                assert "<b>هذا" not in source
+                assert "<i>" not in source
 
 
 @pytest.mark.proves("page:search")

@@ -114,6 +114,16 @@ def test_an_excerpt_marks_the_words_as_they_are_written(text: str, words: Sequen
     assert (len(whole) <= 300, excerpt.begins and excerpt.ends) == (True, whole == text)
 
 
+@pytest.mark.parametrize("language", ["word wording", "كلمة طويلة"])
+def test_an_excerpt_begins_and_ends_with_a_whole_word_where_the_text_has_spaces(language: str) -> None:
+    text = f"{f'{language} ' * 99}needle {f'{language} ' * 99}"
+    excerpt = excerpt_of([LabelledText("text", text)], ["needle"])
+    whole = "".join(piece for piece, _ in excerpt.pieces)
+    assert set(whole.split()) == {*language.split(), "needle"}
+    assert 200 < len(whole) <= 240
+    assert whole == whole.strip()
+
+
 @pytest.mark.proves("page:search-bounded")
 async def test_when_time_is_over_excerpts_are_made_of_the_beginnings_of_texts(database: InMemoryDatabase) -> None:
     await keep(database, ADA, a_note(ADA, text=f"{'x ' * MAX_HURRIED_CHARACTERS}needle"))
