@@ -4,7 +4,7 @@ Horizontal positions and widths are per cent of the drawing's width, so that it 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -31,6 +31,7 @@ MAX_COMMAND_CHARACTERS = 20
 HOURS_HEIGHT, HOURS_HEAD, MIN_HOURS = 120, 20, 6
 KIND_HEIGHT, KIND_WIDTH = 44, 70.0
 MIN_WIDTH = 0.5
+THREE_DECIMALS_BELOW = Decimal("0.1")  # US dollars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,7 @@ def time_line(turns: Sequence[TurnTimes]) -> TimeLine:
 
 def hour_chart(hours: Sequence[HourUsage], measure: Measure) -> Chart:
     """A column for each hour."""
-    amounts = [amount(hour.usage, measure) for hour in hours]
+    amounts = amounts_of((hour.usage for hour in hours), measure)
     most = max(amounts, default=Decimal(0))
     step = 100 / max(len(hours), MIN_HOURS)
     bars = tuple(
@@ -119,7 +120,7 @@ def hour_chart(hours: Sequence[HourUsage], measure: Measure) -> Chart:
 
 def kind_chart(kinds: Sequence[tuple[str, Usage]], measure: Measure) -> Chart:
     """A bar for each kind of call, with its name above it and its amount beside it."""
-    amounts = [amount(usage, measure) for _, usage in kinds]
+    amounts = amounts_of((usage for _, usage in kinds), measure)
     most = max(amounts, default=Decimal(0))
     bars = tuple(
         Bar(
@@ -160,8 +161,40 @@ def amount(usage: Usage, measure: Measure) -> Decimal:
     return usage.cost if measure == "cost" else Decimal(usage.prompt + usage.completion)
 
 
+def amounts_of(usages: Iterable[Usage], measure: Measure) -> list[Decimal]:
+    return [amount(usage, measure) for usage in usages]
+
+
 def amount_text(value: Decimal, measure: Measure) -> str:
     return money(value) if measure == "cost" else f"{int(value):,}"
+
+
+def added_texts(amounts: Sequence[Decimal], measure: Measure) -> tuple[tuple[str, ...], str]:
+    """The texts of these amounts, and of their sum, as a column of a table: what is shown adds up.
+
+    Dollars have three decimals if one is below 10 cents, as `money` has. Those that lose most by rounding down are
+    rounded up, as many as the sum asks for.
+    """
+    whole = sum(amounts, Decimal(0))
+    if measure != "cost":
+        return tuple(amount_text(value, measure) for value in amounts), amount_text(whole, measure)
+    decimals = 3 if any(0 < value < THREE_DECIMALS_BELOW for value in amounts) else 2
+    exact = [value.scaleb(decimals) for value in amounts]
+    rounded = [int(value) for value in exact]
+    losses = sorted(range(len(exact)), key=lambda place: exact[place] - rounded[place], reverse=True)
+    for place in losses[: round(sum(exact)) - sum(rounded)]:
+        rounded[place] += 1
+    texts = (_dollars(units, decimals, value) for units, value in zip(rounded, amounts, strict=True))
+    return tuple(texts), _dollars(sum(rounded), decimals, whole)
+
+
+def percent_text(part: int, whole: int) -> str:
+    """A part of the whole in per cent: 0% and 100% only for none and all."""
+    if 0 < part * 100 < whole:
+        return "under 1%"
+    if 0 < (whole - part) * 100 < whole:
+        return "over 99%"
+    return f"{100 * part // whole}%"
 
 
 def short_span(duration: timedelta) -> str:
@@ -174,14 +207,14 @@ def short_span(duration: timedelta) -> str:
 
 
 def span_text(duration: timedelta | None) -> str:
-    """A duration in its two largest units: `3 d 4 h`, `12 min 5 s`, `0.4 s`; "" for None."""
+    """A duration in its two largest units: `3 d 4 h`, `12 min 5 s`, `1.4 s`, `under 1 s`; "" for None."""
     if duration is None:
         return ""
     seconds = duration.total_seconds()
-    if seconds < 0.1:
-        return "<0.1 s"
+    if seconds < SECOND:
+        return "under 1 s"
     if seconds < MINUTE:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{int(seconds)} s"
+        return f"{int(seconds * 10) / 10:.1f} s" if seconds < 10 else f"{int(seconds)} s"
     units = (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", SECOND))
     first = next(number for number, (_, size) in enumerate(units) if seconds >= size)
     (large, size), (small, part) = units[first], units[first + 1]
@@ -192,6 +225,11 @@ def span_text(duration: timedelta | None) -> str:
 def hours_between(hours: Sequence[HourUsage]) -> tuple[datetime, datetime]:
     """The beginning of the first hour, and the end of the last."""
     return hours[0].start, hours[-1].start + timedelta(hours=1)
+
+
+def _dollars(units: int, decimals: int, exact: Decimal) -> str:
+    """An amount that was rounded to these units of a dollar."""
+    return f"${Decimal(units).scaleb(-decimals):,.{decimals}f}" if units else money(exact)
 
 
 def _phases(each: TurnTimes, y: float) -> tuple[Bar, ...]:

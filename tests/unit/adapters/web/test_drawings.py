@@ -6,14 +6,18 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.web.drawings import (
     LANE_WIDTH,
     MIN_WIDTH,
     Row,
+    added_texts,
     hour_chart,
     kind_chart,
     measure_of,
+    percent_text,
     short_span,
     span_text,
     time_line,
@@ -119,8 +123,9 @@ def test_nothing_spent_draws_nothing() -> None:
 @pytest.mark.parametrize(
     ("seconds", "short", "whole"),
     [
-        (0, "<1s", "<0.1 s"),
-        (0.42, "<1s", "0.4 s"),
+        (0, "<1s", "under 1 s"),
+        (0.42, "<1s", "under 1 s"),
+        (9.96, "9s", "9.9 s"),
         (59.9, "59s", "59 s"),
         (60, "1m", "1 min"),
         (185, "3m", "3 min 5 s"),
@@ -131,3 +136,33 @@ def test_nothing_spent_draws_nothing() -> None:
 def test_durations_are_told_in_units_that_fit_them(seconds: float, short: str, whole: str) -> None:
     duration = timedelta(seconds=seconds)
     assert (short_span(duration), span_text(duration)) == (short, whole)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "texts", "together"),
+    [
+        (("0.0004", "0.0004", "0.0004"), ("$0.001", "<$0.001", "<$0.001"), "$0.001"),
+        (("0.2046", "0.0123", "1.5"), ("$0.205", "$0.012", "$1.500"), "$1.717"),
+        (("0.0005", "0.0005", "0"), ("$0.001", "<$0.001", "$0"), "$0.001"),
+        (("0.254", "0.254", "0.104"), ("$0.26", "$0.25", "$0.10"), "$0.61"),
+        ((), (), "$0"),
+    ],
+)
+def test_amounts_of_a_column_add_up_to_what_is_shown_as_their_sum(
+    amounts: tuple[str, ...], texts: tuple[str, ...], together: str
+) -> None:
+    assert added_texts([Decimal(each) for each in amounts], "cost") == (texts, together)
+    assert added_texts([Decimal(1200), Decimal(3)], "tokens") == (("1,200", "3"), "1,203")
+
+
+@given(st.lists(st.decimals(0, 100, places=7), max_size=9))
+def test_no_rounding_makes_the_parts_miss_the_whole(amounts: list[Decimal]) -> None:
+    texts, together = added_texts(amounts, "cost")
+    *shown, whole = (Decimal(0 if "<" in text else text.lstrip("$").replace(",", "")) for text in (*texts, together))
+    assert sum(shown) == whole
+    assert all(abs(each - amount) < Decimal("0.01") for each, amount in zip(shown, amounts, strict=True))
+
+
+@pytest.mark.parametrize(("part", "shown"), [(0, "0%"), (1, "under 1%"), (10, "1%"), (999, "over 99%"), (1000, "100%")])
+def test_only_nothing_is_no_per_cent_and_only_all_is_a_hundred(part: int, shown: str) -> None:
+    assert percent_text(part, 1000) == shown
