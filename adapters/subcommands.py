@@ -19,6 +19,7 @@ from agent_core.service.views import AgentViews
 
 AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]
 DUPLICATE = "duplicate"
+COPIED = "Copied are role, goals, budget, model and policy, under a free name; history, memory and files are not."
 TEMPLATE = re.compile(r"template(?:\s+(?P<key>\S+))?", re.IGNORECASE)
 WORDS = ("new", DUPLICATE, "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
@@ -175,7 +176,7 @@ def copied_text(agent: Agent, copy: AgentDraft) -> str:
         free = f" Like {agent.name}, it would run without asking: {listed}."
         if not copy.policy.free:
             free = f" Unlike {agent.name}, it asks for: {listed}. Choose below what runs without asking."
-    return f"Filled in from {agent.name}. Check it: nothing is created yet.{free}"
+    return f"Filled in from {agent.name}. Check it: nothing is created yet. {COPIED}{free}"
 
 
 def archived_text(number: int) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from aiohttp import web
 
 from adapters.actions import FormInput
-from adapters.forms import dollars, draft_of, model_name
+from adapters.forms import Form, dollars, draft_of, model_name
 from adapters.settings_file import FILENAME
 from adapters.ui_text import deleted_text
 from adapters.web import identity
@@ -144,7 +144,7 @@ class PostRoutes:
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
             filled = FormInput(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
         await self.workspace.actions.press(button, filled, origin)
-        return redirect_to(local_path(form["to"])) if form.get("to") else redirect_to_parent(request)
+        return _redirect_back(form, request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:
         """Send a line from the reply box; the answer to a `!command` is shown on the page."""
@@ -174,12 +174,14 @@ class PostRoutes:
         return redirect_to_parent(request)
 
     async def archive(self, request: web.Request) -> web.StreamResponse:
-        await self.workspace.service.archive(agent_id_of(request), self.workspace.own(request))
-        return redirect_to_parent(request)
+        form, origin = await form_of(request), self.workspace.own(request)
+        await self.workspace.service.archive(agent_id_of(request), origin)
+        return _redirect_back(form, request)
 
     async def unarchive(self, request: web.Request) -> web.StreamResponse:
-        await self.workspace.service.unarchive(agent_id_of(request), self.workspace.own(request))
-        return redirect_to_parent(request)
+        form, origin = await form_of(request), self.workspace.own(request)
+        await self.workspace.service.unarchive(agent_id_of(request), origin)
+        return _redirect_back(form, request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
         """Delete the agent, if its name was typed to confirm; answer with the channel's page and what was deleted."""
@@ -190,3 +192,8 @@ class PostRoutes:
         deleted = await self.workspace.service.delete(agent.id, origin)
         with after_saving():
             return await channel_page(self.workspace, request, told=deleted_text(deleted, origin.by))
+
+
+def _redirect_back(form: Form, request: web.Request) -> web.Response:
+    """A redirect to the page that has the form: the one in its field `to`, or else the agent's thread."""
+    return redirect_to(local_path(form["to"])) if form.get("to") else redirect_to_parent(request)

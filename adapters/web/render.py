@@ -35,6 +35,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
+from agent_core.service.archiving import find_archive_hindrance
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 from agent_core.service.views import Entry
 
@@ -117,6 +118,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     channel_path,
     agent_path,
     file_path,
+    find_archive_hindrance,
     view_path,
     has_source,
     medium_of,

@@ -25,10 +25,11 @@ class AgentArchive(TransactionalService):
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "archive agents here")
-            tree = (agent, *await list_helpers_below(work, agent))
-            _require_archivable(tree)
-            at = max(self.clock.now(), *(each.since for each in tree))
-            for helper in tree[1:]:
+            helpers = await list_helpers_below(work, agent)
+            if hindrance := find_archive_hindrance(agent, helpers):
+                raise NotPossible(hindrance)
+            at = max(self.clock.now(), *(each.since for each in (agent, *helpers)))
+            for helper in helpers:
                 work.agents.save(helper.archive(at))
             self.announce(work, agent, "changed", f"archived by {origin.by}. Resume brings it back.")
             return agent.archive(at)
@@ -64,14 +65,15 @@ async def take_back(work: UnitOfWork, agent: Agent) -> Agent:
     return replace(agent, archived_at=None)
 
 
-def _require_archivable(tree: Sequence[Agent]) -> None:
-    agent = tree[0]
+def find_archive_hindrance(agent: Agent, helpers: Sequence[Agent]) -> str:
+    """Why an agent, with the helpers below it, cannot be archived now, and what to do about it; "" if it can."""
     if agent.head:
-        raise NotPossible(f"{agent.name} is a helper: it is archived with the agent that people made.")
+        return f"{agent.name} is a helper: it is archived with the agent that people made."
     if agent.is_archived:
-        raise NotPossible(f"{agent.name} is archived already.")
-    for each in tree:
+        return f"{agent.name} is archived already."
+    for each in (agent, *helpers):
         if isinstance(each.status, Awaiting):
-            raise NotPossible(f"{each.name} waits for a decision, so it is not archived. Decide, or stop it first.")
+            return f"{each.name} waits for a decision, so it is not archived. Decide, or stop it first."
         if not each.is_at_rest:
-            raise NotPossible(f"{each.name} is at work, so it is not archived. Stop it first.")
+            return f"{each.name} is at work, so it is not archived. Stop it first."
+    return ""

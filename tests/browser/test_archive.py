@@ -53,3 +53,7 @@ async def test_an_agent_goes_to_the_archive_and_comes_back(ana: BrowserChat, mod
     await page.get_by_role("link", name=ARABIC).click()
     await page.get_by_role("button", name="Unarchive").press("Enter")
     await expect(page.get_by_role("button", name="Archive", exact=True)).to_be_visible()
+    await page.goto(f"{ana.base}/c/web/local/general")
+    await require_accessible(page)
+    await page.get_by_role("button", name=f"Archive {ARABIC}").press("Enter")
+    await expect(page.get_by_text("All agents here are archived.")).to_be_visible()

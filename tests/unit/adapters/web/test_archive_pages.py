@@ -36,6 +36,24 @@ async def channel(chat: PageChat, query: str = "") -> str:
         return text_of((await answer.text()).partition("<main")[2])
 
 
+async def channel_source(chat: PageChat, query: str = "") -> str:
+    async with chat.session.get(f"{chat.base}{CHANNEL}{query}") as answer:
+        return (await answer.text()).partition("<main")[2]
+
+
+@pytest.mark.proves("archive:lists")
+async def test_an_agent_is_archived_and_brought_back_in_the_list_and_the_list_is_shown_again(ana: PageChat) -> None:
+    await ana.send("say", {"text": "!stop"})
+    assert 'aria-label="Archive Clerk"' in await channel_source(ana)
+    _, page = await ana.send("archive", {"to": CHANNEL})
+    assert "All agents here are archived." in page
+    assert 'aria-label="Unarchive Clerk"' in await channel_source(ana, "?archived")
+    _, page = await ana.send("unarchive", {"to": f"{CHANNEL}?archived"})
+    assert "No agent here is archived." in page
+    _, page = await ana.send("archive", {"to": "//evil.example"})
+    assert "<title>Needs approval" in page
+
+
 @pytest.mark.proves("archive:lists")
 async def test_an_archived_agent_is_found_behind_a_filter_and_its_thread_can_be_read(ana: PageChat) -> None:
     await ana.send("say", {"text": "!stop"})
@@ -52,7 +70,10 @@ async def test_an_archived_agent_is_found_behind_a_filter_and_its_thread_can_be_
 
 @pytest.mark.proves("archive:rest")
 async def test_an_agent_that_waits_is_not_archived_and_the_page_says_why(ana: PageChat) -> None:
-    assert "/archive" not in await ana.page()
+    shown = await ana.page()
+    assert "/archive" not in shown
+    assert "Clerk waits for a decision, so it is not archived. Decide, or stop it first." in shown
+    assert "Archive Clerk" not in await channel_source(ana)
     status, page = await ana.send("archive", {})
     assert (status, "Clerk waits for a decision, so it is not archived. Decide, or stop it first." in page) == (
         409,
