@@ -170,6 +170,7 @@ PROMISES: dict[str, str] = {
     "page:inside-lines": "In a diff on the page, the words that changed inside a line are marked, in any script.",
     "page:keys": "Single keys decide on the page; not while one writes, twice, or on a card out of sight.",
     "page:keys-in-sight": "A key approves no card that was scrolled away; it brings the card back into sight first.",
+    "page:legible": "No text of the page is under 12 px or has a contrast under 4.5:1, light and dark, at both widths.",
     "page:mine": "Needs approval lists what the person may decide or resume, and nothing else.",
     "page:queue-filter": "Needs approval shows one channel, one class or one's own agents; the address keeps it.",
     "page:queue-short": "Needs approval shows ten cards; other agents and the receipts of many approvals are folded.",

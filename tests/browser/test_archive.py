@@ -45,7 +45,7 @@ async def test_an_agent_goes_to_the_archive_and_comes_back(ana: BrowserChat, mod
     rail = page.get_by_role("navigation")
     await expect(rail.get_by_role("link", name=ARABIC)).to_have_count(0)
     await rail.get_by_role("link", name="Archived 1").click()
-    await expect(page.get_by_role("cell", name=ARABIC)).to_be_visible()
+    await expect(page.get_by_role("main").get_by_role("link", name=ARABIC)).to_be_visible()
     await require_accessible(page)
     await page.get_by_role("main").get_by_role("link", name="Agents", exact=True).click()
     await expect(page.get_by_text("All agents here are archived.")).to_be_visible()
