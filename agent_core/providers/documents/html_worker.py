@@ -62,7 +62,7 @@ ATTRIBUTES = {
     "td": {"class"},
     "th": {"class"},
 }
-TASK = re.compile(r"\[([ xX])\](?=\s+\S)")  # at the beginning of an item of a list
+TASK = re.compile(r"\[([ xX])\](?=\s)")  # at the beginning of an item of a list
 TASK_HTML = '<span class="task" role="img" aria-label="{}">{}</span>'
 TASK_SIGNS = {" ": ("to do", "☐"), "x": ("done", "☑")}
 FIXED_VALUES = {"role": ("img",), "aria-label": tuple(name for name, _ in TASK_SIGNS.values())}
@@ -160,6 +160,8 @@ def _mark_task(inline: "Token") -> None:
     """Show `[ ]` or `[x]` at the beginning of this text of a list as a box with a name."""
     first, *rest = inline.children or (inline,)
     if first.type != "text" or not (box := TASK.match(first.content)):
+        return
+    if not rest and not first.content[box.end() :].strip():
         return
     sign = copy(first)
     sign.type, sign.content = "html_inline", TASK_HTML.format(*TASK_SIGNS[box[1].lower()])

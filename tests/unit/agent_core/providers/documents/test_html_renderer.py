@@ -116,13 +116,13 @@ async def test_markdown_is_rendered_with_tables_pictures_of_its_folder_and_the_d
 
 
 async def test_tasks_of_a_list_are_boxes_with_a_name() -> None:
-    text = "- [ ] write *it*\n- [x] مراجعة\n- [X]\n- [y] z\n\n1. [ ] loose\n\n2. b\n\n[ ] no item\n"
+    text = "- [ ] write *it*\n- [x] مراجعة\n- [X]\n- [X] `code`\n- [y] z\n\n1. [ ] loose\n\n2. b\n\n[ ] no item\n"
     html = await IsolatedHtmlRenderer().render_markdown(text, folder="", files=FILES)
     to_do = '<span class="task" role="img" aria-label="to do">☐</span>'
     done = '<span class="task" role="img" aria-label="done">☑</span>'
     assert f'<li dir="auto">{to_do} write <em>it</em></li>' in html
     assert f'<li dir="auto">{done} مراجعة</li>' in html
-    assert '<li dir="auto">[X]</li>\n<li dir="auto">[y] z</li>' in html
+    assert f'<li dir="auto">[X]</li>\n<li dir="auto">{done} <code>code</code></li>\n<li dir="auto">[y] z</li>' in html
     assert f'<p dir="auto">{to_do} loose</p>' in html
     assert '<p dir="auto">[ ] no item</p>' in html
 
