@@ -13,7 +13,7 @@ from tests.packages import NotInstalled, is_required, need, summary
 TESTS = Path(__file__).parents[1]
 SOME = (  # in a sandbox or a double of one, in a browser, with git or a double of it
     "tests/contract/test_sandbox.py::test_what_a_program_prints_is_given",
-    "tests/browser/test_settling.py::test_the_second_of_two_clicks_400_ms_apart_approves_nothing",
+    "tests/browser/test_workspace.py::test_what_the_model_writes_is_shown_as_text",
     "tests/contract/test_web_port.py::test_a_repository_is_cloned",
 )
 NEEDED = "Not installed, or not working here:"
