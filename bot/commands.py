@@ -123,6 +123,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         views=core.views,
         agent_settings=core.agent_settings,
         memories=core.memories,
+        drafting=core.drafting,
         uploads=core.uploads,
         tour=core.tour,
         hub=surface.hub,

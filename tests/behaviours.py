@@ -166,6 +166,7 @@ PROMISES: dict[str, str] = {
     "page:glance-scale": "On the time line a wait of days leaves the seconds of other turns visible.",
     "page:glance-sealed": "At a glance reads one channel alone, and an agent only in its own channel.",
     "page:theme": "Light, dark or the system's theme is chosen in the browser, and no page comes in another one.",
+    "page:draft": "On the page a model fills in the form of a new agent from a sentence; what was typed stays.",
     "page:model": "An agent's model is shown beside its thread and changed there by the rules of /agent model.",
     "page:inside-lines": "In a diff on the page, the words that changed inside a line are marked, in any script.",
     "page:keys": "Single keys decide on the page; not while one writes, twice, or on a card out of sight.",

@@ -10,7 +10,7 @@ from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.turn import Turn
 
 ARGUMENT_PREFIX = "argument."
-TEXT_FIELDS = ("text", "goals", "words", "settings")
+TEXT_FIELDS = ("text", "goals", "words", "settings", "sentence")
 WRITTEN_FIELDS = ("name", "role", *TEXT_FIELDS, "budget", "model")
 
 

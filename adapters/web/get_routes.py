@@ -40,7 +40,7 @@ class GetRoutes:
             web.static("/static", STATIC, append_version=True),
             web.get(CHANNEL, partial(channel_page, self.workspace)),
             web.get(f"{CHANNEL}/new", self.new),
-            web.get(f"{CHANNEL}/{{form:import|budget|tour}}", redirect_from_form),
+            web.get(f"{CHANNEL}/{{form:import|draft|budget|tour}}", redirect_from_form),
             web.get(AGENT, partial(thread_page, self.workspace)),
             web.get(f"{AGENT}/t/{{turn}}", self.turn),
             web.get(f"{AGENT}/{{form:goals|model|budget|say|press|add-file|archive|unarchive}}", redirect_from_form),

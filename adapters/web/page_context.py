@@ -29,6 +29,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.documents import HtmlRenderer
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
+from agent_core.service.drafting import AgentDrafting
 from agent_core.service.memories import AgentMemories
 from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
@@ -70,6 +71,7 @@ class WebContext:
     views: AgentViews
     agent_settings: AgentSettings
     memories: AgentMemories
+    drafting: AgentDrafting
     uploads: FileUploads
     tour: TourStarter
     hub: Hub

@@ -10,6 +10,7 @@ from adapters.forms import Form, dollars, draft_of, model_name
 from adapters.settings_file import FILENAME
 from adapters.ui_text import deleted_text
 from adapters.web import identity
+from adapters.web.drafting import DraftingRoute
 from adapters.web.file_pages import FilePages
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import COOKIE
@@ -54,6 +55,7 @@ class PostRoutes:
             web.post(APPROVE, partial(approve_selected, self.workspace)),
             web.post(f"{CHANNEL}/new", with_errors_shown(self.create, partial(new_agent_page, self.workspace))),
             web.post(f"{CHANNEL}/import", self.fill_in),
+            *DraftingRoute(self.workspace).post_routes(),
             web.post(f"{CHANNEL}/tour", self.start_tour),
             web.post(
                 f"{CHANNEL}/budget",

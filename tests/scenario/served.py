@@ -59,6 +59,7 @@ async def served(
         views=stage.views,
         agent_settings=stage.agent_settings,
         memories=stage.memories,
+        drafting=stage.drafting,
         uploads=stage.uploads,
         tour=stage.tour,
         hub=surface.hub,

@@ -258,7 +258,7 @@ document.addEventListener("submit", event => {
 document.addEventListener("keydown", event => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.matches?.("[data-enter]")) {
     event.preventDefault();
-    event.target.form.requestSubmit();
+    event.target.form.requestSubmit(document.getElementById(event.target.dataset.enter));
   }
 });
 

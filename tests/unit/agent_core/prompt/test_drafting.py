@@ -1,11 +1,12 @@
 """From a sentence to a filled-in form."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from agent_core.errors import ModelRefused, ModelUnavailable
+from agent_core.errors import ModelRefused, ModelUnavailable, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
 from agent_core.model.messages import Reply
@@ -14,7 +15,14 @@ from agent_core.ports.models import LanguageModel
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.service.drafting import NO_MODEL_DRAFT, AgentDrafting, Drafted
+from agent_core.service.drafting import (
+    NO_ANSWER,
+    NO_MODEL_DRAFT,
+    NOT_AFFORDABLE,
+    NOT_IN_DEMO,
+    AgentDrafting,
+    Drafted,
+)
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
@@ -64,6 +72,18 @@ async def test_without_a_usable_answer_the_sentence_stands_as_the_goal(answer: s
     assert drafted == Drafted(AgentDraft(goals=(SENTENCE,)), NO_MODEL_DRAFT)
 
 
+@pytest.mark.parametrize("answer", ["I would rather not.", ModelUnavailable("busy"), ModelRefused("no")], ids=repr)
+async def test_a_form_that_is_to_stay_as_it_is_learns_that_the_model_gave_no_draft(answer: str | Exception) -> None:
+    with pytest.raises(NotPossible, match=NO_ANSWER):
+        await _drafting(ScriptedModel(answer)).draft_by_model(SENTENCE, ORIGIN)
+
+
+async def test_a_form_that_is_to_stay_as_it_is_learns_that_demo_mode_drafts_nothing() -> None:
+    drafting = replace(_drafting(ScriptedModel(json.dumps(DRAFT))), rehearsal=RehearsalModel())
+    with pytest.raises(NotPossible, match=NOT_IN_DEMO):
+        await drafting.draft_by_model(SENTENCE, ORIGIN)
+
+
 async def test_the_rehearsal_drafts_nothing_and_says_so() -> None:
     assert (await _drafting(RehearsalModel()).draft(SENTENCE, ORIGIN)).said == NO_MODEL_DRAFT
 
@@ -81,4 +101,6 @@ async def test_a_channel_without_money_left_gets_its_sentence_back_and_no_call_i
         work.budgets.set_limit(CHANNEL, Decimal("0.01"))
         await work.commit()
     assert (await _drafting(model, database).draft(SENTENCE, ORIGIN)).said == NO_MODEL_DRAFT
+    with pytest.raises(NotPossible, match=NOT_AFFORDABLE):
+        await _drafting(model, database).draft_by_model(SENTENCE, ORIGIN)
     assert model.prompts == []
