@@ -66,6 +66,12 @@ def free_text(agent: Agent) -> str:
     return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.free_chooser})"
 
 
+def deciders_text(agent: Agent) -> str:
+    """Who decides on the agent's commands, for people who may not."""
+    who = str(agent.owner) if agent.policy.approvers == "owner" else "full members of this channel"
+    return f"Decisions here: {who}"
+
+
 def covered_text(risks: Sequence[RiskClass]) -> str:
     """Say which risk classes Approve ×N covers for a command of these classes, and which classes still ask."""
     covered = covered_classes(risks)

@@ -175,6 +175,7 @@ PROMISES: dict[str, str] = {
     "page:mine": "Needs approval lists what the person may decide or resume, and nothing else.",
     "page:queue-filter": "Needs approval shows one channel, one class or one's own agents; the address keeps it.",
     "page:queue-short": "Needs approval shows ten cards; other agents and the receipts of many approvals are folded.",
+    "page:rights": "Who may not decide is offered no button that is refused on the page, and reads who decides.",
     "page:search": "Search finds agents, files, turns and notes with all words, whatever their case and language.",
     "page:search-bounded": "A search of any length ends after about a second, says what it read, and can go on.",
     "page:search-sealed": "A search finds nothing in a channel that was not asked for.",

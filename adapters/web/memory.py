@@ -6,6 +6,7 @@ from aiohttp import web
 
 from adapters.management_commands import MEMORY_FILE
 from adapters.web.guard import Handler
+from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import (
     AGENT,
@@ -97,18 +98,19 @@ class MemoryPages:
     ) -> web.Response:
         """The page of the newest memories, or of those older than the memory in `?before=`."""
         channel, agent_id = channel_of(request), agent_id_of(request)
-        before = request.query.get("before", "")
+        agent, before = await self.workspace.views.agent(channel, agent_id), request.query.get("before", "")
         return await self.workspace.answer(
             request,
             "memory.html",
             **asked.values,
             channel=channel,
-            agent=await self.workspace.views.agent(channel, agent_id),
+            agent=agent,
             kept=await self.memories.page(channel, agent_id, MemoryId(before) if before else None),
             is_newest=not before,
             found=found,
             did={name: _number(request.query.get(name, "")) for name in ("kept", "forgotten")},
-            can_decide=is_own(channel),
+            is_own=is_own(channel),
+            can_decide=is_own(channel) and self.workspace.views.may_decide(agent, person_of(request)),
             most_kilobytes=MAX_UPLOAD_BYTES // 1000,
         )
 

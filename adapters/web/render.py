@@ -1,6 +1,6 @@
 """Renders pages with Jinja templates that escape all values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from adapters.ui_text import (
     RESUME_TO_READ,
     ago,
     covered_text,
+    deciders_text,
     deletion_note,
     effort_text,
     free_text,
@@ -30,6 +31,7 @@ from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.file_preview import has_source, medium_of
 from adapters.web.marked_words import mark_words
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.lines import counted, one_line
@@ -37,7 +39,7 @@ from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.service.archiving import find_archive_hindrance
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
-from agent_core.service.views import Entry
+from agent_core.service.views import AgentViews, Entry
 
 HERE = Path(__file__).parent
 MAX_LINE_CHARACTERS = 140
@@ -82,8 +84,15 @@ def view_path(agent: Agent, path: str) -> str:
     return f"{agent_path(agent)}/view/{quote(path)}"
 
 
+def usable_buttons(buttons: Sequence[Button], agent: Agent, person: Actor) -> tuple[Button, ...]:
+    """The buttons that the service accepts from this person, as things are now. Everybody may stop an agent."""
+    return tuple(each for each in buttons if each.verb == "stop" or AgentViews.may_decide(agent, person))
+
+
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
     cards.turn_card,
+    AgentViews.may_decide,
+    usable_buttons,
     cards.status_text,
     cards.status_word,
     cards.spend_text,
@@ -125,6 +134,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     ago,
     counted,
     covered_text,
+    deciders_text,
     deletion_note,
     effort_text,
     free_text,

@@ -10,6 +10,7 @@ from aiohttp import web
 from adapters.answers import Answer
 from adapters.forms import Form
 from adapters.web.guard import Handler
+from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import agent_id_of, channel_of, is_own, read_form, turn_before
 from agent_core.errors import CommitUnknown, DatabaseAway, InvalidInput
@@ -65,7 +66,8 @@ async def thread_page(
         agent=thread.agent,
         thread=thread,
         files=await views.files(channel, thread.agent.id),
-        can_decide=is_own(channel),
+        is_own=is_own(channel),
+        can_decide=is_own(channel) and views.may_decide(thread.agent, person_of(request)),
         is_newest=number is None,
         found=request.query.get("found", ""),
         words=words_of(request.query.get("q", "")),
