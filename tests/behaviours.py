@@ -153,6 +153,7 @@ PROMISES: dict[str, str] = {
     "page:accessible": "No page of the local workspace has a fault that axe finds, in light or dark.",
     "page:broken": "A malformed request is answered with its fault, and causes no error inside Signoff.",
     "page:host": "A foreign host name that points at the page is refused (DNS rebinding).",
+    "page:one-entry": "More than five commands under one approval are one entry, which counts them and opens.",
     "page:one-list": "What ran under one approval is one list on the page, which names the approval once.",
     "page:origin": "Another site in the same browser cannot press a button (CSRF).",
     "page:other-surfaces": "The local workspace shows agents of other surfaces and decides nothing for them.",

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.risk_labels import meaning_of
-from adapters.turn_lines import about_text, permission_of
+from adapters.turn_lines import about_text
 from adapters.ui_text import (
     REPLY_DOES,
     RESUME_TO_READ,
@@ -31,6 +31,7 @@ from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.file_preview import has_source, medium_of
 from adapters.web.marked_words import mark_words
+from adapters.web.thread_entries import group_entries, last_decided
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
@@ -123,7 +124,8 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     first_line,
     about_text,
     meaning_of,
-    permission_of,
+    group_entries,
+    last_decided,
     channel_path,
     agent_path,
     file_path,

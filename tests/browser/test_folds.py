@@ -93,3 +93,59 @@ async def test_what_ran_under_one_approval_is_one_list_that_names_the_approval_o
         assert abs(above["y"] + above["height"] - box["y"]) < 1
     found = await Axe().run(ana.page)
     assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.proves("page:one-entry")
+async def test_more_than_five_commands_under_one_approval_fold_to_one_entry_that_opens(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(*(writing(f"{name}.md", f"{name} one\n") for name in ("ada", "bob", "cy", "dee", "eve", "fay")))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await (await ana.asks("write_to_file")).press("Approve ×10")
+    lines, run = ana.page.locator("#thread > article:has(.fold)"), ana.page.locator("#thread > .run")
+    await expect(lines).to_have_count(5)
+    await expect(run).to_have_count(0)
+    model.say(writing("gus.md", "gus one\n"))
+    await expect(lines).to_have_count(0)
+    title = run.locator("summary").first
+    await expect(title).to_have_text(re.compile(r"✓ 6 commands ran · approved ×10 by @ana, \d\d:\d\d"))
+    await expect(ana.page.get_by_role("article", name="turn 7")).to_be_visible()
+    await expect(run.locator("article").first).to_be_hidden()
+    await title.click()
+    second = run.locator("article").nth(1)
+    await second.locator("summary").first.click()
+    await expect(second.locator(".result")).to_be_visible()
+    model.say(writing("hal.md", "hal one\n"))
+    await expect(title).to_contain_text("7 commands ran")
+    await expect(second.locator(".result")).to_be_visible()
+    await expect(run.locator("article")).to_have_count(7)
+    assert await ana.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.proves("page:one-entry")
+async def test_a_folded_entry_is_reached_by_keys_and_by_a_link_to_one_of_its_turns(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    names = ("ada", "bob", "cy", "dee", "eve", "fay", "gus")
+    model.say(*(writing(f"{name}.md", f"{name} one\n") for name in names))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await (await ana.asks("write_to_file")).press("Approve ×10")
+    run = ana.page.locator("#thread > .run")
+    await expect(run.locator("summary").first).to_be_focused()  # as the card was on which ana had pressed
+    await ana.page.reload()
+    await expect(run.locator("summary").first).to_contain_text("6 commands ran")
+    await ana.page.keyboard.press("j")
+    await expect(run.locator("summary").first).to_be_focused()
+    await ana.page.keyboard.press("Enter")
+    await ana.page.keyboard.press("j")
+    await expect(run.locator("article").first).to_be_focused()
+    await ana.page.keyboard.press("k")
+    await expect(run.locator("summary").first).to_be_focused()
+    third = run.locator("article").nth(2)
+    address = f"{ana.page.url}#{await third.get_attribute('id')}"
+    await ana.page.goto(ana.base)
+    await ana.page.goto(address)
+    await expect(third.locator(".result")).to_be_visible()
+    await expect(run.locator("article").nth(1).locator(".result")).to_be_hidden()

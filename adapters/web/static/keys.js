@@ -2,6 +2,7 @@
 "use strict";
 
 const KEYS_OFF = "signoff.keys-off", TYPED_IN = "input:not(.pick), textarea, select, [contenteditable]";
+const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[open] > article.card";
 const APPROVE = ".acts > button[value^='approve:'].go";
 
 const focusedCard = () => document.activeElement?.closest?.("article.card");
@@ -15,11 +16,11 @@ function askingCard() {
 
 /** Move the focus to the next or previous card and show it from its beginning. */
 function walk(step) {
-  const cards = [...document.querySelectorAll("#thread > article.card")], at = cards.indexOf(focusedCard());
+  const cards = [...document.querySelectorAll(STOPS)], at = cards.indexOf(document.activeElement?.closest(STOPS));
   const there = at < 0 && step < 0 ? cards.at(-1) : cards[Math.min(Math.max(at + step, 0), cards.length - 1)];
   if (!there) return;
   if (!isInSight(there)) settleAgain(there);
-  there.tabIndex = -1;
+  if (there.matches("article")) there.tabIndex = -1;
   there.focus({ preventScroll: true });
   noteScriptScroll();
   there.scrollIntoView({ block: "start" });

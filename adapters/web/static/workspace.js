@@ -12,6 +12,7 @@ function take(text) {
   const wasAtEnd = isAtEnd();
   let isChangedThread = false;
   const headlines = [];
+  arrangeRuns(fresh);
   for (const region of regions) {
     const old = document.getElementById(region.id);
     if (old && signature(old) === region.outerHTML) continue;
@@ -39,11 +40,10 @@ function signature(element) {
 }
 
 function insert(region) {
-  const thread = document.getElementById("thread");
-  if (!thread) return;
-  const before = [...thread.children].find(child => child.id > region.id);
+  const place = placeOf(region);
+  if (!place) return;
   served.set(region, region.outerHTML);
-  thread.insertBefore(region, before || null);
+  insertInOrder(place, region);
 }
 
 /** Whether the newest entry fills the middle of the screen, or the end of the thread is in view, or almost. */
