@@ -27,7 +27,7 @@ def draft_of(form: Form) -> AgentDraft:
         role=form.get("role", ""),
         goals=tuple(form.get("goals", "").splitlines()),
         model=form.get("model", "").strip(),
-        effort="" if form.get("effort") == DEFAULT_EFFORT else form.get("effort", "").strip().lower(),
+        effort=effort_of(form.get("effort", "")),
         policy=policy_of(form),
     )
     try:
@@ -76,6 +76,12 @@ def model_name(text: str) -> str:
     """The model that a person wrote; "" for an empty text and for `default`, the operator's."""
     name = text.strip()
     return "" if name.casefold() == "default" else name
+
+
+def effort_of(text: str) -> str:
+    """The reasoning effort in a form; "" for the operator's."""
+    effort = text.strip().lower()
+    return "" if effort == DEFAULT_EFFORT else effort
 
 
 def dollars(text: str) -> Decimal | None:

@@ -6,7 +6,7 @@ from functools import partial
 from aiohttp import web
 
 from adapters.actions import FormInput
-from adapters.forms import Form, dollars, draft_of, model_name
+from adapters.forms import Form, dollars, draft_of, effort_of, model_name
 from adapters.settings_file import FILENAME
 from adapters.ui_text import deleted_text
 from adapters.web import identity
@@ -165,9 +165,13 @@ class PostRoutes:
         return redirect_to_parent(request)
 
     async def set_model(self, request: web.Request) -> web.StreamResponse:
-        """Set the agent's model; nothing, or `default`, stands for the operator's."""
+        """Set the agent's model and its reasoning effort; nothing, or `default`, stands for the operator's."""
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.agent_settings.set_model(agent_id_of(request), model_name(form.get("model", "")), origin)
+        agent = await self.workspace.views.agent(origin.channel, agent_id_of(request))
+        effort = effort_of(form.get("effort", agent.effort))
+        await self.workspace.agent_settings.set_model(
+            agent.id, model_name(form.get("model", "")), origin, effort if effort != agent.effort else None
+        )
         return redirect_to_parent(request)
 
     async def set_budget(self, request: web.Request) -> web.StreamResponse:

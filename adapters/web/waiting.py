@@ -23,7 +23,7 @@ from agent_core.model.turn import Turn
 
 APPROVE = "/approve"
 PICK_PREFIX = "pick."
-MAX_WHOLE_CARDS = 10  # the other agents are one line each, folded, and cannot be selected
+MAX_WHOLE_CARDS = 10  # the other agents are one line each, folded, which opens the card
 MAX_RECEIPTS = 3  # more approvals than these are folded
 
 
@@ -55,17 +55,22 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class QueueFilter:
-    """Which part of the list is shown, as the address says: one channel, one risk class, the person's own agents."""
+    """Which part of the list is shown, as the address says: one channel, one risk class, the person's own agents.
+
+    `opened`: the turn whose card is shown whole although many wait longer, or "".
+    """
 
     channel: str
     risk: str
     is_mine: bool
+    opened: str = ""
 
     @classmethod
     def of(cls, request: web.Request) -> "QueueFilter":
         given = request.query
         risk = given.get("class", "")
-        return cls(given.get("channel", ""), risk if risk in RISK_CLASSES else "", given.get("mine", "") == "1")
+        mine, opened = given.get("mine", "") == "1", given.get("open", "")
+        return cls(given.get("channel", ""), risk if risk in RISK_CLASSES else "", mine, opened)
 
     @property
     def query(self) -> str:
@@ -73,6 +78,11 @@ class QueueFilter:
         chosen = {"channel": self.channel, "class": self.risk, "mine": "1" if self.is_mine else ""}
         text = urlencode({name: value for name, value in chosen.items() if value})
         return f"?{text}" if text else ""
+
+    def with_open(self, turn: str) -> str:
+        """The address of the list in which this turn's card is whole; "" for none."""
+        opened = urlencode({"open": turn}) if turn else ""
+        return f"/{self.query}{'&' if self.query else '?'}{opened}" if opened else f"/{self.query}"
 
     def has_agent(self, agent: Agent, person: Actor) -> bool:
         is_here = self.channel in ("", agent.channel.key)
@@ -88,17 +98,20 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
     everything = await workspace.list_waiting_for(person, await workspace.views.census())
     agents = [agent for agent in everything if chosen.has_agent(agent, person)]
     listed = await workspace.views.queue.list_waiting(agents)
+    shown = [each for each in listed if chosen.has_turn(each.turn)]
+    is_opened = [each.turn is not None and each.turn.id == chosen.opened for each in shown]
+    whole = [each for number, each in enumerate(shown) if number < MAX_WHOLE_CARDS or is_opened[number]]
     return await workspace.answer(
         request,
         "waiting.html",
         told=told,
         chosen=chosen,
         places=list(dict.fromkeys(agent.channel for agent in everything)),
-        waiting=[each for each in listed if chosen.has_turn(each.turn)],
+        waiting=whole,
+        folded=[each for each in shown if each not in whole],
         unread=len(agents) - len(listed),
         general=GENERAL,
         spec_of=workspace.views.spec,
-        most_whole=MAX_WHOLE_CARDS,
         most_receipts=MAX_RECEIPTS,
     )
 

@@ -109,6 +109,13 @@ def model_problem(name: str) -> str:
     return ""
 
 
+def effort_problem(effort: str) -> str:
+    """What is wrong with a reasoning effort. Return "" if nothing is, also for "", the operator's setting."""
+    if effort and effort not in EFFORTS:
+        return f"Reasoning effort: one of {', '.join(EFFORTS)}, or nothing for the operator's setting."
+    return ""
+
+
 def draft_problems(draft: AgentDraft) -> dict[str, str]:
     """A sentence for each invalid field."""
     problems = {}
@@ -122,6 +129,6 @@ def draft_problems(draft: AgentDraft) -> dict[str, str]:
         problems["model"] = problem
     if draft.budget is not None and not (draft.budget.is_finite() and draft.budget > 0):
         problems["budget"] = "Budget: an amount in US dollars above 0, or nothing for no limit."
-    if draft.effort and draft.effort not in EFFORTS:
-        problems["effort"] = f"Reasoning effort: one of {', '.join(EFFORTS)}, or nothing for the operator's setting."
+    if problem := effort_problem(draft.effort):
+        problems["effort"] = problem
     return problems

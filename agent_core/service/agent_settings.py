@@ -9,7 +9,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
-from agent_core.model.draft import clean_goals, goals_problem, model_problem
+from agent_core.model.draft import clean_goals, effort_problem, goals_problem, model_problem
 from agent_core.model.ids import AgentId
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
 from agent_core.model.usage import Budget
@@ -48,17 +48,24 @@ class AgentSettings(TransactionalService):
 
         return await self.change(agent_id, origin, "set the goals", change, listed)
 
-    async def set_model(self, agent_id: AgentId, model: str, origin: Origin) -> Agent:
-        """Set the model that the agent uses, "" for the operator's; raise NotAllowed, InvalidInput."""
+    async def set_model(self, agent_id: AgentId, model: str, origin: Origin, effort: str | None = None) -> Agent:
+        """Set the model that the agent uses, "" for the operator's; raise NotAllowed, InvalidInput.
+
+        `effort`: its reasoning effort, "" for the operator's, None to leave it as it is.
+        """
         if problem := model_problem(model) or ("Model: one name without blanks." if " " in model else ""):
             raise InvalidInput({"model": problem})
+        if problem := effort_problem(effort or ""):
+            raise InvalidInput({"effort": problem})
         require_rehearsed(self.rehearsal, model=model)
         chosen = model or "the default"
+        if effort is not None:
+            chosen += f", reasoning effort {effort or 'as the operator set it'}"
 
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by, "set models here")
             self.announce(work, agent, "changed", f"{origin.by} set the model: {chosen}.")
-            return replace(agent, model=model, fallback="")
+            return replace(agent, model=model, fallback="", effort=agent.effort if effort is None else effort)
 
         return await self.change(agent_id, origin, "set the model", change, chosen)
 

@@ -160,7 +160,9 @@ async def test_the_model_is_changed_beside_the_thread_by_keyboard(
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("alert").first).to_contain_text("one name without blanks")
     await about.get_by_label("Change the model").fill("gpt-5.4-mini")
-    await page.keyboard.press("Enter")
+    await about.get_by_label("Reasoning effort").select_option("low")
+    await about.get_by_role("button", name="Set", exact=True).first.press("Enter")
     await expect(about.locator("summary").get_by_text("gpt-5.4-mini", exact=True)).to_be_visible()
-    await expect(page.locator("#thread").get_by_text("set the model: gpt-5.4-mini.")).to_be_visible()
+    said = "set the model: gpt-5.4-mini, reasoning effort low."
+    await expect(page.locator("#thread").get_by_text(said)).to_be_visible()
     await passes(page)

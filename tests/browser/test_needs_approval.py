@@ -217,3 +217,22 @@ async def test_a_filter_is_kept_in_the_address_and_after_a_decision(ana: Browser
     assert found.violations_count == 0, found.generate_report()
     await ana.page.get_by_role("link", name="1 agent waits in the whole list").click()
     await expect(cards(ana)).to_have_count(1)
+
+
+@pytest.mark.proves("page:queue-short")
+@pytest.mark.parametrize("width", [1280, 360])
+async def test_a_line_of_the_fold_opens_a_whole_card_that_is_decided_there(
+    ana: BrowserChat, model: ScriptedModel, width: int
+) -> None:
+    await ana.page.set_viewport_size({"width": width, "height": 740})
+    await ask_quickly(ana, model, 12)
+    await ana.page.get_by_text("2 more agents").click()
+    await ana.page.get_by_role("link", name="Agent11 · turn 1").click()
+    opened = await card(ana, "Agent11")
+    await expect(opened.article.get_by_role("button", name="Approve", exact=True)).to_be_in_viewport()
+    await expect(opened.article.get_by_role("checkbox", name="Select Agent11")).to_be_visible()
+    found = await Axe().run(ana.page)
+    assert found.violations_count == 0, found.generate_report()
+    await opened.press("Reject", reason="Enough")
+    await expect(ana.page.get_by_text("1 more agent:")).to_be_visible()
+    await expect(opened.article).to_have_count(0)

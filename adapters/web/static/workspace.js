@@ -81,7 +81,7 @@ function replace(old, region) {
   const opened = new Set([...old.querySelectorAll("details[open]")].map(titleOf));
   served.set(region, region.outerHTML);
   keepSelection(old, region);
-  for (const field of old.querySelectorAll("input[id]:not(.pick), textarea[id]")) {
+  for (const field of old.querySelectorAll("input[id]:not(.pick), textarea[id], select[id]")) {
     const twin = region.querySelector("#" + CSS.escape(field.id));
     if (!twin || !isChanged(field)) continue;
     if (field.type === "file") twin.files = field.files;
@@ -111,7 +111,7 @@ function focusAt(field, [start, end]) {
   if (typeof start === "number") field?.setSelectionRange(start, end);
 }
 
-function isChanged(field) { return "defaultValue" in field && field.value !== field.defaultValue; }
+function isChanged(field) { return field.value !== (field.defaultValue ?? (field.querySelector("[selected]") || field[0]).value); }
 
 /** Another person decided while this person was typing: say so, and keep the typed text. */
 function warn(old, region) {

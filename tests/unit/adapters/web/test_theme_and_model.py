@@ -65,6 +65,29 @@ async def test_the_model_is_shown_beside_the_thread_and_changed_there(ana: PageC
 
 
 @pytest.mark.proves("page:model")
+async def test_the_effort_is_changed_with_the_model_and_stays_where_the_form_does_not_name_it(ana: PageChat) -> None:
+    await ana.asks("write_to_file")
+    await ana.send("model", {"model": "", "effort": "low"})
+    page = await ana.page()
+    assert "<option selected>low</option>" in page
+    assert "@ana set the model: the default, reasoning effort low." in text_of(page)
+    await ana.send("model", {"model": "gpt-5.4-mini"})
+    page = await ana.page()
+    assert "reasoning effort low" in page
+    assert "@ana set the model: gpt-5.4-mini." in text_of(page)
+    await ana.send("model", {"model": "gpt-5.4-mini", "effort": ""})
+    said = "@ana set the model: gpt-5.4-mini, reasoning effort as the operator set it."
+    assert said in text_of(await ana.page())
+
+
+@pytest.mark.proves("page:model")
+async def test_an_effort_that_does_not_exist_changes_nothing(ana: PageChat) -> None:
+    status, page = await ana.send("model", {"model": "gpt-5.4-mini", "effort": "a bit"})
+    assert (status, 'aria-describedby="problem-effort"' in page) == (422, True)
+    assert "set the model" not in text_of(await ana.page())
+
+
+@pytest.mark.proves("page:model")
 @pytest.mark.parametrize("name", ["two words", "m\u202eodel", "x" * 201])
 async def test_a_model_that_cannot_be_one_comes_back_as_it_was_typed(ana: PageChat, name: str) -> None:
     status, page = await ana.send("model", {"model": name})

@@ -1,5 +1,6 @@
 """What waits for one person: the list over HTTP, and the approval of several cards at once."""
 
+import html
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -173,6 +174,18 @@ async def test_a_decision_and_a_selection_keep_the_filter(base: str, ana: PageCh
     assert headings(after) == []
 
 
+async def open_line(ana: PageChat, page: str) -> list[str]:
+    """Follow the last line of the fold; the agents whose cards are whole then, the opened one with all its buttons."""
+    *_, (address, turn) = re.findall(r'<h2><a href="(/\?open=[^"#]+)#([^"]+)"><bdi>Agent', page)
+    async with ana.session.get(f"{ana.base}{html.unescape(address)}") as answer:
+        opened = await answer.text()
+    card = opened[opened.index(f'id="{turn}"') :].partition("</article>")[0]
+    assert set(re.findall(r'name="button" value="([a-z ]+):', card)) >= {"approve", "edit", "reject", "stop"}
+    assert f'name="pick.{turn}"' in card
+    assert "<summary>1 more agent: " in opened
+    return headings(opened)
+
+
 @pytest.mark.proves("page:queue-short")
 async def test_beyond_ten_cards_the_list_is_folded_and_so_are_many_receipts(
     ana: PageChat, model: ScriptedModel
@@ -183,6 +196,10 @@ async def test_beyond_ten_cards_the_list_is_folded_and_so_are_many_receipts(
     assert "<summary>2 more agents: decide on those above first, or open one</summary>" in page
     assert len(headings(page)) == len(await picks(ana)) == 10
     selected = await picks(ana)
+    assert (headings(page)[0], await open_line(ana, page)) == (
+        "Agent0",
+        [f"Agent{number}" for number in (*range(10), 11)],
+    )
     first = next(iter(selected))
     stale = {**selected, first: selected[first][:-32] + "0" * 32}
     async with ana.session.post(f"{ana.base}/approve", data=stale) as answer:
