@@ -166,6 +166,7 @@ PROMISES: dict[str, str] = {
     "page:glance": "At a glance shows how long turns took and who waited for whom, as a drawing and as a table.",
     "page:glance-scale": "On the time line a wait of days leaves the seconds of other turns visible.",
     "page:glance-sealed": "At a glance reads one channel alone, and an agent only in its own channel.",
+    "page:told": "An open file or At a glance is read again only after a change, and where one reads stays.",
     "page:theme": "Light, dark or the system's theme is chosen in the browser, and no page comes in another one.",
     "page:draft": "On the page a model fills in the form of a new agent from a sentence; what was typed stays.",
     "page:model": "An agent's model is shown beside its thread and changed there by the rules of /agent model.",

@@ -88,8 +88,9 @@ function replace(old, region) {
     else twin.value = field.value;
   }
   for (const detail of region.querySelectorAll("details")) if (opened.has(titleOf(detail))) detail.open = true;
-  const isOpen = old.matches(":popover-open");
+  const isOpen = old.matches(":popover-open"), restoreReading = rememberReading(old);
   old.replaceWith(region);
+  restoreReading(region);
   if (isOpen) region.showPopover();
   if (inside === region.id) comeBack(inside);
   else if (inside) focusAt(document.getElementById(inside), at);
@@ -287,7 +288,7 @@ noteControls();
 function listen() {
   const stream = new EventSource("/events");
   stream.addEventListener("changed", refreshSoon);
-  stream.addEventListener("beat", refresh);
+  stream.addEventListener("beat", () => document.querySelector("[data-told]") ? showAges() : refresh());
   stream.addEventListener("open", refresh);
   stream.addEventListener("error", () => {
     checkServer();
