@@ -91,3 +91,11 @@ async def test_the_click_is_refused_whatever_the_page_had_offered(ana: PageChat,
     await ana.send("policy", {"shown.approvers": "anyone", "shown.verbosity": "full", "approvers": "owner"})
     status, page = await ben.send("press", {"button": card.button("approve")})
     assert (status, "you may not approve here: only @ana decides" in page) == (403, True)
+
+
+@pytest.mark.proves("page:rights")
+async def test_archive_stands_in_the_list_for_who_may_decide_alone(ana: PageChat, ben: PageChat) -> None:
+    await ana.stops()
+    assert await ana.sees("stopped by @ana")
+    async with ana.session.get(f"{ana.base}{CHANNEL}") as hers, ben.session.get(f"{ana.base}{CHANNEL}") as his:
+        assert ("archive" in forms(await hers.text()), "archive" in forms(await his.text())) == (True, False)
