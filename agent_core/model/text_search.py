@@ -163,9 +163,12 @@ def _offsets(text: str, folded: str) -> Sequence[int]:
 def _spans(text: str, folded: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Where the words occur, in order and without overlaps; of two at one place the longer one."""
     longest_first = sorted(words, key=len, reverse=True)
-    offsets = _offsets(text, folded)
+    offsets, after = _offsets(text, folded), 0
     for found in re.finditer("|".join(map(re.escape, longest_first)), folded) if words else ():
-        yield offsets[found.start()], offsets[found.end() - 1] + 1
+        begin, end = offsets[found.start()], offsets[found.end() - 1] + 1
+        if begin >= after:  # the second s of ß is at the place of the first
+            yield begin, end
+            after = end
 
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[tuple[str, bool]]:
