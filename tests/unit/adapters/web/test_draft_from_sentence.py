@@ -111,6 +111,8 @@ async def test_the_channel_pays_and_refuses_a_draft_that_it_cannot_pay(ana: Page
 
 async def test_demo_mode_says_that_it_drafts_nothing(tmp_path: Path) -> None:
     async with served(RehearsalModel(), tmp_path) as base, PageChat.opened(base, "ana", "/c/web/local/general") as ana:
+        async with ana.session.get(f"{base}/c/web/local/general/new") as form:
+            assert 'name="sentence"' not in await form.text()
         status, page = await ana.send("draft", TYPED)
     assert (status, text_of(page).count(NOT_IN_DEMO)) == (422, 1)
     assert filled(page)["sentence"] == SENTENCE
