@@ -14,7 +14,7 @@ from tests.attacks.test_page_times import AT_REST, MOST_SECONDS, PATH, done, lon
 from tests.scenario.served import served
 
 RUNS = 25
-SOURCE = "\n".join("x = '" + "\u200bx" * 45 + "'" for _ in range(1_000))  # under the 100,000 that a program may have
+ROW = "x = '" + "!x" * 45 + "'"  # 1,000 of them are under the 100,000 that a program may have
 
 
 @pytest.fixture
@@ -28,12 +28,14 @@ async def base(stages: list[Stage], tmp_path: Path) -> AsyncIterator[str]:
         yield address
 
 
+@pytest.mark.parametrize("invisible", ["\u200b", "\u200d"])
 async def test_a_thread_in_which_one_program_ran_again_and_again_leaves_time_for_others(
-    base: str, stages: list[Stage]
+    base: str, stages: list[Stage], invisible: str
 ) -> None:
-    """The source has invisible characters, which are spelled out each time, on the event loop."""
+    """The source has invisible characters, which are spelled out each time."""
     agent = replace(AT_REST, turns=RUNS)
-    preview = Preview(title="run.py", body=SOURCE, kind="text", target="run.py", basis="")
+    source = "\n".join([ROW.replace("!", invisible)] * 1_000)
+    preview = Preview(title="run.py", body=source, kind="text", target="run.py", basis="")
     call = CommandCall("execute_python_file", {"filename": "run.py"})
     proposal = Proposal(thoughts=Thoughts(text="Again."), call=call, preview=preview)
     await keep(stages[0].database, agent, *[done(agent, each, proposal=proposal) for each in range(1, RUNS + 1)])
