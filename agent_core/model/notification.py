@@ -57,7 +57,8 @@ class QuietHours:
         if not is_within:
             return local
         day = local + timedelta(days=1) if passes_midnight and moment >= self.begins else local
-        return datetime.combine(day.date(), self.ends, tzinfo=local.tzinfo)
+        ends = self.ends.replace(fold=local.fold)  # within the hour that a clock shows twice, in the same round
+        return datetime.combine(day.date(), ends, tzinfo=local.tzinfo)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
