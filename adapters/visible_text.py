@@ -35,6 +35,8 @@ _CANDIDATE: regex.Pattern[str] = regex.compile(_HIDDEN, regex.VERSION1)
 HIDDEN: regex.Pattern[str] = regex.compile(
     rf"{_SEQUENCES}(*SKIP)(*FAIL)|{_HIDDEN}", regex.VERBOSE | regex.VERSION1 | regex.UNICODE
 )
+# In a text without these, whether a character is hidden does not depend on its neighbours.
+_HAS_CONTEXT = re.compile("[\r\u200c\u200d\ufe0f\U000e007f]")
 _OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 # Visible characters. Most texts have no others, and `re` checks that ten times faster than `regex`.
 PLAIN = re.compile(
@@ -52,7 +54,12 @@ class Readable(str):
 
 def visible(text: str) -> str:
     """The text with every invisible character written as its mark: people approve only what they see."""
-    return text if _is_plain(text) else HIDDEN.sub(lambda hidden: mark_of(hidden[0]), text)
+    if _is_plain(text):
+        return text
+    if not _HAS_CONTEXT.search(text):
+        return text.translate({ord(each): mark_of(each) for each in set(text) if _CANDIDATE.match(each)})
+    spelled_out: str = HIDDEN.sub(lambda hidden: mark_of(hidden[0]), text)
+    return spelled_out
 
 
 def readable(text: str) -> str:

@@ -60,6 +60,19 @@ class JoinedCards:
     folds: bool = True
     known: LRUCache[AgentId, dict[int, TurnLine]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_AGENTS))
 
+    async def card(self, agent: Agent, turn: Turn) -> CardContent:
+        """What the card that shows this turn is to show, now that the turn changed.
+
+        A turn that is shown late, such as after the platform was busy, takes nothing from the newer turns on its card.
+        """
+        if turn.shown_as and not turn.is_open:
+            lines = await self._lines(agent)
+            if known := lines.get(turn.number):
+                lines[turn.number] = _addressed(line_of(turn), known)  # also for the next turn, if this is not sent now
+            if max(lines, default=0) > turn.number:
+                return await self.read_card(agent, turn)
+        return CardContent(lines=(), newest=turn, place=await self.place(agent, turn), is_folded=False)
+
     async def place(self, agent: Agent, turn: Turn) -> CardPlace:
         """Where the turn is to be shown in its present state."""
         if turn.is_open and not turn.shown_as:
@@ -67,13 +80,16 @@ class JoinedCards:
         return self._place(await self._lines(agent), turn)
 
     async def read_card(self, agent: Agent, turn: Turn) -> CardContent:
-        """What the card that shows this turn shows at present, read anew: another process may have shown turns."""
+        """What the card that shows this turn shows at present, read anew: another process may have shown turns.
+
+        A newer turn about which people are asked leaves the card: it is shown on its own.
+        """
         near = await self.turns.newest(agent, MAX_REMEMBERED_LINES, before=turn.number + MAX_JOINED + 2)
         known = self.known.get(agent.id, {})
         lines = {each.number: _addressed(line_of(each), known.get(each.number)) for each in near}
         own = lines.get(turn.number, line_of(turn))
-        on_card = [each for each in lines.values() if each.address and each.address == own.address]
-        last = max(on_card, key=lambda each: each.number, default=own)
+        on_card = [each for each in lines.values() if each.address == own.address and not each.is_open]
+        last = max(on_card, key=lambda each: each.number, default=own) if own.address and not own.is_open else own
         while (after := lines.get(last.number + 1)) and not after.address and _joins(last, after):
             last = lines[after.number] = replace(after, address=own.address)  # begun, and not yet recorded as shown
         newest = turn if last.number == turn.number else await self.turns.turn(agent.channel, last.turn)

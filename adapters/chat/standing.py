@@ -42,9 +42,11 @@ class StandingLines:
     shown: LRUCache[AgentId, tuple[str, str, str]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
     def remember(self, agent: Agent, turn: Turn) -> None:
-        """Remember what the turn of this agent asks for, and how it ended if its command ran."""
+        """Remember what the newest turn of this agent asks for, and how it ended if its command ran."""
         if turn.started_at and not turn.only_reads:
             self.forget_files(agent)
+        if turn.number < self.asked.get(turn.agent_id, (0, ""))[0]:
+            return
         self.asked[turn.agent_id] = (turn.number, asked_text(turn))
         if turn.state == "done":
             self.ended[turn.agent_id] = line_of(turn).signed_text

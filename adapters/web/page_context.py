@@ -1,5 +1,6 @@
 """What the pages of the local workspace share: their context, the page frame and error pages."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -94,12 +95,16 @@ class WebContext:
         return origin
 
     async def answer(self, request: web.Request, template: str, *, status: int = 200, **values: Any) -> web.Response:
-        """Render a full page (navigation and template), and set the cookie that remembers the person."""
+        """Render a full page (navigation and template), and set the cookie that remembers the person.
+
+        Rendered in a thread: a page with long texts takes seconds, in which others are served.
+        """
         census = await self.views.census()
         shown: ChannelScope | None = values.get("channel")
         agents = await self.views.agents(shown) if shown else ()
         person = identity.person_of(request)
-        html = page(
+        html = await asyncio.to_thread(
+            page,
             template,
             agents=agents,
             has_agents=bool(census),

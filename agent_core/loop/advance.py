@@ -119,13 +119,11 @@ class AgentLoop:
             self.priority.end_urgency()
             for question in claim.questions:
                 agent = await self._answer(claim, agent, question)
-            may_exist = True
             while True:
                 await claim.surface.status(agent)
                 if self.draining.is_requested:
                     return
-                agent = await self._notify(claim, agent, may_exist=may_exist)
-                may_exist = False
+                agent = await self._notify(claim, agent)
                 match agent.status:
                     case Acting():
                         agent = await self._act(claim, agent)
@@ -138,11 +136,11 @@ class AgentLoop:
         finally:
             await claim.release(keeps_agent=await self.runner.has_background(claim.agent))
 
-    async def _notify(self, claim: AgentClaim, agent: Agent, *, may_exist: bool) -> Agent:
+    async def _notify(self, claim: AgentClaim, agent: Agent) -> Agent:
         if claim.surface.notifications is None:
             return agent
         notifier = WaitNotifier(claim=claim, clock=self.clock, notifications=claim.surface.notifications)
-        return await notifier.update(agent, may_exist=may_exist)
+        return await notifier.update(agent)
 
     async def _answer(self, claim: AgentClaim, agent: Agent, question: Notice) -> Agent:
         answerer = QuestionAnswerer(

@@ -16,7 +16,6 @@ from agent_core.model.notification import (
     PREFERENCE,
     Notification,
     NotificationSettings,
-    ReminderSettings,
     parse_notification_settings,
 )
 from agent_core.model.turn import Turn
@@ -43,10 +42,10 @@ class WaitNotifier:
     notifications: Notifications
     is_busy: bool = False
 
-    async def update(self, agent: Agent, *, may_exist: bool) -> Agent:
+    async def update(self, agent: Agent) -> Agent:
         """Take back what is about a wait that is over, and send what is due; return the agent as saved.
 
-        `may_exist`: the messages may have been sent before a crash, so the surface looks for them first.
+        What is due is saved as planned before it is sent, so that another process looks for it if this one dies.
         """
         is_waiting = agent.needs_people and agent.thread is not None
         if not is_waiting and not agent.notifications:
@@ -56,9 +55,17 @@ class WaitNotifier:
             wake_at = self._wake_at(agent, None) if agent.is_at_rest else agent.wake_at
             return await self._save(agent, replace(agent, notifications=standing, wake_at=wake_at))
         settings, turn = await self._load(agent)
-        standing += await self._send_direct(agent, turn, settings, may_exist=may_exist)
-        posted, reminded = await self._remind(agent, turn, settings.reminders, may_exist=may_exist)
-        standing += posted
+        overdue = settings.reminders.count_overdue(agent.since, agent.reminded, self.clock.now())
+        due = _due(agent, turn, settings, overdue)
+        standing = await self._take_back(agent, standing, lambda each: each.is_planned and each not in due)
+        told, known = tuple(each for each in standing if each not in due), agent.notifications
+        planned = await self._save(agent, replace(agent, notifications=(*told, *due)))
+        if planned.since != agent.since:  # the wait ended meanwhile
+            return planned
+        agent = planned
+        sent = [await self._send(agent, turn, each, settings, may_exist=each in known) for each in due]
+        reminded = agent.reminded + (overdue if any(not (each.to or each.is_planned) for each in sent) else 0)
+        standing = (*told, *(each for each in sent if each.to or each.is_planned or each.address))
         newest = [each for each in standing if _is_reminder(each, agent)][-1:]
         standing = await self._take_back(agent, standing, lambda each: _is_reminder(each, agent) and each not in newest)
         wake_at = self._wake_at(agent, settings.reminders.due_at(agent.since, reminded))
@@ -80,7 +87,7 @@ class WaitNotifier:
 
     async def _is_taken_back(self, agent: Agent, notification: Notification) -> bool:
         """Take back a notification; return False if the platform is busy. One that it refuses to take back is over."""
-        if not notification.address:
+        if not (notification.address or notification.is_planned):
             return True
         await self.claim.confirm()
         try:
@@ -99,58 +106,38 @@ class WaitNotifier:
         async with self.claim.priority.background(), self.claim.database.begin() as work:
             return await work.turns.get(agent.channel, turn_id)
 
-    async def _send_direct(
-        self, agent: Agent, turn: Turn | None, settings: NotificationSettings, *, may_exist: bool
-    ) -> tuple[Notification, ...]:
-        """Send direct messages to all who asked for them and have none about this wait."""
-        told = {each.to for each in agent.notifications if not _is_over(each, agent)}
-        sent = []
-        for person in settings.direct:
-            if person in told:
-                continue
-            await self.claim.confirm()
-            address = ""
-            try:
-                address = await self._send_direct_to(agent, turn, person, may_exist=may_exist)
-            except SurfaceBusy:
-                self.is_busy = True
-                continue
-            except (SurfaceError, PersonError) as fault:
-                logger.info("a direct message was not sent", extra={"why": str(fault)[:300]})
-            sent.append(_notification(agent, turn, address, to=person))
-        return tuple(sent)
+    async def _send(
+        self, agent: Agent, turn: Turn | None, planned: Notification, settings: NotificationSettings, *, may_exist: bool
+    ) -> Notification:
+        """Send a planned notification; return it as sent, or as planned if the platform is too busy.
 
-    async def _send_direct_to(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
+        One that the platform refuses has no address and counts as sent: the next reminder is tried when it is due.
+        """
+        await self.claim.confirm()
+        address = ""
+        try:
+            if planned.to:
+                address = await self._send_direct(agent, turn, planned.to, may_exist=may_exist)
+            else:
+                mentions = [agent.owner.id if each == OWNER else each for each in settings.reminders.mentions]
+                address = await self.notifications.remind(agent, turn, mentions, may_exist=may_exist)
+        except SurfaceBusy:
+            self.is_busy = True
+            return planned
+        except (SurfaceError, PersonError) as fault:
+            if isinstance(fault, ThreadGone) and not planned.to:
+                raise
+            level = logging.INFO if planned.to else logging.WARNING
+            logger.log(level, "a notification was refused", extra={"why": str(fault)[:300]})
+        return replace(planned, address=address, is_planned=False)
+
+    async def _send_direct(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
         try:
             member = await self.claim.surface.actor(agent.channel, Actor(id=person, display=person))
         except NotAllowed as fault:  # the platform does not tell now
             raise SurfaceBusy(str(fault)) from fault
         require_may_decide(agent, member)
         return await self.notifications.send_direct(agent, turn, person, may_exist=may_exist)
-
-    async def _remind(
-        self, agent: Agent, turn: Turn | None, settings: ReminderSettings, *, may_exist: bool
-    ) -> tuple[tuple[Notification, ...], int]:
-        """Post one reminder for all that are due; return it, and how many reminders of this wait are behind us.
-
-        One that the platform refuses counts as sent: the next one is tried when it is due.
-        """
-        overdue = settings.count_overdue(agent.since, agent.reminded, self.clock.now())
-        if not overdue:
-            return (), agent.reminded
-        await self.claim.confirm()
-        mentions = [agent.owner.id if each == OWNER else each for each in settings.mentions]
-        try:
-            address = await self.notifications.remind(agent, turn, mentions, may_exist=may_exist)
-        except SurfaceBusy:
-            self.is_busy = True
-            return (), agent.reminded
-        except ThreadGone:
-            raise
-        except SurfaceError as fault:
-            logger.warning("a reminder was refused", extra={"why": str(fault)[:300]})
-            return (), agent.reminded + overdue
-        return (_notification(agent, turn, address),), agent.reminded + overdue
 
     def _wake_at(self, agent: Agent, planned: datetime | None) -> datetime | None:
         """When the agent is looked at again: as planned, or earlier if the platform was busy."""
@@ -179,8 +166,14 @@ def _is_over(notification: Notification, agent: Agent) -> bool:
 
 
 def _is_reminder(notification: Notification, agent: Agent) -> bool:
-    return not (notification.to or _is_over(notification, agent))
+    return not (notification.to or notification.is_planned or _is_over(notification, agent))
 
 
-def _notification(agent: Agent, turn: Turn | None, address: str, *, to: str = "") -> Notification:
-    return Notification(since=agent.since, turn=turn.id if turn else None, to=to, address=address)
+def _due(agent: Agent, turn: Turn | None, settings: NotificationSettings, overdue: int) -> tuple[Notification, ...]:
+    """What is to be sent about the present wait: direct messages to all who have none, and one reminder for all due."""
+    told = {each.to for each in agent.notifications if not (each.is_planned or _is_over(each, agent))}
+    people = [person for person in settings.direct if person not in told]
+    return tuple(
+        Notification(since=agent.since, turn=turn.id if turn else None, to=to, is_planned=True, reminded=agent.reminded)
+        for to in (*people, *([""] if overdue else []))
+    )

@@ -232,6 +232,10 @@ class Agent:
         """The agent at rest, archived at that time. No reminder of its present wait is due any more."""
         return replace(self, archived_at=at, wake_at=None, reminded=MAX_REMINDERS)
 
+    def when_called(self, notification: Notification) -> "Agent":
+        """The agent in the wait that a notification is about, when that was sent."""
+        return replace(self, since=notification.since, reminded=notification.reminded)
+
     def become(self, status: AgentStatus, at: datetime) -> Self:
         """The agent in `status` since `at`, not archived; an agent at rest loses its lease.
 

@@ -28,12 +28,16 @@ class Notification:
     `since`: when the wait began. `turn`: the turn that waits, or None while the agent is paused.
     `to`: the person who got it as a direct message, or "" for a reminder in the agent's thread.
     `address`: where the surface posted it, or "" if it could not be delivered and is not tried again.
+    `is_planned`: it is about to be sent. If the process dies meanwhile it may stand, and the surface looks for it.
+    `reminded`: how many reminders of the wait were no longer due when it was sent.
     """
 
     since: datetime
     turn: TurnId | None = None
     to: str = ""
     address: str = ""
+    is_planned: bool = False
+    reminded: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,8 @@ class QuietHours:
         if not is_within:
             return local
         day = local + timedelta(days=1) if passes_midnight and moment >= self.begins else local
-        return datetime.combine(day.date(), self.ends, tzinfo=local.tzinfo)
+        ends = self.ends.replace(fold=local.fold)  # within the hour that a clock shows twice, in the same round
+        return datetime.combine(day.date(), ends, tzinfo=local.tzinfo)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,8 +39,8 @@ class Connections(Protocol):
 
     outages: OutageLog
 
-    async def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
-        """Run a query on committed data."""
+    async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
+        """Run a query on committed data; with `seconds`, raise TooLong if it takes longer."""
 
     async def write(self, change: Change) -> None:
         """Run a function in a transaction."""

@@ -33,6 +33,7 @@ from agent_core.persistence.connections import (
 )
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.prepared_statements import Values, find_rows
+from agent_core.persistence.timed_reads import TooLong, find_rows_within
 from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.priority import IS_AWAITED
 
@@ -70,7 +71,9 @@ class FileConnections:
         self._is_opening = False
         self._long: TTLCache[Executable, None] = TTLCache(MAX_LONG, LONG_REMEMBERED)
 
-    async def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
+    async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
+        if seconds is not None:  # a long read, so in a thread at once
+            return await self._run(self._readers, partial(find_rows_within, seconds, query=query, values=values))
         if self._short_reads is None and not self._is_opening:
             await self._open_short_reads()
         if self._short_reads and query not in self._long:
@@ -128,10 +131,6 @@ class FileConnections:
                 each.saved.set_exception(fault)
 
 
-class TooLong(Exception):
-    """A read took longer than SHORT_SECONDS, or would have waited for another connection."""
-
-
 class ShortReads:
     """A connection for reads on the thread of the event loop."""
 
@@ -153,7 +152,7 @@ class ShortReads:
             await passed
 
     def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
-        """What `query` finds; raise TooLong."""
+        """What `query` finds; raise TooLong after SHORT_SECONDS, or if it would have to wait for another connection."""
         self._ends_at = time.perf_counter() + SHORT_SECONDS
         try:
             return find_rows(self._connection, query, values, self._require_time)

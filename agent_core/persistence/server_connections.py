@@ -17,6 +17,7 @@ from agent_core.persistence.connections import (
 )
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.prepared_statements import Values, find_rows
+from agent_core.persistence.timed_reads import find_rows_within
 from agent_core.ports.database import finish_uncancelled
 
 T = TypeVar("T")
@@ -34,8 +35,9 @@ class ServerConnections:
         self._engine = make_engine(url, STATEMENT_SECONDS)
         event.listen(self._engine.sync_engine, "handle_error", _distrust_pool)
 
-    async def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
-        return await self._finish(partial(find_rows, query=query, values=values), only_reads=True)
+    async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
+        find = find_rows if seconds is None else partial(find_rows_within, seconds)
+        return await self._finish(partial(find, query=query, values=values), only_reads=True)
 
     async def write(self, change: Change) -> None:
         await self._finish(partial(run_in_transaction, change=change), only_reads=False)

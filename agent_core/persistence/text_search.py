@@ -1,6 +1,7 @@
 """Search in the JSON of stored records: SQL finds those that may have the words or the file, their values decide."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,11 +22,15 @@ from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import decode_once
 from agent_core.persistence.like_patterns import ESCAPE, field_pattern, patterns_of
 from agent_core.persistence.tables import agents, notes, turns
+from agent_core.persistence.timed_reads import TooLong
 from agent_core.persistence.write_buffer import SqlRepository, agent_values
 from agent_core.ports.text_search import Record, SearchSlice
 
 WRITES = '%"write"%'  # in the JSON of every turn of a command that writes
 MAX_CANDIDATES = 250  # of a slice, so that few texts are in memory
+SLICE_SECONDS = 0.1  # for finding candidates, and again for reading their texts
+SMALLER = 4  # a slice that takes longer is read again with that part of its records
+FEW = 10  # records, of which one may have megabytes
 _MORE_COLUMNS: Mapping[Table, tuple[Column[Any], ...]] = {notes: (notes.c.taken_into,)}
 
 
@@ -98,13 +103,13 @@ class SqlTextSearch(SqlRepository):
         rows = await self._buffer.rows(_CHANGING, values)
         found = await asyncio.to_thread(lambda: tuple(_read_known(_read_turn, rows)))
         up_to = rows[-1].id if len(rows) == most else ""
-        return SearchSlice(tuple(turn for turn in found if changes_file(turn, path)), up_to)
+        return SearchSlice(tuple(turn for turn in found if changes_file(turn, path)), up_to, most)
 
     async def notes_adding(self, agent: Agent, path: str, *, most: int) -> SearchSlice[Note]:
         values = {**agent_values(agent), "added": field_pattern("file", path), "most": most}
         rows = await self._buffer.rows(_ADDING, values)
         found = tuple(note for note in _read_known(_read_note, rows) if note.file == path)
-        return SearchSlice(found, rows[-1].id if len(rows) == most else "")
+        return SearchSlice(found, rows[-1].id if len(rows) == most else "", most)
 
     async def _search(
         self,
@@ -118,19 +123,34 @@ class SqlTextSearch(SqlRepository):
     ) -> SearchSlice[Record]:
         keys = [channel.key for channel in channels]
         if not keys:
-            return SearchSlice((), "")
+            return SearchSlice((), "", most)
         values: dict[str, object] = {"channel": keys[0]} if len(keys) == 1 else {"channels": keys}
         if before:
             values["before"] = before
-        end = await self._buffer.rows(_end_of_slice(table, tuple(values)), {**values, "offset": most - 1})
-        if end:
-            values["up_to"] = end[0].id
         patterns = [pattern for word in words for pattern in patterns_of(word)]
-        values.update((f"pattern{number}", pattern) for number, pattern in enumerate(patterns))
-        rows = await self._buffer.rows(_candidates(table, tuple(values)), values)
-        found = await asyncio.to_thread(lambda: tuple(_with_words(read, rows, words)))
-        up_to = rows[-1].id if len(rows) == MAX_CANDIDATES else values.get("up_to", "")
-        return SearchSlice(found, str(up_to))
+        matches = {f"pattern{number}": pattern for number, pattern in enumerate(patterns)}
+        rows, up_to, most = await self._read_candidates(table, values, matches, most)
+        found, last = await asyncio.to_thread(_with_words, read, rows, words)
+        if len(rows) == MAX_CANDIDATES or last != len(rows):
+            up_to = rows[last - 1].id
+        return SearchSlice(found, up_to, most)
+
+    async def _read_candidates(
+        self, table: Table, values: Mapping[str, object], matches: Mapping[str, str], most: int
+    ) -> tuple[Sequence[Row[Any]], str, int]:
+        """The records of a slice that may have the words, its last id, and how many records it has at most.
+
+        The id is "" if there are no older records. A slice that takes too long is read again with fewer records.
+        """
+        while True:
+            end = await self._buffer.rows(_end_of_slice(table, tuple(values)), {**values, "offset": most - 1})
+            up_to = {"up_to": str(end[0].id)} if end else {}
+            given = {**values, **up_to, **matches}
+            seconds = SLICE_SECONDS if most > FEW else None
+            with suppress(TooLong):
+                rows = await self._buffer.rows(_candidates(table, tuple(given)), given, seconds)
+                return rows, up_to.get("up_to", ""), most
+            most //= SMALLER
 
 
 @cache
@@ -165,8 +185,19 @@ def _range(table: Table, names: Sequence[str]) -> list[ColumnElement[bool]]:
     return before + ([table.c.id >= bindparam("up_to")] if "up_to" in names else [])
 
 
-def _with_words(read: Callable[[Row[Any]], Record], rows: Sequence[Row[Any]], words: Sequence[str]) -> Iterator[Record]:
-    return (record for record in _read_known(read, rows) if has_all(texts_of(record), words))
+def _with_words(
+    read: Callable[[Row[Any]], Record], rows: Sequence[Row[Any]], words: Sequence[str]
+) -> tuple[tuple[Record, ...], int]:
+    """The records that have the words, and how many rows were read for that: fewer than all when time is over."""
+    found: list[Record] = []
+    ends_at = time.perf_counter() + SLICE_SECONDS
+    for number, row in enumerate(rows, 1):
+        with suppress(ValueError):  # saved by a newer release
+            if has_all(texts_of(record := read(row)), words):
+                found.append(record)
+        if time.perf_counter() > ends_at:
+            return tuple(found), number
+    return tuple(found), len(rows)
 
 
 def _read_known(read: Callable[[Row[Any]], Record], rows: Sequence[Row[Any]]) -> Iterator[Record]:

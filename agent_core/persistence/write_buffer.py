@@ -44,11 +44,11 @@ class WriteBuffer:
         if not self._is_open:
             raise RuntimeError("This unit of work has ended: begin another.")
 
-    async def rows(self, statement: Executable, values: Values) -> Sequence[Row[Any]]:
-        """Run a query on committed data; raise DatabaseAway."""
+    async def rows(self, statement: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
+        """Run a query on committed data; raise DatabaseAway, and TooLong if it takes longer than `seconds`."""
         self.check_open()
         with self._connections.outages.watch():
-            return await self._connections.rows(statement, values)
+            return await self._connections.rows(statement, values, seconds)
 
     async def values(self, kind: type[T], statement: Executable, values: Values) -> tuple[T, ...]:
         """Run a query and decode the column `data`; raise UnreadableRecord."""

@@ -33,7 +33,10 @@ class Notifications(Protocol):
         """
 
     async def take_back(self, agent: Agent, turn: Turn | None, notification: Notification) -> None:
-        """Delete a reminder; a direct message tells from now on how the wait ended. Does nothing if it is gone."""
+        """Delete a reminder; a direct message tells from now on how the wait ended. Does nothing if it is gone.
+
+        One without an address may have been sent by a process that died (`is_planned`): the surface looks for it.
+        """
 
 
 class ChatSurface(Protocol):

@@ -16,11 +16,13 @@ Record = TypeVar("Record", Agent, Turn, Note)
 class SearchSlice(Generic[Record]):
     """The records with all the words, newest first, among those with the id `up_to` or a higher one.
 
-    `up_to` is "" if there are no older records.
+    `up_to` is "" if there are no older records. `most`: about how many records were read, which are fewer than asked
+    for where they are long.
     """
 
     found: tuple[Record, ...]
     up_to: str
+    most: int
 
 
 class TextSearch(Protocol):
@@ -28,7 +30,8 @@ class TextSearch(Protocol):
 
     `words` are folded (`agent_core.model.text_search`); without words every record is found. `before`: only records
     with a lower id, "" for all. `most`: about how many records are read, of which a database may count those of other
-    channels too. Records that a newer release saved in a form that this one does not know are not found.
+    channels too. A slice takes a fraction of a second: of long records fewer are read, but at least one. Records that a
+    newer release saved in a form that this one does not know are not found.
     """
 
     async def agents(

@@ -31,7 +31,7 @@ class StandingCall:
 
 async def list_calls(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> tuple[StandingCall, ...]:
     """The notifications that stand for an agent that is about to be deleted."""
-    standing = [each for each in agent.notifications if each.address]
+    standing = [each for each in agent.notifications if each.address or each.is_planned]
     turns: dict[TurnId | None, Turn | None] = {None: None}
     for turn_id in {each.turn for each in standing if each.turn}:
         turn = await work.turns.get(agent.channel, turn_id)

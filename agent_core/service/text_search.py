@@ -146,25 +146,35 @@ class _Search:
         size = FIRST_SLICE
         while True:
             async with self.searches.database.begin() as work:
-                scan = scan.then(await read(work, self.channels, self.words, scan.up_to, size))
+                part = await read(work, self.channels, self.words, scan.up_to, size)
+            scan = scan.then(part)
             if scan.up_to <= down_to or len(scan.found) > MAX_FOUND or self._is_over(limit):
                 return scan
-            size = min(4 * size, MAX_SLICE)
+            size = min(4 * part.most, MAX_SLICE) if part.most == size else part.most
 
     async def _files(self) -> tuple[list[Hit], int]:
         """Files of the newest agents whose path has the words, newest first, and in how many folders was looked."""
         async with self.searches.database.begin() as work:
             newest = await work.text_search.agents(self.channels, (), before="", most=FIRST_SLICE)
         hits: list[Hit] = []
+        left = self.begun + FILES_UNTIL - self.searches.clock.now()
         folders = [agent for agent in newest.found if agent.head is None][:MAX_FOLDERS]
-        for number, agent in enumerate(folders):
-            if self._is_over(FILES_UNTIL):
-                return _by_time(hits), number
-            with suppress(CommandError):
-                listed = await self.searches.workspaces.of(agent).list_files()
-                named = (each for each in listed if has_all((LabelledText("file", each.path),), self.words))
-                hits += [await self._hit(agent, each, each.changed_at) for each in named]
-        return _by_time(hits), len(folders)
+        listed = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(left.total_seconds(), 0)):
+                for agent in folders:
+                    hits += await self._files_of(agent)
+                    listed += 1
+        return _by_time(hits), listed
+
+    async def _files_of(self, agent: Agent) -> list[Hit]:
+        """The agent's files whose path has the words; none if its workspace cannot be read."""
+        try:
+            listed = await self.searches.workspaces.of(agent).list_files()
+        except CommandError:
+            return []
+        named = (each for each in listed if has_all((LabelledText("file", each.path),), self.words))
+        return [await self._hit(agent, each, each.changed_at) for each in named]
 
     async def _hits(self, entries: Sequence[Turn | Note]) -> list[Hit]:
         """The entries with their agents; without those whose agent was deleted meanwhile."""

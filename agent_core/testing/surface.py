@@ -37,7 +37,7 @@ class RecordingNotifications:
         return typed.removeprefix("@")
 
     async def remind(self, agent: Agent, turn: Turn | None, mentions: Sequence[str], *, may_exist: bool) -> str:
-        return await self._post(f"{agent.id}/{agent.since:%H%M%S}/{agent.reminded}", tuple(mentions))
+        return await self._post(_reminder_address(agent), tuple(mentions))
 
     async def send_direct(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
         if person in self.strangers:
@@ -46,8 +46,11 @@ class RecordingNotifications:
 
     async def take_back(self, agent: Agent, turn: Turn | None, notification: Notification) -> None:
         self._raise_fault()
-        self.standing.pop(notification.address, None)
-        self.taken_back.append((notification.address, turn.state if turn else ""))
+        direct = f"{notification.to}/{notification.turn or agent.id}"
+        planned = direct if notification.to else _reminder_address(agent.when_called(notification))
+        address = notification.address or planned
+        if self.standing.pop(address, None):
+            self.taken_back.append((address, turn.state if turn else ""))
 
     async def _post(self, address: str, what: tuple[str, ...]) -> str:
         self._raise_fault()
@@ -61,6 +64,10 @@ class RecordingNotifications:
     def _raise_fault(self) -> None:
         if self.faults:
             raise self.faults.pop(0)
+
+
+def _reminder_address(agent: Agent) -> str:
+    return f"{agent.id}/{agent.since:%H%M%S}/{agent.reminded}"
 
 
 @dataclass(slots=True)

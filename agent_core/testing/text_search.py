@@ -33,13 +33,13 @@ class MemoryTextSearch(StoreRepository):
     async def turns_changing(self, agent: Agent, path: str, *, among: int, most: int) -> SearchSlice[Turn]:
         newest = [turn for turn in self._turns_of(agent) if turn.number > agent.turns - among]
         found = [turn for turn in newest if changes_file(turn, path)]
-        return SearchSlice(tuple(found[:most]), found[most - 1].id if len(found) >= most else "")
+        return SearchSlice(tuple(found[:most]), found[most - 1].id if len(found) >= most else "", most)
 
     async def notes_adding(self, agent: Agent, path: str, *, most: int) -> SearchSlice[Note]:
         rows = self._buffer.committed.notes.values()
         notes = (row.value for row in rows if row.value.agent_id == agent.id and row.value.channel == agent.channel)
         found = sorted((note for note in notes if note.file == path), key=lambda note: (note.at, note.id), reverse=True)
-        return SearchSlice(tuple(found[:most]), found[most - 1].id if len(found) >= most else "")
+        return SearchSlice(tuple(found[:most]), found[most - 1].id if len(found) >= most else "", most)
 
     def _turns_of(self, agent: Agent) -> list[Turn]:
         """The agent's turns, newest first."""
@@ -58,4 +58,4 @@ def _in(channels: Sequence[ChannelScope], rows: Iterable[StoredRow[Record]], bef
 def _search(records: Sequence[Record], words: Sequence[str], most: int) -> SearchSlice[Record]:
     examined = records[:most]
     found = tuple(record for record in examined if has_all(texts_of(record), words))
-    return SearchSlice(found, examined[-1].id if len(examined) == most else "")
+    return SearchSlice(found, examined[-1].id if len(examined) == most else "", most)

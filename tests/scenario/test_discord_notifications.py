@@ -1,8 +1,9 @@
 """Discord calls people: the owner follows the thread, reminders mention, and direct messages ask."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import discord
 import pytest
 from simcord.actors import MemberActor
 
+from agent_core.model.agent import Stopped
 from agent_core.testing.language_model import ScriptedModel
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import adding, writing
 from tests.scenario.discord_app import Guild, Running, at_work, text_of
 from tests.scenario.member import GuildCard, GuildChat, labels_of, pressed, pressed_late, submitted
@@ -105,3 +108,23 @@ async def test_a_direct_message_decides_nothing_for_who_left_the_server_or_click
         assert late.response
         assert "already approved by @ana" in text_of(late.response.message)
         assert (await play.running.agent()).turns == 2
+
+
+@pytest.mark.proves("attention:reminders")
+async def test_calls_that_a_process_sent_and_could_not_record_are_found_and_taken_back(tmp_path: Path) -> None:
+    async with waiting(tmp_path) as play:
+        await play.ben.slash(play.guild.general, "agent notify", text="me")
+        play.guild.clock.leap(timedelta(minutes=5, seconds=1))
+        await play.guild.until(lambda: len(play.reminders()) == 1)
+        await play.direct("turn 1")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while any(each.is_planned for each in (await play.running.agent()).notifications):
+                continue
+        agent = await play.running.agent()
+        surface = play.running.stage.surface
+        assert surface.notifications
+        for each in agent.notifications:
+            lost = replace(each, address="", is_planned=True)
+            await surface.notifications.take_back(agent.become(Stopped(agent.owner), agent.since), None, lost)
+        assert play.reminders() == []
+        assert "Approve" not in labels_of(await play.direct("Clerk"))

@@ -4,13 +4,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from agent_core.model.actors import Actor, Origin
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Stopped
 from agent_core.testing.language_model import ScriptedModel
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of
@@ -35,6 +36,11 @@ async def agent_that(running: Running, is_such: Callable[[Agent], bool]) -> Agen
         while not is_such(agent := await running.agent()):
             await running.stage.clock.sleep(0.02)
     return agent
+
+
+def has_two_calls(agent: Agent) -> bool:
+    """Whether both stand, and where is saved."""
+    return len(agent.notifications) == 2 and all(each.address for each in agent.notifications)
 
 
 def is_tried_again(agent: Agent) -> bool:
@@ -174,9 +180,30 @@ async def test_deleting_an_agent_takes_its_calls_away(office: Office, tmp_path: 
         await direct(office, office.ben, "turn 1")
         clock.moved = timedelta(minutes=5, seconds=1)
         await office.slack.until(lambda: len(reminders(office)) == 1)
-        await agent_that(running, lambda agent: len(agent.notifications) == 2)
+        await agent_that(running, has_two_calls)
         await running.stage.service.delete((await running.agent()).id, ANA)
         await office.slack.settled()
+        message = office.team.direct(office.ben).messages[-1]
+        assert "Approve" not in labels(message["blocks"])
+        assert reminders(office) == []
+
+
+@pytest.mark.proves("attention:reminders")
+async def test_calls_that_a_process_sent_and_could_not_record_are_found_and_taken_back(
+    office: Office, tmp_path: Path
+) -> None:
+    clock = MovingClock()
+    async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, clock=clock) as running:
+        await office.ben.types("/agent", "notify me", office.general)
+        await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
+        await direct(office, office.ben, "turn 1")
+        clock.moved = timedelta(minutes=5, seconds=1)
+        await agent_that(running, has_two_calls)
+        agent, surface = await running.agent(), running.stage.surface
+        assert surface.notifications
+        for each in agent.notifications:
+            lost = replace(each, address="", is_planned=True)
+            await surface.notifications.take_back(agent.become(Stopped(ANA.by), clock.now()), None, lost)
         message = office.team.direct(office.ben).messages[-1]
         assert "Approve" not in labels(message["blocks"])
         assert reminders(office) == []

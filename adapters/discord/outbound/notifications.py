@@ -40,19 +40,26 @@ class DiscordNotifications:
         if agent.thread is None:
             raise ThreadGone("The agent has no thread.")
         message = reminder_message(agent, turn, mentions)
-        nonce = f"{agent.id} {agent.since:%y%m%d%H%M%S} {agent.reminded}"
-        return await self._post(int(agent.thread.thread), message, nonce, agent, mentions, may_exist=may_exist)
+        there = int(agent.thread.thread)
+        return await self._post(there, message, _nonce_of(agent), agent, mentions, may_exist=may_exist)
 
     async def send_direct(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
-        client = self.sending.calls.client
-        await self.sending.calls.ensure_login()
-        there = await self.sending.calls.ask(lambda: client.create_dm(discord.Object(int(person))))
         message = direct_message(agent, turn, continuous_limit=self.continuous_limit)
-        nonce = f"{agent.id} {agent.since:%y%m%d%H%M%S} dm"
-        return await self._post(there.id, message, nonce, agent, (), may_exist=may_exist)
+        there = await self._direct_channel(person)
+        return await self._post(there, message, _nonce_of(agent, person), agent, (), may_exist=may_exist)
+
+    async def _find(self, agent: Agent, person: str) -> str:
+        """The address of a notification about this wait, or "" if none was posted."""
+        thread = int(agent.thread.thread) if agent.thread else 0
+        place = await self._direct_channel(person) if person else thread
+        found = await self.sending.find_posted(place, _nonce_of(agent, person), agent.since) if place else 0
+        return f"{place}/{found}" if found else ""
 
     async def take_back(self, agent: Agent, turn: Turn | None, notification: Notification) -> None:
-        place, _, posted = notification.address.partition("/")
+        address = notification.address or await self._find(agent.when_called(notification), notification.to)
+        if not address:
+            return
+        place, _, posted = address.partition("/")
         try:
             if notification.to:
                 await self.sending.edit(int(place), int(posted), ended_message(agent, turn), "")
@@ -61,6 +68,11 @@ class DiscordNotifications:
         except DiscordRefused as refused:
             if refused.code not in GONE:
                 raise
+
+    async def _direct_channel(self, person: str) -> int:
+        client = self.sending.calls.client
+        await self.sending.calls.ensure_login()
+        return (await self.sending.calls.ask(lambda: client.create_dm(discord.Object(int(person))))).id
 
     async def _post(
         self,
@@ -76,3 +88,8 @@ class DiscordNotifications:
         found = await self.sending.find_posted(place, nonce, agent.since) if may_exist else 0
         found = found or await self.sending.post(place, message, nonce, allowed_mentions(mentions))
         return f"{place}/{found}"
+
+
+def _nonce_of(agent: Agent, person: str = "") -> str:
+    """Identifies one reminder of one wait, or the direct message of a wait among those to one person."""
+    return f"{agent.id} {agent.since:%y%m%d%H%M%S} {'dm' if person else agent.reminded}"

@@ -77,16 +77,17 @@ class DiscordSurface:
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
         self.standing.remember(agent, turn)
-        place = await self.cards.place(agent, turn)
+        card = await self.cards.card(agent, turn)
+        place = card.place
         if place.left:
             await self._fold(agent, place.left)
-        thread, message, mark = thread_of(agent), self._card(agent, turn, place), place.marked
+        thread, message, mark = thread_of(agent), self._present_card(agent, card), place.marked
         stands = message_in(thread, place.address)
         if not stands and may_exist:
             stands = await self.sending.find_posted(thread, mark.turn, mark.proposed_at)
         if not stands or not await self.sending.edit(thread, stands, message, mark.turn):
-            stands = await self.sending.post(thread, self._card(agent, turn, place), mark.turn)
-        self.cards.remember(agent, turn, place, address := f"{thread}/{stands}")
+            stands = await self.sending.post(thread, self._present_card(agent, card), mark.turn)
+        self.cards.remember(agent, card.newest, place, address := f"{thread}/{stands}")
         if place.to_fold:
             self.soon(self._fold_soon(agent, place.to_fold))
         return address

@@ -53,9 +53,14 @@ def reminder_metadata(agent: Agent) -> dict[str, object]:
     return dict(metadata("signoff_reminder", agent=agent.id, wait=f"{agent.since:%Y%m%d%H%M%S} {agent.reminded}"))
 
 
+def direct_metadata(agent: Agent) -> dict[str, object]:
+    """Identifies the direct message of one wait, among those to one person."""
+    return dict(metadata("signoff_direct", agent=agent.id, wait=f"{agent.since:%Y%m%d%H%M%S}"))
+
+
 def direct_message(agent: Agent, turn: Turn | None, *, continuous_limit: int | None = None) -> SlackMessage:
     """What a person decides on without opening the thread: the command in full or cut as on its card, and buttons."""
-    mark = metadata("signoff_direct", agent=agent.id, wait=f"{agent.since:%Y%m%d%H%M%S}")
+    mark = direct_metadata(agent)
     said = wait_text(agent, turn)
     link = link_to(agent)
     if turn is None:

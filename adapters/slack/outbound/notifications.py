@@ -8,7 +8,13 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.notification_messages import direct_message, ended_message, reminder_message
+from adapters.slack.outbound.notification_messages import (
+    direct_message,
+    direct_metadata,
+    ended_message,
+    reminder_message,
+    reminder_metadata,
+)
 from adapters.slack.outbound.posted import find_posted
 from agent_core.errors import ThreadGone
 from agent_core.model.agent import Agent
@@ -43,14 +49,24 @@ class SlackNotifications:
     async def send_direct(self, agent: Agent, turn: Turn | None, person: str, *, may_exist: bool) -> str:
         await self.directory.require_in_channel(agent.channel, person)
         message = direct_message(agent, turn, continuous_limit=self.continuous_limit)
-        opened = await self.calls.ask(
-            agent.channel.workspace, lambda client: client.conversations_open(users=person), place="conversations.open"
-        )
-        there = ChannelScope("slack", agent.channel.workspace, str(opened["channel"]["id"]))
+        there = await self._direct_channel(agent, person)
         return await self._post(there, ThreadRef(there, ""), message, agent, may_exist=may_exist)
 
+    async def _find(self, agent: Agent, person: str) -> str:
+        """The address of a notification about this wait, or "" if none was posted."""
+        if person:
+            thread: ThreadRef | None = ThreadRef(await self._direct_channel(agent, person), "")
+            mark = direct_metadata(agent)
+        else:
+            thread, mark = agent.thread, reminder_metadata(agent)
+        found = await find_posted(self.calls, thread, mark, agent.since) if thread else ""
+        return f"{thread.channel.channel}/{found}" if thread and found else ""
+
     async def take_back(self, agent: Agent, turn: Turn | None, notification: Notification) -> None:
-        channel, _, ts = notification.address.partition("/")
+        address = notification.address or await self._find(agent.when_called(notification), notification.to)
+        if not address:
+            return
+        channel, _, ts = address.partition("/")
         message = ended_message(agent, turn)
         try:
             await self.calls.ask(
@@ -65,6 +81,12 @@ class SlackNotifications:
         except SlackRefused as refused:
             if refused.error not in GONE:
                 raise
+
+    async def _direct_channel(self, agent: Agent, person: str) -> ChannelScope:
+        opened = await self.calls.ask(
+            agent.channel.workspace, lambda client: client.conversations_open(users=person), place="conversations.open"
+        )
+        return ChannelScope("slack", agent.channel.workspace, str(opened["channel"]["id"]))
 
     async def _post(
         self, channel: ChannelScope, thread: ThreadRef, message: SlackMessage, agent: Agent, *, may_exist: bool

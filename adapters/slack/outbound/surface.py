@@ -86,16 +86,17 @@ class SlackSurface:
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
         """Post or edit the card; an unchanged card is not sent."""
         self.standing.remember(agent, turn)
-        place = await self.cards.place(agent, turn)
+        card = await self.cards.card(agent, turn)
+        place = card.place
         if place.left:
             await self._fold(agent, place.left)
-        thread, message = thread_of(agent), self._card(agent, turn, place)
+        thread, message = thread_of(agent), self._present_card(agent, card)
         stands = ts_in(thread, place.address)
         if not stands and may_exist:
             stands = await find_posted(self.calls, thread, message.written_by, place.marked.proposed_at)
         if not stands or not await self._edit(agent, stands, message):
             stands = await self._post(agent, message, thread=thread.thread)
-        self.cards.remember(agent, turn, place, address := f"{thread.thread}/{stands}")
+        self.cards.remember(agent, card.newest, place, address := f"{thread.thread}/{stands}")
         if place.to_fold:
             self.soon(self._fold_soon(agent, place.to_fold))
         return address

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.text_fit import cut, pieces
-from adapters.visible_text import HIDDEN, PLAIN, readable, restore_invisible, visible
+from adapters.visible_text import HIDDEN, PLAIN, mark_of, readable, restore_invisible, visible
 
 # Default_Ignorable_Code_Point, https://www.unicode.org/Public/17.0.0/ucd/DerivedCoreProperties.txt
 IGNORABLE = (
@@ -105,6 +105,17 @@ def test_a_visible_text_stays_visible_when_it_is_cut(text: str, most: int) -> No
     assert "".join(pieces(shown, most)) == shown
     for part in (*pieces(shown, most), cut(shown, most)):
         assert visible(part) == part
+
+
+@pytest.mark.proves("card:hidden")
+@given(st.text(st.sampled_from("ab1#\n ❤⭐😀👩🏽🏴ن\u200b\ufe0e\u20e3\u00a0\U000e0067\u202e\x07\u2800⟨⟩"), max_size=60))
+def test_a_text_without_joiners_and_selectors_is_spelled_out_in_the_same_way_though_faster(text: str) -> None:
+    assert visible(text) == HIDDEN.sub(lambda hidden: mark_of(hidden[0]), text)
+
+
+@pytest.mark.proves("card:hidden")
+def test_every_single_invisible_character_is_spelled_out() -> None:
+    assert [each for each in EVERY if visible(each) != HIDDEN.sub(lambda hidden: mark_of(hidden[0]), each)] == []
 
 
 @given(TRICKY)

@@ -125,3 +125,31 @@ def test_a_line_names_what_failed_and_shows_no_invisible_character() -> None:
     line = line_of(ended(7, result=Failed("no such file: a\u202eb.md\nsecond line")))
     assert line.signed_text.startswith("✗ 7 write_file · poem.txt · Error: no such file: a⟨U+202E⟩b.md")
     assert "\n" not in line.text
+
+
+async def test_a_turn_that_is_shown_late_takes_nothing_off_its_card_and_unfolds_none() -> None:
+    cards = await thread_of(ended(1, GRANT, "t/1"), ended(2, COVERED, "t/1"), asked(3, shown_as="t/3"))
+    assert above((await cards.card(AGENT, ended(2, COVERED, "t/1"))).place) == [1]
+    runs = ended(3, COVERED, state="running", result=None)
+    cards = await thread_of(ended(1, GRANT, "t/1"), ended(2, COVERED, "t/1"), runs)
+    cards.remember(AGENT, runs, await cards.place(AGENT, runs), "t/1")
+    late = await cards.card(AGENT, ended(2, COVERED, "t/1"))
+    assert (late.newest, above(late.place), late.place.address) == (runs, [1, 2], "t/1")
+    once = Approval(ANA, NOON, Approve())
+    cards = await thread_of(ended(1, GRANT, "t/1"), ended(2, once, "t/2"), ended(3, once, "t/3"))
+    assert (await cards.card(AGENT, ended(1, GRANT, "t/1"))).is_folded
+
+
+async def test_the_next_turn_stands_below_how_the_one_before_it_ended_although_that_was_not_shown_in_time() -> None:
+    running = ended(2, COVERED, "t/1", state="running", result=None)
+    cards = await thread_of(ended(1, GRANT, "t/1"), running)
+    assert (await cards.place(AGENT, ended(3))).earlier[1] == line_of(running)
+    await cards.card(AGENT, ended(2, COVERED, "t/1"))  # which the platform is too busy for
+    assert (await cards.place(AGENT, ended(3))).earlier[1] == line_of(ended(2, COVERED, "t/1"))
+
+
+async def test_a_turn_that_is_shown_late_leaves_a_newer_one_out_about_which_people_are_asked() -> None:
+    broken = ended(3, COVERED, "t/1", state="interrupted", result=Interrupted())
+    cards = await thread_of(ended(1, GRANT, "t/1"), ended(2, COVERED, "t/1"), broken)
+    late = await cards.card(AGENT, ended(2, COVERED, "t/1"))
+    assert (late.newest.number, late.place.address) == (2, "t/1")

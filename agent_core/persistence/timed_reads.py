@@ -1,0 +1,56 @@
+"""Reads that end when their time is over, on both databases."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Executable, Row
+from sqlalchemy.exc import DBAPIError
+
+from agent_core.persistence.connections import transaction
+from agent_core.persistence.prepared_statements import Values, find_rows
+
+QUERY_CANCELED = "57014"
+
+
+class TooLong(Exception):
+    """A read took longer than it may."""
+
+
+def find_rows_within(seconds: float, connection: Connection, query: Executable, values: Values) -> Sequence[Row[Any]]:
+    """All rows that the query finds; raise TooLong when it takes longer than that many seconds."""
+    limit = _limit_on_sqlite if connection.dialect.name == "sqlite" else _limit_on_postgres
+    with limit(connection, seconds):
+        return find_rows(connection, query, values)
+
+
+@contextmanager
+def _limit_on_sqlite(connection: Connection, seconds: float) -> Iterator[None]:
+    """By another thread: SQLite itself then ends between two records, while the interpreter's lock is not held."""
+    driver: Any = connection.connection.driver_connection
+    timer = threading.Timer(seconds, driver.interrupt)
+    timer.start()
+    try:
+        yield
+    except (DBAPIError, sqlite3.OperationalError) as error:
+        inner = error.orig if isinstance(error, DBAPIError) else error
+        if getattr(inner, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
+            raise TooLong from error
+        raise
+    finally:
+        timer.cancel()
+        timer.join()  # it interrupts no later statement
+
+
+@contextmanager
+def _limit_on_postgres(connection: Connection, seconds: float) -> Iterator[None]:
+    try:
+        with transaction(connection):
+            connection.exec_driver_sql(f"SET LOCAL statement_timeout = {round(1000 * seconds)}")
+            yield
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", "") == QUERY_CANCELED:
+            raise TooLong from error
+        raise
