@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
@@ -19,6 +20,16 @@ StateParts: TypeAlias = tuple[str | datetime, ...]
 def state_text(parts: StateParts) -> str:
     """A state as text, with its times in UTC."""
     return "".join(f"{part:%H:%M} UTC" if isinstance(part, datetime) else part for part in parts)
+
+
+def untimed_text(parts: StateParts) -> str:
+    """A state as text without its times, for a name that is heard while the times stand beside it."""
+    texts = [
+        part.rstrip(" ,") if isinstance(after, datetime) else part
+        for part, after in pairwise((*parts, ""))
+        if isinstance(part, str)
+    ]
+    return "".join(texts)
 
 
 def cut_parts(parts: StateParts, most: int, cut: Callable[[str, int], str]) -> tuple[StateParts, bool]:

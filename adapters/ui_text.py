@@ -41,6 +41,7 @@ LEFT = {
     "index": "Its entries in the vector index are removed as soon as the index can be reached.",
 }
 RESUME_TO_READ = "Press Resume so that it reads this."
+NOTE_AT_REST = "Write a note: it is read after Resume."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
 
 
@@ -66,10 +67,11 @@ def free_text(agent: Agent) -> str:
     return f"Runs without asking: {', '.join(agent.policy.free)} (chosen by {agent.free_chooser})"
 
 
-def deciders_text(agent: Agent) -> str:
-    """Who decides on the agent's commands, for people who may not."""
+def deciders_text(agent: Agent, reader: Actor) -> str:
+    """Who decides on the agent's commands, for a person who may not."""
     who = str(agent.owner) if agent.policy.approvers == "owner" else "full members of this channel"
-    return f"Decisions here: {who}"
+    namesake = f", who is another person than you, {reader}" if who == str(reader) else ""
+    return f"Decisions here: {who}{namesake}"
 
 
 def covered_text(risks: Sequence[RiskClass]) -> str:

@@ -12,7 +12,9 @@ from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.risk_labels import meaning_of
 from adapters.turn_lines import about_text
+from adapters.turn_state import untimed_text
 from adapters.ui_text import (
+    NOTE_AT_REST,
     REPLY_DOES,
     RESUME_TO_READ,
     ago,
@@ -91,6 +93,7 @@ def usable_buttons(buttons: Sequence[Button], agent: Agent, person: Actor) -> tu
 
 
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
+    untimed_text,
     cards.turn_card,
     AgentViews.may_decide,
     usable_buttons,
@@ -161,7 +164,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ)
+    environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ, NOTE_AT_REST=NOTE_AT_REST)
     environment.globals.update(MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE)
     environment.globals.update(NEWEST_FILES=NEWEST_FILES)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})

@@ -76,9 +76,26 @@ async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_writt
     await sheet.get_by_label("Reason").fill("Use another name, please")
     await (await ana.asks("write_to_file")).press("Approve")
     await expect(sheet.get_by_text("Meanwhile: ")).to_be_visible()
-    await sheet.get_by_role("button", name="Reject").click()
-    await expect(sheet.get_by_text("already approved by @ana")).to_be_visible()
+    await expect(sheet.get_by_role("button", name="Reject")).to_be_disabled()
     await expect(sheet.get_by_label("Reason")).to_have_value("Use another name, please")
+    await sheet.get_by_role("button", name="Cancel").click()
+    await expect(sheet).to_be_hidden()
+
+
+@pytest.mark.slow
+async def test_a_sheet_in_which_nothing_was_written_goes_with_its_card(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.txt", "one"))
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ben.page.goto(ana.page.url)
+    theirs = await ben.asks("write_to_file")
+    await theirs.article.get_by_role("button", name="Reject", exact=True).click()
+    await expect(ben.page.locator("[popover]:popover-open")).to_be_visible()
+    model.say(writing("b.txt", "two"))
+    await (await ana.asks("write_to_file")).press("Approve")
+    await expect(ben.page.locator("[popover]:popover-open")).to_have_count(0)
+    await expect(ben.page.locator(".card.open", has_text="b.txt")).to_be_attached()
 
 
 @pytest.mark.slow

@@ -49,7 +49,9 @@ soundOn.addEventListener("change", () => {
 });
 document.addEventListener("click", async event => {
   if (event.target.id !== "notify") return;
-  await Notification.requestPermission();
+  const answer = await Notification.requestPermission();
   offerToNotify();
+  if (answer === "granted") say("Notifications are on. Your browser's settings for this page turn them off.");
+  if (answer === "denied") say("Your browser blocks notifications. Allow them in its settings for this page.");
 });
 offerToNotify();

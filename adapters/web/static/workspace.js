@@ -72,10 +72,7 @@ function showOwnReply() {
 
 /** Replace a region, unless it is a card with an open sheet: that may be typed in. */
 function replace(old, region) {
-  if (old.matches("article") && old.querySelector(":popover-open")) {
-    if (!region.querySelector("[popover]")) warn(old, region);
-    return;
-  }
+  if (old.matches("article") && staysForItsSheet(old, region)) return;
   const active = document.activeElement, inside = old.contains(active) && active.id;
   const at = inside && [active.selectionStart, active.selectionEnd];
   const opened = new Set([...old.querySelectorAll("details[open]")].map(titleOf));
@@ -97,13 +94,6 @@ function replace(old, region) {
   announce(region, old);
 }
 
-/** Remove a region that is no longer on the page, unless one of its sheets is open. */
-function leave(region) {
-  const gone = "Meanwhile this was decided. What you wrote stays here.";
-  if (region.querySelector(":popover-open")) return tellInSheets(region, gone);
-  region.remove();
-}
-
 function titleOf(detail) { return detail.id || detail.querySelector("summary").textContent; }
 
 /** Restore the focus and the selection. */
@@ -113,25 +103,6 @@ function focusAt(field, [start, end]) {
 }
 
 function isChanged(field) { return field.value !== (field.defaultValue ?? (field.querySelector("[selected]") || field[0]).value); }
-
-/** Another person decided while this person was typing: say so, and keep the typed text. */
-function warn(old, region) {
-  const said = (region.getAttribute("aria-label") || "").split(", ").slice(1).join(", ");
-  tellInSheets(old, "Meanwhile: " + said + ". What you wrote stays here.");
-}
-
-/** Show a sentence in the sheets of this card that are open, until they are closed. */
-function tellInSheets(card, sentence) {
-  for (const sheet of card.querySelectorAll(":popover-open")) {
-    if (sheet.querySelector(".alert")) continue;
-    const line = document.createElement("p");
-    line.className = "alert";
-    line.setAttribute("role", "alert");
-    line.textContent = sentence;
-    sheet.prepend(line);
-    sheet.addEventListener("toggle", event => { if (event.newState === "closed") refresh(); }, { once: true });
-  }
-}
 
 function announce(region, old) {
   const review = !old?.querySelector(".review") && region.querySelector(".review");

@@ -396,7 +396,7 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     page = await ana.page()
     assert "kept for the next turn" not in page
     assert re.search(r"Press Resume so that it reads this\.</span><br><span [^>]+>Mention the weather", page)
-    assert 'placeholder="Press Resume so that it reads this."' in page
+    assert 'placeholder="Write a note: it is read after Resume."' in page
 
 
 async def test_an_agents_own_model_is_named_instead_of_the_default(tmp_path: Path) -> None:
