@@ -45,7 +45,7 @@ class BrowserCard:
                     await sheet.get_by_label(name, exact=True).fill(value)
                 await sheet.get_by_role("button", name="Run edited").click()
             case "Reject":
-                await sheet.get_by_label("Reason").fill(filled["reason"])
+                await sheet.get_by_label("Reason", exact=True).fill(filled["reason"])
                 await sheet.get_by_role("button", name="Reject").click()
             case _ if "×" in label:
                 await sheet.get_by_role("button", name=label, exact=True).click()

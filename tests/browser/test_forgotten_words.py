@@ -31,7 +31,7 @@ async def test_a_card_is_done_after_a_reason_was_begun_the_sheet_closed_and_appr
         await ana.page.goto(ana.base)
     waiting = ana.page.get_by_role("article", name="write_to_file, waiting for a decision")
     await waiting.get_by_role("button", name="Reject", exact=True).click()
-    await ana.page.get_by_label("Reason").fill("hm, wait")
+    await ana.page.get_by_label("Reason", exact=True).fill("hm, wait")
     await ana.page.keyboard.press("Escape")
     await waiting.get_by_role("button", name="Approve", exact=True).click()
     await expect(ana.page.get_by_role("article", name="do_nothing, waiting for a decision")).to_be_visible()

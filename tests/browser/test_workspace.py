@@ -73,11 +73,11 @@ async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_writt
     theirs = await ben.asks("write_to_file")
     await theirs.article.get_by_role("button", name="Reject", exact=True).click()
     sheet = ben.page.locator("[popover]:popover-open")
-    await sheet.get_by_label("Reason").fill("Use another name, please")
+    await sheet.get_by_label("Reason", exact=True).fill("Use another name, please")
     await (await ana.asks("write_to_file")).press("Approve")
     await expect(sheet.get_by_text("Meanwhile: ")).to_be_visible()
     await expect(sheet.get_by_role("button", name="Reject")).to_be_disabled()
-    await expect(sheet.get_by_label("Reason")).to_have_value("Use another name, please")
+    await expect(sheet.get_by_label("Reason", exact=True)).to_have_value("Use another name, please")
     await sheet.get_by_role("button", name="Cancel").click()
     await expect(sheet).to_be_hidden()
 
