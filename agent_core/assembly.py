@@ -1,8 +1,7 @@
 """The composition of the core: one typed function that `bot`, the tests, the benchmarks and embedding programs call.
 
 A host gives a database, a model, surfaces and workspaces, and gets services, a loop and an engine that belong together.
-Parts that a host leaves out have defaults that work on one machine without accounts: the system's clock, estimated
-token counts, and hashed words as embeddings. Without a sandbox, no program runs.
+Parts that it leaves out have defaults that work without accounts. Without a sandbox, no program runs.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -19,7 +18,7 @@ from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
 from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.command_runner import CommandRunner, Hook
+from agent_core.loop.command_runner import NO_EXTENSIONS, CommandRunner, Extensions
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
@@ -116,7 +115,7 @@ class CoreOptions:
     `shows_reasoning`: whether cards offer what a reasoning model wrote before its reply.
     `price_setting`, `commands_setting`: names of settings, for error messages.
     `retention`: how long agents at rest and entries of the decision log are kept.
-    `hooks`: functions around the run of every command; the first is the outermost.
+    `extensions`: hooks around every command, observers of turns, and lines for the standing prompt.
     """
 
     default_budget: Decimal | None = None
@@ -132,7 +131,7 @@ class CoreOptions:
     commands_setting: str = COMMANDS_SETTING
     secrets: Secrets = NO_SECRETS
     retention: Retention = KEEP_ALL
-    hooks: tuple[Hook, ...] = ()
+    extensions: Extensions = NO_EXTENSIONS
 
 
 DEFAULT_OPTIONS = CoreOptions()
@@ -268,9 +267,10 @@ class _Foundation:
             wanted_profile=options.profile,
             commands_setting=options.commands_setting,
             shows_reasoning=options.shows_reasoning,
+            guidance=options.extensions.guidance,
         )
         runner = CommandRunner(
-            commands=self.commands, workspaces=ports.workspaces, sandbox=ports.sandbox, hooks=options.hooks
+            commands=self.commands, workspaces=ports.workspaces, sandbox=ports.sandbox, extensions=options.extensions
         )
         self.engine.end_programs = runner.stop_background
         return AgentLoop(

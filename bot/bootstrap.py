@@ -5,7 +5,7 @@ Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from filelock import FileLock
@@ -25,6 +25,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock, leader_lock
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
 from agent_core.persistence.server_broadcast import ServerBroadcast
+from agent_core.plugins.loading import load_plugins
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast, Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork, in_one_unit
@@ -42,7 +43,7 @@ from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
-from bot.tool_wiring import Tools, tool_probes
+from bot.tool_wiring import Tools, extensions_of, tool_probes
 from bot.workspace_wiring import AnyWorkspaces, check_storage, find_workspaces_fault, open_workspaces
 
 EXAMPLE_DATABASE = "postgresql://signoff@localhost/signoff"
@@ -132,8 +133,9 @@ async def assemble(
             peers=peers,
             rehearsal=models.rehearsal,
         )
-        catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
-        core = Core.assemble(ports, catalog.commands, _options(settings))
+        plugins = load_plugins(settings.plugin_packages, settings.plugins_dir)
+        catalog = CommandCatalog(settings=settings, tools=tools, search=models.search, plugins=plugins)
+        core = Core.assemble(ports, catalog.commands, replace(_options(settings), extensions=extensions_of(plugins)))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 
 

@@ -1,7 +1,7 @@
 """All commands of agents, and which of them are enabled by the settings and the machine."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent_core.assembly import CommandParts
 from agent_core.commands.agents import AgentCommands
@@ -21,6 +21,8 @@ from agent_core.commands.vision import VisionCommands
 from agent_core.commands.web_search import WebSearchCommands
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
+from agent_core.plugins import PluginTools
+from agent_core.plugins.registration import CommandFamily, PluginSet
 from agent_core.ports.search import Search
 from bot.settings import Settings
 from bot.tool_wiring import X_VARIABLES, Tools
@@ -42,6 +44,7 @@ class CommandCatalog:
     settings: Settings
     tools: Tools
     search: Search
+    plugins: PluginSet = field(default_factory=PluginSet)
 
     def commands(self, parts: CommandParts) -> Commands:
         """The enabled commands, and the disabled ones with the reason.
@@ -58,27 +61,33 @@ class CommandCatalog:
         return Commands.of(*(redact_output(each, secrets) for each in kept))
 
     def every(self, parts: CommandParts) -> tuple[Command, ...]:
-        """All commands, in the order in which prompts list them."""
+        """All commands, in the order in which prompts list them: those of Signoff, then those of plugins."""
+        return self.plugins.commands(PluginTools(database=parts.database, web=self.tools.web), self._families(parts))
+
+    def _families(self, parts: CommandParts) -> tuple[CommandFamily, ...]:
+        """Signoff's own commands, which are registered as those of plugins are."""
         tools = self.tools
+        programs = (each.switched(tools.no_programs) for each in ProgramCommands(sandbox=tools.sandbox).commands)
+        media = MediaCommands(
+            images=tools.images,
+            transcriber=tools.transcriber,
+            voice=tools.voice,
+            no_images=NO_IMAGES,
+            no_transcriber=NO_TRANSCRIBER,
+            no_voice=NO_VOICE,
+        )
         return (
-            *FileCommands(tools.documents).commands,
-            *self._web(parts),
-            *MemoryCommands(parts.memory, parts.clock, tools.documents).commands,
-            *HistoryCommands(parts.database).commands,
-            *AgentCommands(parts.helpers).commands,
-            *FunctionCommands(parts.metered_model).commands,
-            *(each.switched(tools.no_programs) for each in ProgramCommands(sandbox=tools.sandbox).commands),
-            *MediaCommands(
-                images=tools.images,
-                transcriber=tools.transcriber,
-                voice=tools.voice,
-                no_images=NO_IMAGES,
-                no_transcriber=NO_TRANSCRIBER,
-                no_voice=NO_VOICE,
-            ).commands,
-            *self._vision(parts),
-            *PublishCommands(tools.publisher, NO_PUBLISHER).commands,
-            *FINISH_COMMANDS,
+            CommandFamily("files", FileCommands(tools.documents).commands),
+            CommandFamily("web", self._web(parts)),
+            CommandFamily("memory", MemoryCommands(parts.memory, parts.clock, tools.documents).commands),
+            CommandFamily("history", HistoryCommands(parts.database).commands),
+            CommandFamily("agents", AgentCommands(parts.helpers).commands),
+            CommandFamily("functions", FunctionCommands(parts.metered_model).commands),
+            CommandFamily("programs", programs),
+            CommandFamily("media", media.commands),
+            CommandFamily("vision", self._vision(parts)),
+            CommandFamily("publish", PublishCommands(tools.publisher, NO_PUBLISHER).commands),
+            CommandFamily("finish", FINISH_COMMANDS),
         )
 
     def _web(self, parts: CommandParts) -> tuple[Command, ...]:

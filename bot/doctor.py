@@ -11,7 +11,7 @@ from typing import TypeVar
 from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
 from bot.cross_setting_rules import MODEL_VARIABLES
-from bot.findings import Finding, ToolProbes, templates_finding, tool_findings, workers_finding
+from bot.findings import Finding, ToolProbes, plugins_finding, templates_finding, tool_findings, workers_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
@@ -102,6 +102,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *files,
         *_open_files(settings),
         templates_finding(settings.templates_dir),
+        *filter(None, [plugins_finding(settings)]),
         _memory(settings),
         _embeddings(settings, probes),
         _search(settings),

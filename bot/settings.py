@@ -68,6 +68,8 @@ class CoreSettings(ModelSettings):
     aws_session_token: Secret = NO_SECRET
     aws_region: str = ""
     templates_dir: Folder | None = None
+    plugin_packages: Names = ()
+    plugins_dir: Folder | None = None
     shutdown_seconds: int = Field(default=20, ge=0, le=600)
     tiktoken_cache_dir: Folder | None = None
     pinecone_api_key: Secret = NO_SECRET
@@ -165,7 +167,9 @@ class CoreSettings(ModelSettings):
     def _database_address(cls, url: str, info: ValidationInfo) -> str:
         return database_address(url) if url else f"sqlite:///{info.data.get('home')}/signoff.db"
 
-    @field_validator("disabled_commands", "disabled_categories", "allow_internal_hosts", mode="before")
+    @field_validator(
+        "disabled_commands", "disabled_categories", "allow_internal_hosts", "plugin_packages", mode="before"
+    )
     @classmethod
     def _split(cls, given: object) -> object:
         if not isinstance(given, str):
@@ -178,6 +182,9 @@ class CoreSettings(ModelSettings):
         if not isinstance(given, str):
             return given
         return given.strip().upper() if info.field_name == "log_level" else given.strip().lower()
+
+
+LISTS = ("disabled_commands", "disabled_categories", "allow_internal_hosts", "plugin_packages")
 
 
 class Settings(AllPlatformSettings, CoreSettings):

@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
+from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
+from agent_core.plugins.registration import PluginSet
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import Documents, HtmlRenderer, Pictures
 from agent_core.ports.media import Images, Transcriber, Voice
@@ -83,6 +85,13 @@ class Tools:
         for each in (self.images, self.transcriber, self.voice):
             if close := getattr(getattr(each, "endpoint", None), "close", None):
                 await close()
+
+
+def extensions_of(plugins: PluginSet) -> Extensions:
+    """What the plugins add to the loop: nothing without plugins, so that they cost nothing then."""
+    if not plugins.loaded:
+        return NO_EXTENSIONS
+    return Extensions(hooks=(plugins.wrap_run,), observers=(plugins.observe_turn,), guidance=plugins.guidance())
 
 
 def make_renderer() -> HtmlRenderer:

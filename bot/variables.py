@@ -120,6 +120,22 @@ TABLE = (
         example="/etc/signoff/templates",
     ),
     runtime(
+        name="PLUGIN_PACKAGES",
+        meaning="Installed Python packages with plugins, by their import names. Their code runs in Signoff's own "
+        "process, with all its rights: name only what you trust. `doctor` names what could not be loaded.",
+        rule="import names, separated by commas",
+        default="none",
+        example="word_counter",
+    ),
+    runtime(
+        name="PLUGINS_DIR",
+        meaning="A folder of plugins, each one Python file or one folder with an `__init__.py`. As with "
+        "PLUGIN_PACKAGES, their code is trusted. Files that import nothing of Signoff's plugins are not run.",
+        rule=FOLDER,
+        default="none",
+        example="/etc/signoff/plugins",
+    ),
+    runtime(
         name="SHUTDOWN_SECONDS",
         meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
         "starts Signoff wait 10 s longer than this.",

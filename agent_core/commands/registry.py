@@ -208,6 +208,10 @@ class Commands:
         """Whether an agent waits for its helpers after this command."""
         return bool((command := self._find(name)) and command.spec.waits)
 
+    def source_of(self, name: str) -> str:
+        """Name and version of the plugin that added the command; "" for Signoff's own, and for an unknown one."""
+        return command.spec.source if (command := self.by_name.get(name)) else ""
+
     def may_return_untrusted(self, name: str, agent: Agent) -> bool:
         """Whether the command's result may be untrusted content; True for an unknown command."""
         command = self.by_name.get(name)

@@ -108,8 +108,8 @@ class ActStep:
             asked = turn.show_again(preview, reason, now)
             asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
             return move(agent, asked, Awaiting(), now)
-        started = turn.start(now, preview)
-        return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now),))
+        started, source = turn.start(now, preview), self.runner.commands.source_of(turn.call.name)
+        return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now, source),))
 
     async def _take_back_start(self, turn_id: TurnId) -> None:
         """After a cancelled save of the start: the command has not begun, so that nobody is asked whether it ran."""
@@ -182,11 +182,14 @@ class ActStep:
             return await self._go_on(work, outcome, turn, now)
 
         try:
-            return (await self.claim.save_and_present(finish)).agent
+            outcome = await self.claim.save_and_present(finish)
         except asyncio.CancelledError:
             if self.draining.is_requested:  # the result is there: save it in the time that is left
                 await self.claim.save_and_present(partial(finish, again=True))
             raise
+        if outcome.changed:
+            await self.runner.tell(outcome.agent, outcome.changed)
+        return outcome.agent
 
     async def _go_on(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let the agent read new notes before it finishes or waits; after do_nothing, let it wait for its helpers."""

@@ -12,6 +12,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.ids import AgentId
 from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.model.turn import Turn
 from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -22,16 +23,34 @@ MAX_OUTPUT_CHARACTERS = 200_000
 ReportOutput: TypeAlias = Callable[[str], None]
 NextHook: TypeAlias = Callable[[CommandCall, CommandContext], Awaitable[Result]]
 Hook: TypeAlias = Callable[[CommandCall, CommandContext, NextHook], Awaitable[Result]]
+Observe: TypeAlias = Callable[[Agent, Turn], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extensions:
+    """What a host adds to the loop, such as its plugins.
+
+    `hooks`: functions around the run of every command; the first is the outermost.
+    `observers`: told of each turn whose result is saved; they do not raise.
+    `guidance`: lines for every standing prompt.
+    """
+
+    hooks: tuple[Hook, ...] = ()
+    observers: tuple[Observe, ...] = ()
+    guidance: tuple[str, ...] = ()
+
+
+NO_EXTENSIONS = Extensions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRunner:
-    """Runs commands. The first hook is the outermost; each hook may inspect, change, replace or refuse a call."""
+    """Runs commands. Each hook may inspect, change, replace or refuse a call."""
 
     commands: Commands
     workspaces: Workspaces
     sandbox: Sandbox | None = None
-    hooks: tuple[Hook, ...] = ()
+    extensions: Extensions = NO_EXTENSIONS
 
     async def preview_call(self, agent: Agent, call: CommandCall) -> Preview | None:
         """Compute the preview again before the run; raise CommandError if the command cannot run any more."""
@@ -73,9 +92,14 @@ class CommandRunner:
         refuses to touch anything else.
         """
         chain: NextHook = self._run_command
-        for hook in reversed(self.hooks):
+        for hook in reversed(self.extensions.hooks):
             chain = partial(_call_hook, hook, chain)
         return await chain(call, replace(self._context(agent, tracker), report=report, approved=approved))
+
+    async def tell(self, agent: Agent, turn: Turn) -> None:
+        """Tell the observers of a turn whose result is saved."""
+        for observe in self.extensions.observers:
+            await observe(agent, turn)
 
     async def has_background(self, agent: Agent) -> bool:
         """Whether programs of the agent run in the background of this process."""

@@ -1,7 +1,7 @@
 """Asks the model for the agent's next command. The result is a proposal, or the reason why there is none."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -79,6 +79,7 @@ class Proposer:
     wanted_profile: ProfileName = "auto"
     commands_setting: str = COMMANDS_SETTING
     shows_reasoning: bool = False
+    guidance: Sequence[str] = ()
 
     def profile(self, agent: Agent) -> Profile:
         name = self.metered_model.name_for(agent.model)

@@ -72,6 +72,7 @@ class ThinkStep:
             recalled=seen.offered,
             circling=self.turn_context.circling,
             commands_setting=self.proposer.commands_setting,
+            guidance=self.proposer.guidance,
         )
 
     async def _summarise(self, situation: Situation, seen: Recall) -> Digest | None:

@@ -82,10 +82,13 @@ class AuditEntry:
         return cls(id=new_id(at), channel=channel, by=by, at=at, act=act, detail=detail)
 
     @classmethod
-    def of_run(cls, agent: Agent, turn: Turn, at: datetime) -> Self:
-        """The entry for the start of a command, to be saved in the same transaction as the started turn."""
+    def of_run(cls, agent: Agent, turn: Turn, at: datetime, source: str = "") -> Self:
+        """The entry for the start of a command, to be saved in the same transaction as the started turn.
+
+        `source`: name and version of the plugin that added the command, or "".
+        """
         approval = turn.approvals[-1]
-        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn)
+        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn, detail=f"plugin {source}" if source else "")
         return replace(
             entry,
             run_hash=turn.run_hash,

@@ -22,6 +22,7 @@ class CommandSpec:
     `waits`: the agent waits for its helpers afterwards.
     `outside`: its result is untrusted content.
     `always_asks`: no lease and no policy covers it.
+    `source`: name and version of the plugin that added it; "" for Signoff's own commands.
     `synonyms`, `aliases`: other names that models use for the command and (given → proper) for its arguments.
     """
 
@@ -38,6 +39,7 @@ class CommandSpec:
     waits: bool = False
     outside: bool = False
     always_asks: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class Situation:
     `recalled`: memories that long-term memory offers.
     `circling`: a sentence on what the agent repeats, or "".
     `commands_setting`: the setting that switches commands off, for error messages.
+    `guidance`: lines that plugins add to the standing prompt.
     """
 
     agent: Agent
@@ -58,6 +59,7 @@ class Situation:
     recalled: Sequence[Recalled] = ()
     circling: str = ""
     commands_setting: str = COMMANDS_SETTING
+    guidance: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def _try_limits(situation: Situation, room: TokenRoom, measure: PackingLimits) -
 
 
 def _system_message(situation: Situation) -> Message:
-    return Message("system", standing_prompt(situation.agent, situation.commands))
+    return Message("system", standing_prompt(situation.agent, situation.commands, situation.guidance))
 
 
 def _summary_message(situation: Situation, most: int) -> Message:

@@ -51,13 +51,14 @@ FORMAT = """Reply with one JSON object that a program can parse, and with nothin
 }"""
 
 
-def standing_prompt(agent: Agent, commands: Sequence[CommandSpec]) -> str:
-    """Who the agent is, its goals, its commands, and the reply format."""
+def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], guidance: Sequence[str] = ()) -> str:
+    """Who the agent is, its goals, its commands, what plugins add to its constraints, and the reply format."""
     categories, names = {command.category for command in commands}, {command.name for command in commands}
     constraints = (
         *CONSTRAINTS,
         *((REMEMBER,) if "memory_recall" in names else ()),
         *((PROGRAMS,) if "execute_shell_popen" in names else ()),
+        *guidance,
     )
     resources = [resource for category, resource in RESOURCES.items() if category in categories]
     return "\n\n".join(

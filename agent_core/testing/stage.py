@@ -13,7 +13,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
-from agent_core.loop.command_runner import Hook
+from agent_core.loop.command_runner import Extensions
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Decision
@@ -46,7 +46,7 @@ class StageOptions(TypedDict, total=False):
 
     fast_model: str
     history_tokens: int
-    hooks: tuple[Hook, ...]
+    extensions: Extensions
     profile: ProfileName
     retention: Retention
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from agent_core.commands.registry import CommandContext
-from agent_core.loop.command_runner import NextHook
+from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
 from agent_core.model.result import Result
@@ -33,7 +33,7 @@ async def main() -> None:
     adding = [reply_text("append_to_file", {"filename": "log.txt", "text": f"{number}\n"}) for number in (1, 2)]
     model = ScriptedModel(*adding, reply_text("list_files"), reply_text("do_nothing"))
     counting = Counting()
-    stage = Stage(model=model, hooks=(counting,))
+    stage = Stage(model=model, extensions=Extensions(hooks=(counting,)))
     agent = await stage.create("Keep a log")
     await stage.decide(agent, Approve(times=3))
     agent = await stage.wait_until_settled(agent)

@@ -15,7 +15,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.redaction import redact_output
 from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
-from agent_core.loop.command_runner import NextHook
+from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -244,7 +244,7 @@ async def test_a_file_that_changed_at_the_last_moment_is_left_alone(name: str, a
     arguments = {"filename": "a.txt"} if name == "delete_file" else {"filename": "a.txt", "text": "mine\n"}
     for workspaces in (InMemoryWorkspaces(), FolderWorkspaces(tmp_path)):
         model = ScriptedModel(NOTHING, reply_text(name, arguments), NOTHING)
-        stage = Stage(model=model, workspaces=workspaces, hooks=(change_it,))
+        stage = Stage(model=model, workspaces=workspaces, extensions=Extensions(hooks=(change_it,)))
         agent = await stage.create()
         await workspaces.of(agent).write("a.txt", b"one\n")
         agent = await approved(stage, agent)

@@ -12,7 +12,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import Command, CommandContext, Commands, declare
 from agent_core.errors import PersonError, SurfaceBusy, ThreadGone
-from agent_core.loop.command_runner import NextHook
+from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.loop.recall import Recall
 from agent_core.loop.transitions import expose_to_recalled
 from agent_core.model.agent import Agent, Awaiting, Digest
@@ -185,7 +185,7 @@ async def test_a_decision_does_not_clear_what_came_after_its_card() -> None:
 @pytest.mark.parametrize("answer", ["it ran", "skip", "stop"])
 async def test_what_an_interrupted_command_brought_is_from_outside(answer: str) -> None:
     """The process dies when the download is in the folder; the agent then reads it, as if it were its own."""
-    stage = stage_of(FETCH, READ_PAGE, RUN, NOTHING, hooks=(Mortal("fetch"),))
+    stage = stage_of(FETCH, READ_PAGE, RUN, NOTHING, extensions=Extensions(hooks=(Mortal("fetch"),)))
     agent = await stage.create(policy=Policy(free=("read", "execute")))
     await stage.decide(agent, Approve())
     with pytest.raises(Death):
@@ -211,7 +211,12 @@ async def test_run_again_of_an_edited_command_runs_what_its_card_shows(changed: 
     model = ScriptedModel(
         reply_text("list_processes"), reply_text("execute_python_file", {"filename": "main.py"}), NOTHING
     )
-    stage = Stage(model=model, commands=commands, workspaces=workspaces, hooks=(Mortal("execute_python_file"),))
+    stage = Stage(
+        model=model,
+        commands=commands,
+        workspaces=workspaces,
+        extensions=Extensions(hooks=(Mortal("execute_python_file"),)),
+    )
     agent = await stage.create()
     files = workspaces.of(agent)
     await files.write("main.py", b"print('main')")
@@ -286,7 +291,9 @@ async def test_a_guests_words_that_wait_are_not_acted_on_under_a_lease() -> None
 
 
 async def test_every_run_has_its_row_also_the_second_of_a_reading_command() -> None:
-    stage = stage_of(reply_text("list_files", {"directory": ""}), NOTHING, hooks=(Mortal("list_files"),))
+    stage = stage_of(
+        reply_text("list_files", {"directory": ""}), NOTHING, extensions=Extensions(hooks=(Mortal("list_files"),))
+    )
     agent = await stage.create()
     await stage.decide(agent, Approve())
     with pytest.raises(Death):

@@ -13,7 +13,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
-from agent_core.loop.command_runner import Hook, NextHook
+from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions, NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, Reject
@@ -48,9 +48,9 @@ while True:
 """
 
 
-def stage_of(sandbox: Sandbox, workspaces: Workspaces, *replies: str, hooks: tuple[Hook, ...] = ()) -> Stage:
+def stage_of(sandbox: Sandbox, workspaces: Workspaces, *replies: str, extensions: Extensions = NO_EXTENSIONS) -> Stage:
     commands = Commands.of(*ProgramCommands(sandbox=sandbox).commands, *FINISH_COMMANDS)
-    return Stage(model=ScriptedModel(*replies), commands=commands, workspaces=workspaces, hooks=hooks)
+    return Stage(model=ScriptedModel(*replies), commands=commands, workspaces=workspaces, extensions=extensions)
 
 
 async def answered(stage: Stage, agent: Agent) -> Result | None:
@@ -84,7 +84,7 @@ async def test_a_program_that_changed_at_the_last_moment_does_not_run(
 
     workspaces = FolderWorkspaces(tmp_path)
     sandbox = RecordingSandbox(workspaces=workspaces)
-    stage = stage_of(sandbox, workspaces, NOTHING, RUN, NOTHING, hooks=(change_it,))
+    stage = stage_of(sandbox, workspaces, NOTHING, RUN, NOTHING, extensions=Extensions(hooks=(change_it,)))
     agent = await stage.create()
     await workspaces.of(agent).write("main.py", b"import helper, random")
     await workspaces.of(agent).write("helper.py", b"")

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agent_core.commands.registry import CommandContext
 from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.errors import DatabaseAway, PersonError, Superseded
-from agent_core.loop.command_runner import NextHook
+from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve, Decision, Reject
@@ -404,7 +404,7 @@ class Ownership(RuleBasedStateMachine):
             clock=self.clock,
             surface=self.surface,
             workspaces=self.workspaces,
-            hooks=(self._hook,),
+            extensions=Extensions(hooks=(self._hook,)),
             peers=Peers(broadcast=Silence(), process=link.name),
         )
         stage.engine.registry.check_left = stage.ledger.check_left

@@ -23,7 +23,7 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, Commands, declare
 from agent_core.errors import NotFound, PersonError
-from agent_core.loop.command_runner import Hook, NextHook
+from agent_core.loop.command_runner import Extensions, Hook, NextHook
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, call_digest
@@ -281,7 +281,7 @@ async def play(replies: list[str], story: list[Step]) -> tuple[Oracle, Stage, li
     made: list[Stage] = []
     model = ScriptedModel(*replies, *[reply_text("do_nothing")] * 200)
     commands = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS, *own_commands())
-    stage = Stage(model=model, commands=commands, hooks=(watched(oracle, lambda: made[0]),))
+    stage = Stage(model=model, commands=commands, extensions=Extensions(hooks=(watched(oracle, lambda: made[0]),)))
     made.append(stage)
     for command in AgentCommands(stage.helpers).commands:
         stage.commands.register(command)

@@ -14,6 +14,7 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, DatabaseAway, NotPossible, PersonError
+from agent_core.loop.command_runner import Extensions
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.decision import Approve, Decision, Reject
@@ -156,7 +157,7 @@ class Town:
             workspaces=self.workspaces,
             clock=CLOCK,
             commands=COMMANDS,
-            hooks=(slow_hook(self.chance, self.chat.doings),),
+            extensions=Extensions(hooks=(slow_hook(self.chance, self.chat.doings),)),
             peers=peers,
         )
         self.processes.append(Program(kind, process, stage, surface))

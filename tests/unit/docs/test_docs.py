@@ -183,6 +183,10 @@ def test_the_guide_to_commands_shows_the_example_and_what_it_prints(tmp_path: Pa
     assert stands_in(shown, printed_by(["-m", "examples.own_command"], [], tmp_path)) == ""
 
 
+def test_the_guide_to_plugins_shows_the_example() -> None:
+    assert text_of(ROOT / "examples" / "plugins" / "word_counter.py") in text_of(DOCS / "how-to" / "write-a-plugin.md")
+
+
 def test_each_sentence_on_what_an_approval_guarantees_names_a_promise_that_is_kept() -> None:
     page = (ROOT / "docs/explanation/approval.md").read_text(encoding="utf-8")
     guaranteed, _, _ = page.partition("## What is not guaranteed")

@@ -18,7 +18,7 @@ from agent_core.errors import (
     SurfaceBusy,
     ThreadGone,
 )
-from agent_core.loop.command_runner import NextHook
+from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
@@ -171,7 +171,7 @@ async def test_a_lease_ends_after_two_errors_in_a_row() -> None:
     async def breaks(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
         return Failed("It broke.")
 
-    stage = stage_of(WRITE, *MORE, hooks=(breaks,))
+    stage = stage_of(WRITE, *MORE, extensions=Extensions(hooks=(breaks,)))
     agent = await approve(stage, await stage.create(), times=10)
     assert (agent.turns, agent.lease) == (3, None)
     assert "two commands in a row failed" in stage.shown.notices[-1].text
@@ -481,7 +481,7 @@ async def test_hooks_stand_around_a_command_in_their_order() -> None:
         seen.append(f"inner {context.agent.name}")
         return await following(call, context)
 
-    stage = stage_of(NOTHING, DONE, hooks=(outer, inner))
+    stage = stage_of(NOTHING, DONE, extensions=Extensions(hooks=(outer, inner)))
     await approve(stage, await stage.create())
     assert seen == ["outer do_nothing", "inner Clerk"]
 
@@ -497,7 +497,7 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
         finally:
             cancelled.set()
 
-    stage = stage_of(WRITE, DONE, hooks=(endless,))
+    stage = stage_of(WRITE, DONE, extensions=Extensions(hooks=(endless,)))
     agent = await stage.create()
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         turn = await stage.turn(agent)

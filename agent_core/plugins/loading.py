@@ -1,0 +1,134 @@
+"""Finds and loads plugins: packages that the operator names, and files in the operator's folder. Nothing else."""
+
+import ast
+import hashlib
+import importlib.util
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module, metadata
+from pathlib import Path
+from types import ModuleType
+
+from agent_core.plugins.plugin import Plugin
+from agent_core.plugins.registration import FAILURES, LoadedPlugin, PluginSet, is_plugin_name
+
+logger = logging.getLogger(__name__)
+ENTRY_POINTS = "signoff.plugins"
+MODULE_PREFIX = "signoff_plugins_"
+BASE_MODULE = Plugin.__module__.rpartition(".")[0]
+HASH_DIGITS = 12
+NO_PLUGIN = f"it derives no class from {BASE_MODULE}.Plugin"
+Find = Callable[[], Iterator[LoadedPlugin]]
+
+
+def load_plugins(packages: Sequence[str] = (), folder: Path | None = None) -> PluginSet:
+    """Load the packages, then the files of the folder in the order of their names. Never raises.
+
+    What cannot be loaded is a line of `PluginSet.faults`, and nothing of it takes part. A file or folder whose source
+    does not name `agent_core.plugins` is not imported.
+    """
+    found = PluginSet()
+    for package in packages:
+        _add(found, f"package {package}", partial(_of_package, package))
+    for path in _paths(found, folder) if folder else ():
+        _add(found, f"file {path.name}", partial(_of_file, path))
+    return found
+
+
+def _add(found: PluginSet, source: str, find: Find) -> None:
+    try:
+        plugins = [*find()]
+    except FAILURES as failure:
+        reason = " ".join(str(failure).split()) or "no text"
+        found.faults.append(f"{source}: {type(failure).__name__}: {reason}")
+        logger.exception("a plugin could not be loaded", extra={"source": source})
+        return
+    if not plugins:
+        found.faults.append(f"{source}: {NO_PLUGIN}")
+    for each in plugins:
+        if not is_plugin_name(each.name):
+            found.faults.append(f"{source}: {each.name[:40]!a} is no name of a plugin")
+        elif any(each.name == other.name for other in found.loaded):
+            found.faults.append(f"{source}: there is a plugin {each.name} already")
+        else:
+            found.loaded.append(each)
+
+
+def _of_package(package: str) -> Iterator[LoadedPlugin]:
+    """The plugins that an installed package declares as entry points; without one, those that its module defines."""
+    declared = [each for each in metadata.entry_points(group=ENTRY_POINTS) if each.module.split(".")[0] == package]
+    classes = [each.load() for each in declared] or _classes_in(import_module(package))
+    for each in classes:
+        yield _made(each, f"package {package}", _version_of(package))
+
+
+def _of_file(path: Path) -> Iterator[LoadedPlugin]:
+    """The plugins of a Python file, or of a folder with an `__init__.py`."""
+    main = path / "__init__.py" if path.is_dir() else path
+    source = main.read_bytes()
+    if not _names_base(source):
+        return
+    digest = _hash_of(path)
+    for each in _classes_in(_imported(f"{MODULE_PREFIX}{path.stem}", main, is_folder=path.is_dir())):
+        yield _made(each, f"file {path.name}", digest)
+
+
+def _paths(found: PluginSet, folder: Path) -> Iterator[Path]:
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        found.faults.append(f"{folder}: {error.strerror or 'it cannot be read'}")
+        return
+    for path in paths:
+        if not path.name.startswith((".", "_")) and (path.suffix == ".py" or (path / "__init__.py").is_file()):
+            yield path
+
+
+def _names_base(source: bytes) -> bool:
+    """Whether the source imports the base class, found without running it."""
+    imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom | ast.Import)]
+    modules = [node.module or "" for node in imported if isinstance(node, ast.ImportFrom)]
+    modules += [name.name for node in imported if isinstance(node, ast.Import) for name in node.names]
+    return any(module == BASE_MODULE or module.startswith(f"{BASE_MODULE}.") for module in modules)
+
+
+def _imported(name: str, main: Path, *, is_folder: bool) -> ModuleType:
+    places = [str(main.parent)] if is_folder else None
+    spec = importlib.util.spec_from_file_location(name, main, submodule_search_locations=places)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{main.name} is no Python source")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _classes_in(module: ModuleType) -> list[type[Plugin]]:
+    """The plugins that a module, or one of its own submodules, defines; not those that it imports from elsewhere."""
+    own = f"{module.__name__}."
+    classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Plugin)]
+    return [each for each in classes if f"{each.__module__}.".startswith(own)]
+
+
+def _made(kind: type[Plugin], source: str, version: str) -> LoadedPlugin:
+    plugin = kind()
+    name = plugin.name or kind.__module__.removeprefix(MODULE_PREFIX).rpartition(".")[2]
+    return LoadedPlugin(name=name, version=plugin.version or version, source=source, plugin=plugin)
+
+
+def _version_of(package: str) -> str:
+    names = metadata.packages_distributions().get(package, [])
+    return metadata.version(names[0]) if names else ""
+
+
+def _hash_of(path: Path) -> str:
+    """The beginning of a SHA-256 over all sources of a plugin."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+        digest.update(file.read_bytes())
+    return f"sha256:{digest.hexdigest()[:HASH_DIGITS]}"
