@@ -5,7 +5,7 @@ Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from filelock import FileLock
@@ -25,7 +25,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock, leader_lock
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
 from agent_core.persistence.server_broadcast import ServerBroadcast
-from agent_core.plugins.loading import load_plugins
+from agent_core.plugins.registration import PluginSet
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast, Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork, in_one_unit
@@ -133,9 +133,8 @@ async def assemble(
             peers=peers,
             rehearsal=models.rehearsal,
         )
-        plugins = load_plugins(settings.plugin_packages, settings.plugins_dir)
-        catalog = CommandCatalog(settings=settings, tools=tools, search=models.search, plugins=plugins)
-        core = Core.assemble(ports, catalog.commands, replace(_options(settings), extensions=extensions_of(plugins)))
+        catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
+        core = Core.assemble(ports, catalog.commands, _options(settings, tools.plugins))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 
 
@@ -271,7 +270,7 @@ async def _count_workers(settings: Settings) -> int:
         await database.close()
 
 
-def _options(settings: Settings) -> CoreOptions:
+def _options(settings: Settings, plugins: PluginSet) -> CoreOptions:
     return CoreOptions(
         default_budget=settings.default_budget_usd,
         limits=CreationLimits(
@@ -288,6 +287,7 @@ def _options(settings: Settings) -> CoreOptions:
         commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
+        extensions=extensions_of(plugins),
         retention=Retention(history_days=settings.history_days, audit_days=settings.audit_days),
     )
 

@@ -1,7 +1,7 @@
 """All commands of agents, and which of them are enabled by the settings and the machine."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agent_core.assembly import CommandParts
 from agent_core.commands.agents import AgentCommands
@@ -22,7 +22,7 @@ from agent_core.commands.web_search import WebSearchCommands
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import PluginTools
-from agent_core.plugins.registration import CommandFamily, PluginSet
+from agent_core.plugins.registration import CommandFamily
 from agent_core.ports.search import Search
 from bot.settings import Settings
 from bot.tool_wiring import X_VARIABLES, Tools
@@ -44,7 +44,6 @@ class CommandCatalog:
     settings: Settings
     tools: Tools
     search: Search
-    plugins: PluginSet = field(default_factory=PluginSet)
 
     def commands(self, parts: CommandParts) -> Commands:
         """The enabled commands, and the disabled ones with the reason.
@@ -62,7 +61,9 @@ class CommandCatalog:
 
     def every(self, parts: CommandParts) -> tuple[Command, ...]:
         """All commands, in the order in which prompts list them: those of Signoff, then those of plugins."""
-        return self.plugins.commands(PluginTools(database=parts.database, web=self.tools.web), self._families(parts))
+        return self.tools.plugins.commands(
+            PluginTools(database=parts.database, web=self.tools.web), self._families(parts)
+        )
 
     def _families(self, parts: CommandParts) -> tuple[CommandFamily, ...]:
         """Signoff's own commands, which are registered as those of plugins are."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
+from agent_core.plugins.loading import load_plugins
 from agent_core.plugins.registration import PluginSet
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import Documents, HtmlRenderer, Pictures
@@ -54,6 +55,7 @@ class Tools:
     transcriber: Transcriber | None
     voice: Voice | None
     publisher: PostPublisher | None
+    plugins: PluginSet
 
     @classmethod
     async def of(cls, settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock) -> "Tools":
@@ -77,6 +79,7 @@ class Tools:
             transcriber=make_transcriber(settings),
             voice=make_voice(settings),
             publisher=make_publisher(settings),
+            plugins=load_plugins(settings.plugin_packages, settings.plugins_dir),
         )
 
     async def close(self) -> None:

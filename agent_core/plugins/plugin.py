@@ -16,7 +16,7 @@ from agent_core.ports.web import FetchedContent, Web
 
 MAX_FETCHED_BYTES = 5_000_000
 
-Proceed: TypeAlias = Callable[[], Awaitable[Result]]
+RunOnce: TypeAlias = Callable[[], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +67,13 @@ class Plugin:
         """Lines for the standing prompt of every agent, at most five of 300 characters, taken once at the start."""
         return ()
 
-    async def wrap_run(self, call: CommandCall, context: CommandContext, proceed: Proceed) -> Result:
+    async def wrap_run(self, call: CommandCall, context: CommandContext, run: RunOnce) -> Result:
         """Stand around the run of a command that was approved, whoever added it.
 
-        `proceed` runs it, once; without that it does not run, and the result that is returned stands for it. The call
+        `run` runs it, once; without that it does not run, and the result that is returned stands for it. The call
         itself cannot be changed: what people were shown is what runs.
         """
-        return await proceed()
+        return await run()
 
     async def observe_turn(self, agent: Agent, turn: Turn) -> None:
         """Learn of a turn whose result is saved. Nobody waits for longer than five seconds for the answer."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandCall
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
-from agent_core.plugins.plugin import Plugin, PluginTools
+from agent_core.plugins.plugin import Plugin, PluginTools, RunOnce
 
 logger = logging.getLogger(__name__)
 COMMAND_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
@@ -105,7 +106,7 @@ class PluginSet:
         following: Callable[[CommandCall, CommandContext], Awaitable[Result]],
     ) -> Result:
         """Run the command inside all wrappers; the first plugin is the outermost. A hook of `CommandRunner`."""
-        run: Callable[[], Awaitable[Result]] = partial(following, call, context)
+        run: RunOnce = partial(following, call, context)
         for each in reversed(self.working):
             if type(each.plugin).wrap_run is not Plugin.wrap_run:
                 run = partial(self._wrap, each, call, context, run)
@@ -118,32 +119,32 @@ class PluginSet:
                 continue
             try:
                 async with asyncio.timeout(self.observe_seconds):
-                    await each.plugin.observe_turn(agent, turn)
+                    await each.plugin.observe_turn(agent, deepcopy(turn))
             except FAILURES as failure:
                 each.put_aside("observing a turn", failure)
 
     async def _wrap(
-        self, loaded: LoadedPlugin, call: CommandCall, context: CommandContext, run: Callable[[], Awaitable[Result]]
+        self, loaded: LoadedPlugin, call: CommandCall, context: CommandContext, following: RunOnce
     ) -> Result:
         """Run a command inside one wrapper. It runs once, and if the wrapper fails, as if it were not there."""
         results: list[Result] = []
         begun = False
 
-        async def proceed() -> Result:
+        async def run() -> Result:
             nonlocal begun
             if begun:
-                raise RuntimeError("proceed() was called twice; the command ran once")
+                raise RuntimeError("run() was called twice; the command ran once")
             begun = True
-            results.append(await run())
+            results.append(await following())
             return results[-1]
 
         try:
-            return await loaded.plugin.wrap_run(call, context, proceed)
+            return await loaded.plugin.wrap_run(deepcopy(call), context, run)
         except FAILURES as failure:
             loaded.put_aside(f"wrapping {call.name}", failure)
         if begun and not results:
             raise RuntimeError(f"{call.name} failed inside the plugin {loaded.title}")
-        return results[-1] if results else await run()
+        return results[-1] if results else await following()
 
     def _kept(self, loaded: LoadedPlugin, offered: Sequence[Any], taken: dict[str, str]) -> Iterable[Command]:
         """The usable commands of those offered; for each other one a remark."""

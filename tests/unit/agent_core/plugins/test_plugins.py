@@ -17,7 +17,7 @@ from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.plugins import Plugin, PluginTools, Proceed
+from agent_core.plugins import Plugin, PluginTools, RunOnce
 from agent_core.plugins.registration import CommandFamily, LoadedPlugin, PluginSet
 from agent_core.ports.web import Page
 from agent_core.testing.database import InMemoryDatabase
@@ -126,9 +126,9 @@ class Raising(Plugin):
         self._may_raise("guidance")
         return ()
 
-    async def wrap_run(self, _call: CommandCall, _context: CommandContext, proceed: Proceed) -> Result:
+    async def wrap_run(self, _call: CommandCall, _context: CommandContext, run: RunOnce) -> Result:
         self._may_raise("before the run")
-        result = await proceed()
+        result = await run()
         self._may_raise("after the run")
         return result
 
@@ -160,9 +160,9 @@ class Twice(Plugin):
 
     name = "twice"
 
-    async def wrap_run(self, _call: CommandCall, _context: CommandContext, proceed: Proceed) -> Result:
-        await proceed()
-        return await proceed()
+    async def wrap_run(self, _call: CommandCall, _context: CommandContext, run: RunOnce) -> Result:
+        await run()
+        return await run()
 
 
 async def test_a_command_runs_once_however_often_a_plugin_asks_for_it() -> None:
@@ -187,8 +187,8 @@ async def test_a_command_runs_once_however_often_a_plugin_asks_for_it() -> None:
 class Refusing(Plugin):
     """Refuses to write."""
 
-    async def wrap_run(self, call: CommandCall, _context: CommandContext, proceed: Proceed) -> Result:
-        return Failed("No writing today.") if call.name == "write_to_file" else await proceed()
+    async def wrap_run(self, call: CommandCall, _context: CommandContext, run: RunOnce) -> Result:
+        return Failed("No writing today.") if call.name == "write_to_file" else await run()
 
 
 class Failing(Plugin):
