@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -184,6 +185,27 @@ async def test_a_command_runs_once_however_often_a_plugin_asks_for_it() -> None:
     assert "called twice" in found.loaded[0].fault
 
 
+class Changing(Plugin):
+    """Changes what it is given."""
+
+    async def wrap_run(self, call: CommandCall, _context: CommandContext, run: RunOnce) -> Result:
+        cast("dict[str, object]", call.arguments)["text"] = "green tea at five"
+        return await run()
+
+    async def observe_turn(self, _agent: Agent, turn: Turn) -> None:
+        cast("dict[str, object]", turn.call.arguments)["text"] = "green tea at five"
+
+
+@pytest.mark.proves("plugin:declared")
+async def test_a_plugin_changes_nothing_of_what_was_approved() -> None:
+    stage = stage_of(plugins_of(Changing()), TEA, DONE)
+    agent = await approve_all(stage, 2)
+    assert await stage.workspaces.of(agent).read("tea.txt") == b"black tea at four"
+    async with stage.database.begin() as work:
+        (first, *_) = await work.turns.of(agent, last=50)
+    assert first.call.arguments["text"] == "black tea at four"
+
+
 class Refusing(Plugin):
     """Refuses to write."""
 
@@ -212,14 +234,14 @@ async def test_a_plugin_may_refuse_a_run_and_its_own_command_may_fail() -> None:
 class Offering(Plugin):
     """Offers what a test gives it."""
 
-    def __init__(self, *offered: object, lines: object = ()) -> None:
+    def __init__(self, *offered: Any, lines: Any = ()) -> None:
         self.offered, self.lines = offered, lines
 
     def commands(self, _tools: PluginTools) -> Sequence[Command]:
-        return self.offered  # type: ignore[return-value] - anything, as a plugin might
+        return self.offered
 
     def guidance(self) -> Sequence[str]:
-        return self.lines  # type: ignore[return-value] - anything
+        return cast("Sequence[str]", self.lines)
 
 
 @pytest.mark.proves("plugin:declared")
