@@ -107,19 +107,21 @@ class PluginSet:
     ) -> Result:
         """Run the command inside all wrappers; the first plugin is the outermost. A hook of `CommandRunner`."""
         run: RunOnce = partial(following, call, context)
+        copied = deepcopy(call)  # plugins may change what they are given, and what runs is what was approved
         for each in reversed(self.working):
             if type(each.plugin).wrap_run is not Plugin.wrap_run:
-                run = partial(self._wrap, each, call, context, run)
+                run = partial(self._wrap, each, copied, context, run)
         return await run()
 
     async def observe_turn(self, agent: Agent, turn: Turn) -> None:
         """Tell every plugin of a turn whose result is saved."""
+        copied = deepcopy(turn)
         for each in self.working:
             if type(each.plugin).observe_turn is Plugin.observe_turn:
                 continue
             try:
                 async with asyncio.timeout(self.observe_seconds):
-                    await each.plugin.observe_turn(agent, deepcopy(turn))
+                    await each.plugin.observe_turn(agent, copied)
             except FAILURES as failure:
                 each.put_aside("observing a turn", failure)
 
@@ -139,7 +141,7 @@ class PluginSet:
             return results[-1]
 
         try:
-            return await loaded.plugin.wrap_run(deepcopy(call), context, run)
+            return await loaded.plugin.wrap_run(call, context, run)
         except FAILURES as failure:
             loaded.put_aside(f"wrapping {call.name}", failure)
         if begun and not results:
