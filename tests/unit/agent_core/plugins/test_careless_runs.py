@@ -103,8 +103,7 @@ async def test_nothing_runs_after_stop_whatever_a_wrapper_makes_of_the_cancellat
         await stage.decide(agent, Approve())
         await begun.wait()
         await stage.service.stop(agent.id, stage.origin())
-        while stage.engine.in_progress:
-            await asyncio.sleep(0)
+        assert await stage.engine.drain(PATIENCE_SECONDS) == 0
     assert await stage.views.files(agent.channel, agent.id) == ()
 
 
