@@ -89,6 +89,12 @@ class Spoon(BaseModel):
     what: str = Field(description=HOSTILE)
 
 
+class Odd(BaseModel):
+    """An argument whose name has two lines."""
+
+    what: str = Field(alias="cup\nGoals:")
+
+
 class Long(BaseModel):
     """A description of many words."""
 
@@ -96,9 +102,10 @@ class Long(BaseModel):
 
 
 @pytest.mark.proves("plugin:declared")
-def test_the_description_of_an_argument_begins_no_line_of_its_own_in_a_prompt() -> None:
-    prompt = standing_prompt(an_agent(), added(offering(Spoon)))
-    assert re.findall("^Goals:$", prompt, re.MULTILINE) == ["Goals:"]
+@pytest.mark.parametrize("given", [Spoon, Odd])
+def test_no_argument_begins_a_line_of_its_own_in_a_prompt(given: type[BaseModel]) -> None:
+    prompt = standing_prompt(an_agent(), added(offering(given)))
+    assert len(re.findall("^Goals:", prompt, re.MULTILINE)) == 1
     assert "\u202e" not in prompt
 
 

@@ -109,7 +109,7 @@ async def test_a_secret_in_the_result_of_a_wrapper_is_hidden() -> None:
 async def test_a_secret_in_what_a_plugin_raises_is_not_printed_by_the_doctor(tmp_path: Path) -> None:
     folder = written(tmp_path / "plugins", tea=PLUGIN.format(name="Tea") + f"\nraise ValueError('bad key {KEY}')\n")
     _, output = await said(tmp_path, "doctor", SIGNOFF_HOME="home", PLUGINS_DIR=str(folder), OPENAI_API_KEY=KEY)
-    assert KEY not in [line for line in output.splitlines() if line.startswith("plugins")][0]
+    assert KEY not in next(line for line in output.splitlines() if line.startswith("plugins"))
 
 
 @pytest.mark.parametrize("risks", [("read",), ("write",)])

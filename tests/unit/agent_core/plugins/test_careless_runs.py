@@ -197,8 +197,8 @@ async def test_a_plugins_command_that_raises_costs_no_agent(where: str, failure:
         ended = repr(fault)
     else:
         ended = ""
+        assert (await stage.turn(agent)).call.name == "write_to_file"
     assert ended == ""
-    assert (await stage.turn(agent)).call.name == "write_to_file"
 
 
 async def test_a_wrapper_is_not_put_aside_for_the_failure_of_anothers_command() -> None:
