@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -9,6 +10,7 @@ from agent_core.commands.redaction import redact_output
 from agent_core.commands.registry import CommandContext, Commands, FoundOutcome, NoArguments, declare
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
+from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
 from agent_core.model.result import Result, Succeeded
 from agent_core.model.turn import Turn
@@ -134,3 +136,34 @@ async def test_a_command_that_ends_the_program_by_its_arguments_does_not_end_sig
     else:
         ended = False
     assert not ended
+
+
+async def test_what_one_plugin_makes_of_a_call_or_a_turn_another_does_not_see() -> None:
+    seen: list[object] = []
+
+    class Spoiling(Plugin):
+        """Changes what it is given."""
+
+        name = "spoiling"
+
+        async def wrap_run(self, call: CommandCall, _context: CommandContext, run: RunOnce) -> Result:
+            cast("dict[str, object]", call.arguments)["text"] = "spoilt"
+            return await run()
+
+        async def observe_turn(self, _agent: Agent, turn: Turn) -> None:
+            cast("dict[str, object]", turn.call.arguments)["text"] = "spoilt"
+
+    class Reading(Plugin):
+        """Reads what it is given."""
+
+        name = "reading"
+
+        async def wrap_run(self, call: CommandCall, _context: CommandContext, run: RunOnce) -> Result:
+            seen.append(call.arguments["text"])
+            return await run()
+
+        async def observe_turn(self, _agent: Agent, turn: Turn) -> None:
+            seen.append(turn.call.arguments["text"])
+
+    await approve_all(stage_of(plugins_of(Spoiling(), Reading()), TEA, DONE), 1)
+    assert seen == ["black tea at four"] * 2
