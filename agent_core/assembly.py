@@ -270,7 +270,11 @@ class _Foundation:
             guidance=options.extensions.guidance,
         )
         runner = CommandRunner(
-            commands=self.commands, workspaces=ports.workspaces, sandbox=ports.sandbox, extensions=options.extensions
+            commands=self.commands,
+            workspaces=ports.workspaces,
+            sandbox=ports.sandbox,
+            extensions=options.extensions,
+            secrets=options.secrets,
         )
         self.engine.end_programs = runner.stop_background
         return AgentLoop(

@@ -20,7 +20,8 @@ from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.plugins import Plugin, RunOnce
-from agent_core.plugins.registration import LoadedPlugin, PluginSet
+from agent_core.plugins.loaded import LoadedPlugin
+from agent_core.plugins.registration import PluginSet
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 

@@ -1,7 +1,9 @@
 """All commands of agents, and which of them are enabled by the settings and the machine."""
 
+import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from agent_core.assembly import CommandParts
 from agent_core.commands.agents import AgentCommands
@@ -12,7 +14,7 @@ from agent_core.commands.functions import FunctionCommands
 from agent_core.commands.history import HistoryCommands
 from agent_core.commands.media import MediaCommands
 from agent_core.commands.memory import MemoryCommands
-from agent_core.commands.pages import PageCommands
+from agent_core.commands.pages import PageCommands, load_sites
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.publish import PublishCommands
 from agent_core.commands.redaction import redact_output
@@ -27,6 +29,7 @@ from agent_core.ports.search import Search
 from bot.settings import Settings
 from bot.tool_wiring import X_VARIABLES, Tools
 
+logger = logging.getLogger(__name__)
 NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
 NO_IMAGES = "no image model is set. OPENAI_API_KEY, SD_WEBUI_URL or HUGGINGFACE_API_TOKEN would bring one."
 NO_TRANSCRIBER = "no model for sounds is set. OPENAI_API_KEY or HUGGINGFACE_API_TOKEN would bring one."
@@ -49,11 +52,12 @@ class CommandCatalog:
         """The enabled commands, and the disabled ones with the reason.
 
         Commands that DISABLED_COMMANDS or DISABLED_CATEGORIES names are left out altogether. Raise SettingsError if
-        one of these variables has an unknown name.
+        one of these variables has an unknown name, unless a plugin that is left out may have brought that name.
         """
         every, settings = self.every(parts), self.settings
-        _must_be_known("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})
-        _must_be_known("DISABLED_CATEGORIES", settings.disabled_categories, {each.spec.category for each in every})
+        check = _log_unknown if settings.has_plugins else _must_be_known
+        check("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})
+        check("DISABLED_CATEGORIES", settings.disabled_categories, {each.spec.category for each in every})
         disabled = {*settings.disabled_commands, *settings.disabled_categories}
         secrets = Secrets.of(settings.secrets)
         kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})
@@ -61,9 +65,8 @@ class CommandCatalog:
 
     def every(self, parts: CommandParts) -> tuple[Command, ...]:
         """All commands, in the order in which prompts list them: those of Signoff, then those of plugins."""
-        return self.tools.plugins.commands(
-            PluginTools(database=parts.database, web=self.tools.web), self._families(parts)
-        )
+        tools = PluginTools(load_sites=partial(load_sites, parts.database), web=self.tools.web)
+        return self.tools.plugins.commands(tools, self._families(parts))
 
     def _families(self, parts: CommandParts) -> tuple[CommandFamily, ...]:
         """Signoff's own commands, which are registered as those of plugins are."""
@@ -112,3 +115,8 @@ def _must_be_known(variable: str, names: Iterable[str], known: Collection[str]) 
     for name in names:
         if name not in known:
             raise SettingsError(variable, f"{name!r} is none of {', '.join(sorted(known))}.", min(known))
+
+
+def _log_unknown(variable: str, names: Iterable[str], known: Collection[str]) -> None:
+    if unknown := [name for name in names if name not in known]:
+        logger.warning("what is switched off is not there", extra={"variable": variable, "names": ", ".join(unknown)})

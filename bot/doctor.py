@@ -11,10 +11,11 @@ from typing import TypeVar
 from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
 from bot.cross_setting_rules import MODEL_VARIABLES
-from bot.findings import Finding, ToolProbes, plugins_finding, templates_finding, tool_findings, workers_finding
+from bot.findings import Finding, ToolProbes, templates_finding, tool_findings, workers_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
+from bot.plugin_findings import plugins_finding
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
 from bot.value_types import Endpoint

@@ -9,7 +9,6 @@ from typing import Literal
 from adapters.agent_templates import load_templates
 from agent_core.errors import SettingsError
 from agent_core.model.lines import counted
-from agent_core.plugins.loading import load_plugins
 from bot.settings import Settings
 
 LONGEST_TEST = 30.0
@@ -36,21 +35,6 @@ def templates_finding(folder: Path | None) -> Finding:
         left_out = f"{why}. Left out: {'; '.join(found.faults)}"
         return Finding(name="templates", state="warn", why=left_out, variable="TEMPLATES_DIR")
     return Finding(name="templates", state="on", why=why, variable="TEMPLATES_DIR")
-
-
-def plugins_finding(settings: Settings) -> Finding | None:
-    """The finding on plugins, or None where none is named: each with its version, and each one that is left out."""
-    if not settings.plugin_packages and settings.plugins_dir is None:
-        return None
-    found = load_plugins(settings.plugin_packages, settings.plugins_dir)
-    found.guidance()
-    titles = ", ".join(each.title for each in found.working) or "none"
-    left_out = [*found.faults, *(f"{each.title}: {each.fault}" for each in found.loaded if each.fault)]
-    variable = "PLUGINS_DIR" if settings.plugins_dir else "PLUGIN_PACKAGES"
-    if left_out:
-        why = f"{titles}. Left out: {'; '.join(left_out)}"
-        return Finding(name="plugins", state="warn", why=why, variable=variable)
-    return Finding(name="plugins", state="on", why=titles, variable=variable)
 
 
 def workers_finding(number: int) -> Finding:

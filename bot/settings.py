@@ -112,6 +112,11 @@ class CoreSettings(ModelSettings):
     log_format: Literal["text", "json"] = "text"
 
     @property
+    def has_plugins(self) -> bool:
+        """Whether any plugin is configured, also one that cannot be loaded."""
+        return bool(self.plugin_packages) or self.plugins_dir is not None
+
+    @property
     def tokenizers(self) -> Path:
         """The folder that is searched for tokenizer files first, before the installed package that contains some."""
         return self.tiktoken_cache_dir or self.home / "tiktoken"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -141,7 +142,7 @@ def declare(
     async def find(arguments: Arguments, context: CommandContext) -> FoundOutcome:
         return await find_outcome(_validate(given, arguments), context) if find_outcome else "unknown"
 
-    spec = CommandSpec(name=run.__name__, description=_docstring_of(run), parameters=_schema(given), **facts)
+    spec = CommandSpec(name=run.__name__, description=_docstring_of(run), parameters=deepcopy(_schema(given)), **facts)
     return Command(spec=spec, run=carry_out, preview=preview_call, find_outcome=find, shows=_docstring_of(preview))
 
 

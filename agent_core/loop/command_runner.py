@@ -11,8 +11,9 @@ from agent_core.errors import CommandError, CommitUnknown, DatabaseAway, MemoryA
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.ids import AgentId
-from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -31,7 +32,7 @@ class Extensions:
     """What a host adds to the loop, such as its plugins.
 
     `hooks`: functions around the run of every command; the first is the outermost.
-    `observers`: told of each turn whose result is saved; they do not raise.
+    `observers`: told of each turn whose result the loop saved; they do not raise.
     `guidance`: lines for every standing prompt.
     """
 
@@ -45,12 +46,16 @@ NO_EXTENSIONS = Extensions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRunner:
-    """Runs commands. Each hook may inspect, change, replace or refuse a call."""
+    """Runs commands. Each hook may inspect, change, replace or refuse a call.
+
+    `secrets`: what is redacted from every result, also from what a hook makes of it.
+    """
 
     commands: Commands
     workspaces: Workspaces
     sandbox: Sandbox | None = None
     extensions: Extensions = NO_EXTENSIONS
+    secrets: Secrets = NO_SECRETS
 
     async def preview_call(self, agent: Agent, call: CommandCall) -> Preview | None:
         """Compute the preview again before the run; raise CommandError if the command cannot run any more."""
@@ -69,7 +74,7 @@ class CommandRunner:
             found = await find(call.arguments, context)
         except (CommandError, UnusableReply):
             return "unknown"
-        return Succeeded(found.text) if isinstance(found, CommandOutput) else found
+        return Succeeded(self.secrets.redact(found.text)) if isinstance(found, CommandOutput) else found
 
     def asks_models(self, call: CommandCall) -> bool:
         """Whether this command makes model calls that the agent pays for."""
@@ -94,10 +99,10 @@ class CommandRunner:
         chain: NextHook = self._run_command
         for hook in reversed(self.extensions.hooks):
             chain = partial(_call_hook, hook, chain)
-        return await chain(call, replace(self._context(agent, tracker), report=report, approved=approved))
+        return self._kept(await chain(call, replace(self._context(agent, tracker), report=report, approved=approved)))
 
     async def tell(self, agent: Agent, turn: Turn) -> None:
-        """Tell the observers of a turn whose result is saved."""
+        """Tell the observers of a turn whose result the loop saved."""
         for observe in self.extensions.observers:
             await observe(agent, turn)
 
@@ -120,12 +125,22 @@ class CommandRunner:
         except TimeoutError:
             return Failed(f"{call.name} was ended after {COMMAND_TIMEOUT_SECONDS:.0f} seconds.")
         except (CommandError, MemoryAway, ModelError) as error:
-            return Failed(_truncate(str(error)))
+            return Failed(str(error))
         except CommitUnknown:
             return Failed(f"The database went away while {call.name} saved something: look whether it took effect.")
         except DatabaseAway:
             return Failed(f"The database cannot be reached now, so {call.name} saved nothing. Try again.")
-        return Succeeded(_truncate(produced.text), files=produced.files, outside=produced.outside)
+        return Succeeded(produced.text, files=produced.files, outside=produced.outside)
+
+    def _kept(self, result: Result) -> Result:
+        """The result as it is saved: bounded, and without secrets."""
+        match result:
+            case Succeeded(output):
+                return replace(result, output=_truncate(self.secrets.redact(output)))
+            case Failed(error):
+                return replace(result, error=_truncate(self.secrets.redact(error)))
+            case Interrupted(output=output):
+                return replace(result, output=_truncate(self.secrets.redact(output)))
 
     def _context(self, agent: Agent, tracker: SpendingTracker) -> CommandContext:
         return CommandContext(agent=agent, files=self.workspaces.of(agent), tracker=tracker)

@@ -10,15 +10,17 @@ from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, one_line, reason_of
 from agent_core.plugins.plugin import Plugin
-from agent_core.plugins.registration import FAILURES, LoadedPlugin, PluginSet, is_plugin_name
+from agent_core.plugins.registration import PluginSet, is_plugin_name
 
 logger = logging.getLogger(__name__)
 ENTRY_POINTS = "signoff.plugins"
 MODULE_PREFIX = "signoff_plugins_"
 BASE_MODULE = Plugin.__module__.rpartition(".")[0]
-HASH_DIGITS = 12
+HASH_DIGITS, MAX_VERSION_CHARACTERS = 12, 60
 NO_PLUGIN = f"it derives no class from {BASE_MODULE}.Plugin"
 Find = Callable[[], Iterator[LoadedPlugin]]
 
@@ -40,16 +42,17 @@ def load_plugins(packages: Sequence[str] = (), folder: Path | None = None) -> Pl
 def _add(found: PluginSet, source: str, find: Find) -> None:
     try:
         plugins = [*find()]
-    except FAILURES as failure:
-        reason = " ".join(str(failure).split()) or "no text"
-        found.faults.append(f"{source}: {type(failure).__name__}: {reason}")
+    except NOT_OF_PLUGINS:
+        raise
+    except BaseException as failure:
+        found.faults.append(f"{source}: {type(failure).__name__}: {reason_of(failure)}")
         logger.exception("a plugin could not be loaded", extra={"source": source})
         return
     if not plugins:
         found.faults.append(f"{source}: {NO_PLUGIN}")
     for each in plugins:
         if not is_plugin_name(each.name):
-            found.faults.append(f"{source}: {each.name[:40]!a} is no name of a plugin")
+            found.faults.append(f"{source}: {str(each.name)[:40]!a} is no name of a plugin")
         elif any(each.name == other.name for other in found.loaded):
             found.faults.append(f"{source}: there is a plugin {each.name} already")
         else:
@@ -59,7 +62,7 @@ def _add(found: PluginSet, source: str, find: Find) -> None:
 def _of_package(package: str) -> Iterator[LoadedPlugin]:
     """The plugins that an installed package declares as entry points; without one, those that its module defines."""
     declared = [each for each in metadata.entry_points(group=ENTRY_POINTS) if each.module.split(".")[0] == package]
-    classes = [each.load() for each in declared] or _classes_in(import_module(package))
+    classes: list[Any] = [each.load() for each in declared] or _classes_in(import_module(package))
     for each in classes:
         yield _made(each, f"package {package}", _version_of(package))
 
@@ -88,10 +91,16 @@ def _paths(found: PluginSet, folder: Path) -> Iterator[Path]:
 
 def _names_base(source: bytes) -> bool:
     """Whether the source imports the base class, found without running it."""
-    imported = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom | ast.Import)]
-    modules = [node.module or "" for node in imported if isinstance(node, ast.ImportFrom)]
-    modules += [name.name for node in imported if isinstance(node, ast.Import) for name in node.names]
-    return any(module == BASE_MODULE or module.startswith(f"{BASE_MODULE}.") for module in modules)
+    names = [name for node in ast.walk(ast.parse(source)) for name in _names_imported(node)]
+    return any(name == BASE_MODULE or name.startswith(f"{BASE_MODULE}.") for name in names)
+
+
+def _names_imported(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Import(names=names):
+            yield from (each.name for each in names)
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            yield from (module, *(f"{module}.{each.name}" for each in names))
 
 
 def _imported(name: str, main: Path, *, is_folder: bool) -> ModuleType:
@@ -112,18 +121,24 @@ def _classes_in(module: ModuleType) -> list[type[Plugin]]:
     """The plugins that a module, or one of its own submodules, defines; not those that it imports from elsewhere."""
     own = f"{module.__name__}."
     classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Plugin)]
-    return [each for each in classes if f"{each.__module__}.".startswith(own)]
+    return [each for each in dict.fromkeys(classes) if f"{each.__module__}.".startswith(own)]
 
 
-def _made(kind: type[Plugin], source: str, version: str) -> LoadedPlugin:
+def _made(kind: Any, source: str, version: str) -> LoadedPlugin:
+    if not isinstance(kind, type) or not issubclass(kind, Plugin):
+        raise TypeError(f"{getattr(kind, '__name__', kind)!a} is no {BASE_MODULE}.Plugin")
     plugin = kind()
     name = plugin.name or kind.__module__.removeprefix(MODULE_PREFIX).rpartition(".")[2]
-    return LoadedPlugin(name=name, version=plugin.version or version, source=source, plugin=plugin)
+    own = one_line(str(plugin.version), MAX_VERSION_CHARACTERS)
+    return LoadedPlugin(name=name, version=own or version, source=source, plugin=plugin)
 
 
 def _version_of(package: str) -> str:
-    names = metadata.packages_distributions().get(package, [])
-    return metadata.version(names[0]) if names else ""
+    """The version of the package's distribution, or the hash of its files if it is of none."""
+    if names := metadata.packages_distributions().get(package, []):
+        return one_line(metadata.version(names[0]), MAX_VERSION_CHARACTERS)
+    main = Path(import_module(package).__file__ or "")
+    return _hash_of(main.parent if main.name == "__init__.py" else main)
 
 
 def _hash_of(path: Path) -> str:

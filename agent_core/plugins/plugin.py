@@ -4,29 +4,30 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.commands.pages import load_sites
 from agent_core.commands.registry import Command, CommandContext
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.result import Result
+from agent_core.model.sites import Sites
 from agent_core.model.turn import Turn
-from agent_core.ports.database import Database
 from agent_core.ports.web import FetchedContent, Web
 
 MAX_FETCHED_BYTES = 5_000_000
 
 RunOnce: TypeAlias = Callable[[], Awaitable[Result]]
+LoadSites: TypeAlias = Callable[[CommandContext], Awaitable[Sites]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginTools:
     """What the commands of a plugin may use besides the context that each call brings.
 
+    `load_sites`: loads which sites the agents of a channel may reach.
     None in place of `web`: this host reaches nothing outside.
     """
 
-    database: Database
+    load_sites: LoadSites
     web: Web | None = None
 
     async def fetch(self, url: str, context: CommandContext, most: int = MAX_FETCHED_BYTES) -> FetchedContent:
@@ -36,13 +37,13 @@ class PluginTools:
         """
         if self.web is None:
             raise CommandError("Nothing outside can be reached here.")
-        return await self.web.fetch(url, await load_sites(self.database, context), most)
+        return await self.web.fetch(url, await self.load_sites(context), most)
 
     async def host_of(self, url: str, context: CommandContext) -> str:
         """The host of a URL as people are shown it in a preview; raise CommandError if it is refused."""
         if self.web is None:
             raise CommandError("Nothing outside can be reached here.")
-        return self.web.host_of(url, await load_sites(self.database, context))
+        return self.web.host_of(url, await self.load_sites(context))
 
 
 class Plugin:
@@ -57,7 +58,8 @@ class Plugin:
     """What people read: letters, digits, `_`, `.` and `-`, at most 40. Without one, the name of its module."""
 
     version: str = ""
-    """What the decision log names beside the plugin. Without one, the package's version or the file's hash."""
+    """What the decision log names beside the plugin, one line of 60 characters. Without one, the version of the
+    package's distribution, or the hash of its file."""
 
     def commands(self, tools: PluginTools) -> Sequence[Command]:
         """The commands that it adds, made by `declare`. A name that is taken already stays with its first owner."""
@@ -70,10 +72,11 @@ class Plugin:
     async def wrap_run(self, call: CommandCall, context: CommandContext, run: RunOnce) -> Result:
         """Stand around the run of a command that was approved, whoever added it.
 
-        `run` runs it, once; without that it does not run, and the result that is returned stands for it. The call
-        itself cannot be changed: what people were shown is what runs.
+        `run` runs it, once, and only until this method ends; without that it does not run, and what is returned,
+        Succeeded or Failed, stands for it. The call itself cannot be changed: what people were shown is what runs. What
+        the run returned from outside stays untrusted content.
         """
         return await run()
 
     async def observe_turn(self, agent: Agent, turn: Turn) -> None:
-        """Learn of a turn whose result is saved. Nobody waits for longer than five seconds for the answer."""
+        """Learn of a turn whose result the loop saved. Nobody waits for longer than five seconds for the answer."""

@@ -20,6 +20,7 @@ from agent_core.model.decision import Decision
 from agent_core.model.deletion import Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
+from agent_core.oversight.secrets import Secrets
 from agent_core.ports.broadcast import Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
@@ -49,6 +50,7 @@ class StageOptions(TypedDict, total=False):
     extensions: Extensions
     profile: ProfileName
     retention: Retention
+    secrets: Secrets
 
 
 class Stage(Core):

@@ -12,7 +12,7 @@ from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
-from agent_core.model.result import Result, Succeeded
+from agent_core.model.result import Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import Plugin, RunOnce
@@ -71,7 +71,7 @@ async def test_a_plugin_that_fails_to_tell_what_became_of_a_command_costs_no_age
     assert (await stage.turn(agent)).state == "interrupted"
 
 
-async def test_a_turn_whose_result_stop_saved_is_observed_too() -> None:
+async def test_a_turn_whose_result_stop_saved_is_not_observed() -> None:
     observed: list[Turn] = []
     begun = asyncio.Event()
 
@@ -92,7 +92,8 @@ async def test_a_turn_whose_result_stop_saved_is_observed_too() -> None:
         await begun.wait()
         await stage.service.stop(agent.id, stage.origin())
         await stage.engine.drain(PATIENCE_SECONDS)
-    assert [turn.result for turn in observed] == await results(stage, agent)
+    assert [type(result) for result in await results(stage, agent)] == [Interrupted]
+    assert observed == []
 
 
 async def test_a_secret_in_the_result_of_a_wrapper_is_hidden() -> None:
@@ -103,7 +104,8 @@ async def test_a_secret_in_the_result_of_a_wrapper_is_hidden() -> None:
     found = plugins_of(Wrapping(remark))
     secrets = Secrets.of([KEY])
     commands = Commands.of(*(redact_output(each, secrets) for each in found.commands(TOOLS, FAMILIES)))
-    stage = Stage(model=ScriptedModel(TEA, DONE), commands=commands, extensions=Extensions(hooks=(found.wrap_run,)))
+    hooks = Extensions(hooks=(found.wrap_run,))
+    stage = Stage(model=ScriptedModel(TEA, DONE), commands=commands, extensions=hooks, secrets=secrets)
     agent = await approve_all(stage, 1)
     assert KEY not in str(await results(stage, agent))
 

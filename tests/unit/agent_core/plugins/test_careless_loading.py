@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.plugins import PluginTools
 from agent_core.plugins.loading import load_plugins
-from agent_core.testing.database import InMemoryDatabase
 from tests.unit.agent_core.plugins.test_loading import PLUGIN, modules, package, written
+from tests.unit.agent_core.plugins.test_plugins import TOOLS
 from tests.unit.bot.test_start import said
 
 __all__ = ["modules"]  # a fixture of every test
@@ -66,7 +65,7 @@ def test_an_entry_point_to_a_class_that_is_no_plugin_does_not_end_the_start(
     source = "class Tea:\n    name = 'Tea'\n    version = '1'\n"
     package(tmp_path, monkeypatch, source=source, entry_points="[signoff.plugins]\ntea = tea_plugin:Tea\n")
     found = load_plugins(["tea_plugin"])
-    assert found.commands(PluginTools(database=InMemoryDatabase())) == ()
+    assert found.commands(TOOLS) == ()
     assert found.faults or found.loaded[0].fault
 
 

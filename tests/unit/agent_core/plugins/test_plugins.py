@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import pytest
 
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.pages import load_sites
 from agent_core.commands.registry import Command, CommandContext, Commands, NoArguments, declare
 from agent_core.errors import CommandError
 from agent_core.loop.command_runner import Extensions
@@ -19,7 +21,8 @@ from agent_core.model.decision import Approve
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.plugins import Plugin, PluginTools, RunOnce
-from agent_core.plugins.registration import CommandFamily, LoadedPlugin, PluginSet
+from agent_core.plugins.loaded import LoadedPlugin
+from agent_core.plugins.registration import CommandFamily, PluginSet
 from agent_core.ports.web import Page
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -31,7 +34,8 @@ from examples.plugins.word_counter import WordCounter
 TEA = reply_text("write_to_file", {"filename": "tea.txt", "text": "black tea at four"})
 COUNT = reply_text("count_words", {"filename": "tea.txt"})
 DONE = reply_text("task_complete", {"reason": "Counted."})
-TOOLS = PluginTools(database=InMemoryDatabase())
+SITES = partial(load_sites, InMemoryDatabase())
+TOOLS = PluginTools(load_sites=SITES)
 FAMILIES = (CommandFamily("files", FILE_COMMANDS), CommandFamily("finish", FINISH_COMMANDS))
 
 
@@ -88,7 +92,7 @@ async def test_a_plugin_reaches_the_network_by_the_gateway_alone_and_people_see_
     check = reply_text("check_link", {"url": "https://example.com/tea"})
     web = InMemoryWeb()
     web.hold(Page(url="https://example.com/tea", title="Tea", text="Tea"))
-    tools = PluginTools(database=InMemoryDatabase(), web=web)
+    tools = PluginTools(load_sites=SITES, web=web)
     stage = stage_of(plugins_of(LinkChecker()), check, DONE, tools=tools)
     agent = await stage.create()
     turn = await stage.turn(agent)

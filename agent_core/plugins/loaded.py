@@ -1,0 +1,72 @@
+"""A plugin that takes part in this process, and what is said of it where it fails."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from agent_core.commands.registry import Command
+from agent_core.errors import CommandError
+from agent_core.plugins.plugin import Plugin
+
+logger = logging.getLogger(__name__)
+NOT_OF_PLUGINS = (KeyboardInterrupt, GeneratorExit)  # any other failure is the plugin's, also one that ends a process
+MAX_REASON_CHARACTERS = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class LoadedPlugin:
+    """A plugin that is part of this process. `source`: from where it came, such as `package word_counter`.
+
+    `fault`: why it was put aside, or "". `remarks`: what of its contributions is left out, and why.
+    `is_told`: whether the log has said that a command of it failed.
+    """
+
+    name: str
+    version: str
+    source: str
+    plugin: Plugin
+    fault: str = ""
+    remarks: list[str] = field(default_factory=list)
+    commands: tuple[Command, ...] = ()
+    is_told: bool = False
+
+    @property
+    def title(self) -> str:
+        """Name and version, as the decision log has them."""
+        return f"{self.name} {self.version}".strip()
+
+    def put_aside(self, while_doing: str, failure: BaseException) -> None:
+        """Leave the plugin out from now on, and say so once."""
+        if self.fault:
+            return
+        self.fault = f"{type(failure).__name__} while {while_doing}: {reason_of(failure)}"
+        logger.error("a plugin is put aside", extra={"plugin": self.title, "why": self.fault})
+
+    def command_failed(self, name: str, failure: BaseException) -> CommandError:
+        """The sentence for the model; the log has the plugin's first one."""
+        why = f"{type(failure).__name__}: {reason_of(failure)}"
+        if not self.is_told:
+            self.is_told = True
+            logger.error("a plugin's command failed", extra={"plugin": self.title, "command": name, "why": why})
+        return CommandError(f"The plugin {self.name} failed: {why}.")
+
+
+def reason_of(failure: BaseException) -> str:
+    """What a failure says, on one line of 200 characters."""
+    try:
+        text = str(failure)
+    except Exception:  # what a plugin raises may fail to say why
+        text = ""
+    return one_line(text, MAX_REASON_CHARACTERS) or "no text"
+
+
+def one_line(text: str, most: int) -> str:
+    """The text on one line, without invisible characters, cut to `most` characters."""
+    plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+
+
+def require_not_cancelled(task: "asyncio.Task[object] | None") -> None:
+    """Raise CancelledError if the task is being cancelled, whatever a plugin made of the first one."""
+    if task and task.cancelling():
+        raise asyncio.CancelledError

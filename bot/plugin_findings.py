@@ -1,0 +1,59 @@
+"""The finding of `signoff doctor` on plugins: what each adds, and what is left out of them."""
+
+from typing import Any, cast
+
+from agent_core.assembly import CommandParts
+from agent_core.model.lines import counted
+from agent_core.oversight.secrets import Secrets
+from agent_core.plugins.loaded import LoadedPlugin
+from agent_core.plugins.loading import load_plugins
+from agent_core.plugins.registration import PluginSet
+from bot.command_catalog import CommandCatalog
+from bot.findings import Finding
+from bot.settings import Settings
+from bot.tool_wiring import Tools
+
+NOTHING = cast("Any", None)  # commands are declared here, and none of them runs
+
+
+def plugins_finding(settings: Settings) -> Finding | None:
+    """The finding on plugins, or None where none is named: each with its commands, and what is left out. No secrets."""
+    if not settings.has_plugins:
+        return None
+    found = _registered(settings)
+    titles = ", ".join(f"{each.title} ({counted(len(each.commands), 'command')})" for each in found.working) or "none"
+    left_out = [*found.faults, *(fault for each in found.loaded for fault in _left_out(each))]
+    why = f"{titles}. Left out: {'; '.join(left_out)}" if left_out else titles
+    return Finding(
+        name="plugins",
+        state="warn" if left_out else "on",
+        why=Secrets.of(settings.secrets).redact(why),
+        variable="PLUGINS_DIR" if settings.plugins_dir else "PLUGIN_PACKAGES",
+    )
+
+
+def _registered(settings: Settings) -> PluginSet:
+    """The plugins after they were asked for all that they add, beside the commands of Signoff."""
+    found = load_plugins(settings.plugin_packages, settings.plugins_dir)
+    tools = Tools(
+        documents=NOTHING,
+        pictures=NOTHING,
+        web=NOTHING,
+        no_clones="",
+        sandbox=NOTHING,
+        no_programs="",
+        images=None,
+        transcriber=None,
+        voice=None,
+        publisher=None,
+        plugins=found,
+    )
+    parts = CommandParts(database=NOTHING, clock=NOTHING, memory=NOTHING, helpers=NOTHING, metered_model=NOTHING)
+    CommandCatalog(settings=settings, tools=tools, search=NOTHING).every(parts)
+    found.guidance()
+    return found
+
+
+def _left_out(loaded: LoadedPlugin) -> list[str]:
+    faults = [loaded.fault] if loaded.fault else loaded.remarks
+    return [f"{loaded.title}: {fault}" for fault in faults]
