@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from agent_core.commands.arguments import normalise_name
 from agent_core.commands.registry import Command
@@ -86,7 +87,7 @@ def _declared(offered: object, source: str) -> Command:
     return replace(offered, spec=own)
 
 
-def _require_facts(spec: CommandSpec) -> None:
+def _require_facts(spec: Any) -> None:
     if not isinstance(spec.name, str) or not COMMAND_NAME.fullmatch(spec.name):
         raise ValueError("a command's name has letters, digits, _ . - and at most 64")
     if not _are_texts(spec.risks) or not spec.risks or not {*spec.risks} <= {*RISK_CLASSES}:

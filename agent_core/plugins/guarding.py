@@ -61,13 +61,13 @@ def _require_output(produced: object) -> CommandOutput:
     match produced:
         case CommandOutput(text=str(), files=tuple(files)) if all(isinstance(each, str) for each in files):
             return produced
-        case CommandOutput():
-            raise TypeError("its output is no text")
-    raise TypeError(f"it gave {type(produced).__name__}, not CommandOutput")
+        case _:
+            raise TypeError(f"it gave no text, but {type(produced).__name__}")
 
 
 def _require_preview(shown: object) -> Preview | None:
     match shown:
         case None | Preview(title=str(), body=str(), kind="text" | "diff", target=str(), basis=str(), model=str()):
             return shown
-    raise TypeError(f"its preview is no Preview of texts, but {type(shown).__name__}")
+        case _:
+            raise TypeError(f"its preview is no Preview of texts, but {type(shown).__name__}")

@@ -101,6 +101,8 @@ def _names_imported(node: ast.AST) -> Iterator[str]:
             yield from (each.name for each in names)
         case ast.ImportFrom(module=str(module), names=names, level=0):
             yield from (module, *(f"{module}.{each.name}" for each in names))
+        case _:
+            return
 
 
 def _imported(name: str, main: Path, *, is_folder: bool) -> ModuleType:

@@ -64,21 +64,21 @@ class OneRun:
 async def run_inside(loaded: LoadedPlugin, call: CommandCall, context: CommandContext, following: RunOnce) -> Result:
     """Run a command inside one wrapper. It runs once, and if the wrapper fails, as if it were not there."""
     one = OneRun(following, asyncio.current_task())
+    given: Result | BaseException
     try:
-        given = await loaded.plugin.wrap_run(_copied(call), context, one.run)
-        fault = _fault_of(given)
+        given = _require_result(await loaded.plugin.wrap_run(_copied(call), context, one.run))
     except NOT_OF_PLUGINS:
         raise
     except BaseException as failure:
-        given, fault = Failed(""), failure
+        given = failure
     finally:
         await one.close()
     require_not_cancelled(one.owner)
     if one.failure:
         raise one.failure
-    if fault is None:
+    if not isinstance(given, BaseException):
         return replace(given, outside=True) if one.result and one.result.outside else given
-    loaded.put_aside(f"wrapping {call.name}", fault)
+    loaded.put_aside(f"wrapping {call.name}", given)
     if not one.is_begun:
         return await following()
     return one.result or Failed(
@@ -100,16 +100,15 @@ async def tell(loaded: LoadedPlugin, agent: Agent, turn: Turn, seconds: float) -
     require_not_cancelled(task)
 
 
-def _fault_of(given: object) -> Exception | None:
-    """What is wrong with what a wrapper returned: only Succeeded and Failed are results of a run."""
+def _require_result(given: object) -> Succeeded | Failed:
+    """What a wrapper returned; raise TypeError if it is no result that a run can have."""
     match given:
         case Failed(error=str(), outside=bool()):
-            return None
-        case Succeeded(output=str(), files=tuple(files), outside=bool()) if all(
-            isinstance(each, str) for each in files
-        ):
-            return None
-    return TypeError(f"it returned no usable result, but {type(given).__name__}")
+            return given
+        case Succeeded(output=str(), files=tuple(files), outside=bool()) if {*map(type, files)} <= {str}:
+            return given
+        case _:
+            raise TypeError(f"it returned no usable result, but {type(given).__name__}")
 
 
 def _copied(call: CommandCall) -> CommandCall:

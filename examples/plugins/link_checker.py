@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import BaseModel, Field
 
@@ -40,8 +41,8 @@ class LinkChecker(Plugin):
     def commands(self, tools: PluginTools) -> tuple[Command, ...]:
         """The one command. What a server answers is untrusted content."""
         links = LinkCommands(tools)
-        checks = {"label": "Check link", "risks": ("network",), "category": "web", "outside": True}
-        return (declare(Address, links.check_link, links.preview, **checks),)
+        check = partial(declare, label="Check link", risks=("network",), category="web", outside=True)
+        return (check(Address, links.check_link, links.preview),)
 
     def guidance(self) -> Sequence[str]:
         """A line for the standing prompt."""
