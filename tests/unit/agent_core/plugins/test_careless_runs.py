@@ -89,6 +89,7 @@ async def take_it_for_its_own(run: RunOnce) -> Result:
     return await run()
 
 
+@pytest.mark.proves("plugin:stopped")
 @pytest.mark.parametrize("wait", [turn_into_an_error, take_it_for_its_own])
 async def test_nothing_runs_after_stop_whatever_a_wrapper_makes_of_the_cancellation(wait: Wrap) -> None:
     begun = asyncio.Event()
@@ -183,6 +184,7 @@ def broken(where: str, failure: BaseException, risks: tuple[str, ...] = ("write"
     return declare(NoArguments, break_it, preview, label="Break", risks=risks, category="files")
 
 
+@pytest.mark.proves("plugin:guarded")
 @pytest.mark.parametrize("failure", [ZeroDivisionError("division"), SystemExit(2), Abort("over")], ids=repr)
 @pytest.mark.parametrize("where", ["run", "preview", "second preview"])
 async def test_a_plugins_command_that_raises_costs_no_agent(where: str, failure: BaseException) -> None:

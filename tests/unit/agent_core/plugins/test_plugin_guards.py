@@ -20,7 +20,7 @@ from tests.unit.agent_core.plugins.test_plugins import DONE, TEA, approve_all, p
 
 async def test_a_run_in_another_task_runs_as_in_its_own() -> None:
     async def limit(run: RunOnce) -> Result:
-        return await asyncio.wait_for(run(), 60)  # type: ignore[arg-type]
+        return await asyncio.wait_for(run(), 60)
 
     found = plugins_of(Wrapping(limit))
     stage = stage_of(found, TEA, DONE)
@@ -33,7 +33,7 @@ async def test_a_run_that_a_wrapper_leaves_behind_ends_with_the_wrapper() -> Non
     ended: list[asyncio.Task[Any]] = []
 
     async def leave(run: RunOnce) -> Result:
-        ended.append(asyncio.ensure_future(run()))  # type: ignore[arg-type]
+        ended.append(asyncio.ensure_future(run()))
         await asyncio.wait(ended, timeout=0)
         return Failed("It takes too long.")
 
@@ -59,6 +59,7 @@ async def test_a_wrapper_that_hides_what_a_command_failed_by_hides_nothing() -> 
     assert found.loaded[0].fault == ""
 
 
+@pytest.mark.proves("plugin:guarded")
 async def test_the_sentence_of_a_failure_names_the_plugin_and_the_log_has_it_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
