@@ -245,15 +245,10 @@ class _Foundation:
         )
         self.eraser = Eraser(database, ports.workspaces, self.memory, clock, ports.surfaces)
         self.helpers = AgentHelpers(database=database, clock=clock, waker=self.engine, eraser=self.eraser)
-        self.commands = commands(
-            CommandParts(
-                database=database,
-                clock=clock,
-                memory=self.memory,
-                helpers=self.helpers,
-                metered_model=self.metered_model,
-            )
+        parts = CommandParts(
+            database=database, clock=clock, memory=self.memory, helpers=self.helpers, metered_model=self.metered_model
         )
+        self.commands = commands(parts)
 
     def loop(self) -> AgentLoop:
         ports, options = self.ports, self.options
