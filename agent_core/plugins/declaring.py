@@ -47,8 +47,7 @@ def taken_commands(loaded: LoadedPlugin, offered: Iterable[object], taken: dict[
         except NOT_OF_PLUGINS:
             raise
         except BaseException as failure:
-            name = one_line(str(getattr(getattr(each, "spec", None), "name", type(each).__name__)), 40)
-            loaded.remarks.append(f"{name!a} is left out: {reason_of(failure)}")
+            loaded.remarks.append(f"{_name_of(each)!a} is left out: {reason_of(failure)}")
             continue
         if claim_names(loaded, command.spec, taken):
             yield command
@@ -85,6 +84,15 @@ def _declared(offered: object, source: str) -> Command:
         source=source,
     )
     return replace(offered, spec=own)
+
+
+def _name_of(offered: object) -> str:
+    """The name in a remark, also of what is no command."""
+    match offered:
+        case Command(spec=CommandSpec(name=str(name))):
+            return one_line(name, 40)
+        case _:
+            return type(offered).__name__
 
 
 def _require_facts(spec: Any) -> None:

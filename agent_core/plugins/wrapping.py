@@ -74,7 +74,7 @@ async def run_inside(loaded: LoadedPlugin, call: CommandCall, context: CommandCo
     finally:
         await one.close()
     require_not_cancelled(one.owner)
-    if one.failure:
+    if one.failure is not None:
         raise one.failure
     if not isinstance(given, BaseException):
         return replace(given, outside=True) if one.result and one.result.outside else given
