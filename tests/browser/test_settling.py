@@ -14,6 +14,7 @@ from tests.scenario.chat import writing
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 SOON, LATER = 400, 1000
+CENTRE = "each => each.scrollIntoView({ block: 'center', behavior: 'instant' })"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -42,7 +43,7 @@ def approve(page: Page) -> Locator:
 
 async def click_at(control: Locator) -> None:
     """Click where the control is, whether it would take the click or not."""
-    await control.evaluate("each => each.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    await control.evaluate(CENTRE)
     box = await control.bounding_box()
     assert box is not None
     await control.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -51,12 +52,16 @@ async def click_at(control: Locator) -> None:
 async def next_card(page: Page, model: ScriptedModel) -> Locator:
     """Approve the card and have the next one appear; its button is new at this moment of the page's clock."""
     model.say(reply_text("append_to_file", {"filename": "a.txt", "text": "two"}))
+    await approve(page).evaluate(CENTRE)
+    await page.clock.run_for(LATER)  # what scrolling moved has settled
     await click_at(approve(page))
     following = asking(page).filter(has_text="append_to_file")
-    while not await following.count():  # what the page puts off for 30 ms happens when its clock is moved
+    for _ in range(500):  # what the page puts off for 30 ms happens when its clock is moved
+        if await following.count():
+            return following
         await page.clock.run_for(10)
         await expect(page.get_by_role("article").first).to_be_visible()
-    return following
+    raise AssertionError("the click on Approve brought no next card")
 
 
 async def decided(page: Page) -> int:
