@@ -40,6 +40,7 @@ HELP = HelpText(
         ("!budget", "shows what was spent; !budget 5 sets its limit, !budget channel 20 the limit of all agents here"),
         ("!policy", "who may approve, and what runs without asking; also approvers owner, free CLASS, ask CLASS"),
         ("!memory", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
+        ("!tools", "what plugins and servers add here; also !tools off NAME, on NAME, only NAME, all on"),
         ("!sites", "the sites agents here may reach; also !sites allow HOST, deny HOST, clear"),
         ("!reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
         ("!notify me", "sends you what waits here by direct message; !notify off ends that"),

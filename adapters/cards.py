@@ -248,11 +248,11 @@ def _steps(plan: str) -> tuple[str, ...]:
 
 
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
-    cost = money(turn.usage.cost)
+    cost, source = money(turn.usage.cost), (readable(f"command of {turn.source}"),) if turn.source else ()
     if not turn.is_open:
-        return (cost, FROM_UNTRUSTED) if turn.result and getattr(turn.result, "outside", False) else (cost,)
+        return (*source, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
     costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
-    return (*costs, READ_UNTRUSTED) if turn.exposed else costs
+    return (*source, *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias, assert_never, cast, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from adapters.answers import Answer, Attachment
 from adapters.cards import estimate_text, money
@@ -13,6 +13,7 @@ from adapters.notification_commands import NotificationCommands
 from adapters.policy_settings import set_policy
 from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
+from adapters.tool_settings import set_tools
 from adapters.ui_text import ago, first_word, model_text
 from adapters.visible_text import readable
 from agent_core.errors import InvalidInput
@@ -28,7 +29,7 @@ from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
 from agent_core.service.views import AgentViews
 
-ChannelVerb: TypeAlias = Literal["sites", "reminders", "notify"]  # a channel's settings: no agent is named
+ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
 ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "memory", "export", "audit", ChannelVerb]
 CHANNEL_VERBS: tuple[ChannelVerb, ...] = get_args(ChannelVerb)
 MEMORY_FILE = "memory.jsonl"
@@ -54,6 +55,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
     "policy": r"(approvers|free|ask|cards)\b",
     "memory": r"(list|search|add|forget|export)\b",
     "sites": r"(allow|deny|clear)\b",
+    "tools": r"((off|on|only)\s+[\w.-]+|all\s+on)\s*$",
     "export": r"(?!)",
     "audit": r"channel\s*$",
     "reminders": r"(call|after|quiet|weekends|zone)\b",
@@ -82,19 +84,19 @@ class ManagementCommands:
             case "memory":
                 return await self._memory(agent, said.strip(), origin)
             case "export":
-                text = settings_text(agent)
-                return _wanted(text, Attachment(FILENAME, text.encode()))
+                return _wanted(text := settings_text(agent), Attachment(FILENAME, text.encode()))
             case "audit":
                 return await self._audit(agent, said.strip(), origin)
-            case "sites" | "reminders" | "notify":
+            case _:
                 return await self.run_on_channel(verb, said, origin)
-        assert_never(verb)
 
     async def run_on_channel(self, verb: ChannelVerb, said: str, origin: Origin) -> Answer:
         """Run a command about the channel, which may have no agent yet."""
         match verb:
             case "sites":
                 return _wanted(await set_sites(self.agent_settings, said.strip(), origin))
+            case "tools":
+                return _wanted(await set_tools(self.agent_settings, self.views, said.strip(), origin))
             case "reminders":
                 return _wanted(await self.notifications.reminders(said.strip(), origin))
             case "notify":

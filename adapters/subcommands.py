@@ -43,6 +43,7 @@ HELP = HelpText(
         ),
         ("/agent memory NAME", "what it remembers; also search WORDS, add TEXT, forget ID, forget all, export"),
         ("/agent sites", "which sites agents of this channel may reach; also allow HOST, deny HOST, clear"),
+        ("/agent tools", "what plugins and servers add here; also off NAME, on NAME, only NAME, all on"),
         ("/agent reminders", "when agents here remind people; also call, after, quiet, weekends, zone"),
         ("/agent notify me", "sends you what waits here by direct message; notify off ends that"),
         ("/agent export NAME", "its ai_settings.yaml"),

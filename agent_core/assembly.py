@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Self, TypeAlias
 
 from agent_core.commands.agents import AgentCommands
+from agent_core.commands.channel_tools import switched_by_channel
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.history import HistoryCommands
@@ -107,8 +108,7 @@ def basic_commands(parts: CommandParts) -> Commands:
 class CoreOptions:
     """What an operator chooses.
 
-    `default_budget`: in US dollars; None is no limit.
-    `continuous_limit`: the most commands that one decision may let run unasked; None is no limit.
+    `default_budget`: in US dollars. `continuous_limit`: the most commands that one decision lets run. None: no limit.
     `fast_model`: the model for summaries and repairs; if empty, the agent's own model.
     `effort`, `fast_effort`: reasoning efforts of the agent's model and of `fast_model`; if empty, the model's own.
     `history_tokens`: older turns are summarised when the history takes more.
@@ -171,7 +171,7 @@ class Core:
         foundation = _Foundation(ports, commands, options)
         database, clock, engine, ledger = ports.database, ports.clock, foundation.engine, foundation.ledger
         memory, metered_model, service = foundation.memory, foundation.metered_model, foundation.service()
-        priority = foundation.priority
+        priority, rehearsal = foundation.priority, ports.rehearsal
         return cls(
             database=database,
             clock=clock,
@@ -192,16 +192,17 @@ class Core:
                 commands=foundation.commands,
                 workspaces=ports.workspaces,
                 retention=options.retention,
+                list_sources=options.extensions.list_sources,
             ),
             agent_settings=AgentSettings(
-                database=database, waker=engine, clock=clock, priority=priority, rehearsal=ports.rehearsal
+                database=database, waker=engine, clock=clock, priority=priority, rehearsal=rehearsal
             ),
             notifications=ChannelNotifications(database=database, waker=engine, clock=clock, priority=priority),
             memories=AgentMemories(database=database, waker=engine, clock=clock, memory=memory, ledger=ledger),
             review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
-            drafting=AgentDrafting(metered_model, ledger, options.limits, ports.rehearsal),
+            drafting=AgentDrafting(metered_model, ledger, options.limits, rehearsal),
             uploads=FileUploads(database=database, workspaces=ports.workspaces, waker=engine, clock=clock),
-            tour=TourStarter(service=service, workspaces=ports.workspaces, rehearsal=ports.rehearsal),
+            tour=TourStarter(service=service, workspaces=ports.workspaces, rehearsal=rehearsal),
         )
 
     @property
@@ -248,7 +249,7 @@ class _Foundation:
         parts = CommandParts(
             database=database, clock=clock, memory=self.memory, helpers=self.helpers, metered_model=self.metered_model
         )
-        self.commands = commands(parts)
+        self.commands = switched_by_channel(commands(parts), database)
 
     def loop(self) -> AgentLoop:
         ports, options = self.ports, self.options

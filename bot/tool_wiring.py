@@ -94,7 +94,12 @@ def extensions_of(plugins: PluginSet) -> Extensions:
     """What the plugins add to the loop: nothing without plugins, so that they cost nothing then."""
     if not plugins.loaded:
         return NO_EXTENSIONS
-    return Extensions(hooks=(plugins.wrap_run,), observers=(plugins.observe_turn,), guidance=plugins.guidance())
+    return Extensions(
+        hooks=(plugins.wrap_run,),
+        observers=(plugins.observe_turn,),
+        guidance=plugins.guidance(),
+        list_sources=plugins.list_sources,
+    )
 
 
 def make_renderer() -> HtmlRenderer:

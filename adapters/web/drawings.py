@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from adapters.cards import money
+from adapters.durations import DAY, HOUR, MINUTE, short_span
 from adapters.management_commands import CALLS
 from agent_core.model.agent import Agent
 from agent_core.model.lines import one_line
@@ -21,7 +22,6 @@ Measure: TypeAlias = Literal["", "cost", "tokens"]
 Phase: TypeAlias = Literal["thinking", "waiting", "running"]
 
 LONGEST = timedelta(days=30)
-SECOND, MINUTE, HOUR, DAY = 1, 60, 3_600, 86_400
 TICKS = (("1m", MINUTE), ("1h", HOUR), ("1d", DAY))
 LABEL_WIDTH = 18.0
 LANE_WIDTH = (100 - LABEL_WIDTH) / 3
@@ -195,31 +195,6 @@ def percent_text(part: int, whole: int) -> str:
     if 0 < (whole - part) * 100 < whole:
         return "over 99%"
     return f"{100 * part // whole}%"
-
-
-def short_span(duration: timedelta) -> str:
-    """A duration in its largest unit, as short as a drawing needs it: `3d`, `5h`, `12m`, `8s`, `<1s`."""
-    seconds = duration.total_seconds()
-    for unit, size in (("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND)):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit}"
-    return "<1s"
-
-
-def span_text(duration: timedelta | None) -> str:
-    """A duration in its two largest units: `3 d 4 h`, `12 min 5 s`, `1.4 s`, `under 1 s`; "" for None."""
-    if duration is None:
-        return ""
-    seconds = duration.total_seconds()
-    if seconds < SECOND:
-        return "under 1 s"
-    if seconds < MINUTE:
-        return f"{int(seconds * 10) / 10:.1f} s" if seconds < 10 else f"{int(seconds)} s"
-    units = (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", SECOND))
-    first = next(number for number, (_, size) in enumerate(units) if seconds >= size)
-    (large, size), (small, part) = units[first], units[first + 1]
-    more = int(seconds % size // part)
-    return f"{int(seconds // size)} {large}" + (f" {more} {small}" if more else "")
 
 
 def hours_between(hours: Sequence[HourUsage]) -> tuple[datetime, datetime]:

@@ -19,6 +19,7 @@ from adapters.web.policy import PolicyPage
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.search import SearchPages
+from adapters.web.tools import ToolPage
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, queue_page, redirect_home
 from agent_core.model.ids import AgentId, TurnId
@@ -50,6 +51,7 @@ class GetRoutes:
             *LogPages(self.workspace).routes(),
             *GlancePages(self.workspace).routes(),
             *PolicyPage(self.workspace).get_routes(),
+            *ToolPage(self.workspace).get_routes(),
             *SearchPages(self.workspace).routes(),
         ]
 

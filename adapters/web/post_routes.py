@@ -31,6 +31,7 @@ from adapters.web.requests import (
 )
 from adapters.web.screens import FormState, after_saving, channel_page, new_agent_page, thread_page, with_errors_shown
 from adapters.web.theme import remember_theme
+from adapters.web.tools import ToolPage
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, approve_selected
 from agent_core.errors import InvalidInput
@@ -72,6 +73,7 @@ class PostRoutes:
             *FilePages(self.workspace).post_routes(),
             *MemoryPages(self.workspace).post_routes(),
             *PolicyPage(self.workspace).post_routes(),
+            *ToolPage(self.workspace).post_routes(),
         ]
 
     async def rename(self, request: web.Request) -> web.StreamResponse:

@@ -10,7 +10,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from adapters import cards, decision_log
 from adapters.buttons import Button
+from adapters.durations import span_text
 from adapters.risk_labels import meaning_of
+from adapters.tool_settings import source_title, uses_text
 from adapters.turn_lines import about_text
 from adapters.turn_state import untimed_text
 from adapters.ui_text import (
@@ -119,7 +121,9 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     drawings.amount_text,
     drawings.added_texts,
     drawings.percent_text,
-    drawings.span_text,
+    span_text,
+    source_title,
+    uses_text,
     drawings.hours_between,
     diff_lines,
     plain_lines,

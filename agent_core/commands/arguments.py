@@ -1,14 +1,19 @@
-"""Converts a call's arguments to a command's own names and types. Guesses nothing."""
+"""Converts a call's arguments to a command's own names and types, and checks them. Guesses nothing."""
 
 import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import Arguments, CommandSpec
 
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+MAX_FAULT_CHARACTERS = 300
 INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,2})?", re.ASCII)
 
@@ -80,3 +85,22 @@ def _convert(value: object, types: set[str]) -> object:
 
 def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
+    """A sentence for each fault by which the arguments violate the command's schema."""
+    errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
+    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_shorten(error.message)}." for error in errors]
+
+
+def _shorten(message: str) -> str:
+    """The message, with its middle left out if it is too long."""
+    half = MAX_FAULT_CHARACTERS // 2
+    return message if len(message) <= MAX_FAULT_CHARACTERS else f"{message[:half]} … {message[-half:]}"
+
+
+@lru_cache(maxsize=256)
+def _validator(parameters: str) -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator  # imported late: it takes 0.1 s of the start
+
+    return Draft202012Validator(json.loads(parameters))

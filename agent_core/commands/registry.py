@@ -1,28 +1,24 @@
 """The command registry: declares commands, finds them by name, and checks calls against their schemas."""
 
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from functools import cache
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agent_core.commands.arguments import allowed_arguments_text, fit_arguments, normalise_name
+from agent_core.commands.arguments import allowed_arguments_text, argument_faults, fit_arguments, normalise_name
+from agent_core.commands.names import find_near_name, names_of
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
+from agent_core.model.tool_switches import ALL_ON, ToolSwitches
 from agent_core.oversight.untrusted_content import assume_exposed, may_return_untrusted
 from agent_core.ports.files import Files
 from agent_core.spending.spending_tracker import SpendingTracker
 
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
-
 Given = TypeVar("Given", bound=BaseModel)
-MAX_FAULT_CHARACTERS = 300
 
 
 class NoArguments(BaseModel):
@@ -79,11 +75,16 @@ Run: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[CommandOutput]]
 PreviewFunction: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[Preview | None]]
 FoundOutcome: TypeAlias = CommandOutput | Literal["not run", "unknown"]
 FindOutcome: TypeAlias = Callable[[Arguments, CommandContext], Awaitable[FoundOutcome]]
+CheckUse: TypeAlias = Callable[[CommandSpec, CommandContext], Awaitable[None]]
 
 
 def on_for_every_model(_model: str) -> str:
     """Return no reason why a command would be off."""
     return ""
+
+
+async def allow_every_use(_spec: CommandSpec, _context: CommandContext) -> None:
+    """Refuse nothing."""
 
 
 async def no_preview(_arguments: Arguments, _context: CommandContext) -> None:
@@ -168,11 +169,17 @@ def _schema(given: type[BaseModel]) -> dict[str, object]:
     return {"type": "object", "properties": {}, **schema, "additionalProperties": False}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Commands:
-    """The registry. Commands can be registered while the process runs."""
+    """The registry. Commands can be registered, and those of one owner replaced, while the process runs.
+
+    `by_owner`: what `replace_from` registered, in the order in which owners came first.
+    `check_use`: raises CommandError if an agent may not use a command; it is asked at each preview and at each run.
+    """
 
     by_name: dict[str, Command] = field(default_factory=dict)
+    by_owner: dict[str, tuple[Command, ...]] = field(default_factory=dict)
+    check_use: CheckUse = allow_every_use
 
     @classmethod
     def of(cls, *commands: Command) -> "Commands":
@@ -188,11 +195,38 @@ class Commands:
                 raise ValueError(f"There is a command {name} already.")
         self.by_name[command.spec.name] = command
 
+    def replace_from(self, owner: str, commands: Sequence[Command]) -> None:
+        """Put these commands in the place of those that the owner registered before, all at once.
+
+        They follow the commands that no owner registered, in the order in which owners came first: what prompts list
+        before them stays the same. Raise ValueError, and change nothing, if a name is taken.
+        """
+        by_owner = {**self.by_owner, owner: tuple(commands)}
+        taken = self.taken_besides(owner)
+        for each in commands:
+            if clash := taken.keys() & names_of(each.spec):
+                raise ValueError(f"There is a command {min(clash)} already.")
+            taken |= dict.fromkeys(names_of(each.spec), owner)
+        own = (each for owned in by_owner.values() for each in owned)
+        self.by_name = {each.spec.name: each for each in (*self._without_owner, *own)}
+        self.by_owner = by_owner
+
+    def taken_besides(self, owner: str) -> dict[str, str]:
+        """The names that this owner cannot take, in the form in which they are compared, and who has each."""
+        others = {other: commands for other, commands in self.by_owner.items() if other != owner}
+        every = {"Signoff": self._without_owner, **others}
+        return {name: other for other, commands in every.items() for each in commands for name in names_of(each.spec)}
+
+    @property
+    def _without_owner(self) -> tuple[Command, ...]:
+        owned = {each.spec.name for commands in self.by_owner.values() for each in commands}
+        return tuple(each for each in self.by_name.values() if each.spec.name not in owned)
+
     def get(self, name: str) -> Command:
         """The command of that name; raise UnusableReply if it is unknown or off."""
         command = self._find(name)
         if command is None:
-            near = self._near(name)
+            near = find_near_name((command.spec for command in self.by_name.values()), name)
             hint = f" Did you mean {near}?" if near else ""
             names = ", ".join(spec.name for spec in self.specs)
             brief = f"there is no command {name[:80]!r}.{hint}"
@@ -200,6 +234,18 @@ class Commands:
         if command.off:
             raise UnusableReply(f"{command.spec.name} is switched off here: {command.off}")
         return command
+
+    async def preview(self, call: CommandCall, context: CommandContext) -> Preview | None:
+        """What the call would do now. Raise UnusableReply if it is unknown or off, CommandError if it is refused."""
+        command = self.get(call.name)
+        await self.check_use(command.spec, context)
+        return await command.preview(call.arguments, context)
+
+    async def run(self, call: CommandCall, context: CommandContext) -> CommandOutput:
+        """Run the call; raise what `preview` raises, and what the command raises."""
+        command = self.get(call.name)
+        await self.check_use(command.spec, context)
+        return await command.run(call.arguments, context)
 
     def finishes(self, name: str) -> bool:
         """Whether the agent's work ends when this command succeeds."""
@@ -228,9 +274,14 @@ class Commands:
         """The specs of the commands that are on, in order of registration."""
         return tuple(command.spec for command in self.by_name.values() if not command.off)
 
-    def specs_for(self, model: str) -> tuple[CommandSpec, ...]:
-        """The specs of the commands that are on for agents of this model; "" is the default model."""
-        return tuple(spec for spec in self.specs if not self.by_name[spec.name].off_for(model))
+    def has_sources(self) -> bool:
+        """Whether any command is not Signoff's own."""
+        return any(command.spec.source for command in self.by_name.values())
+
+    def specs_for(self, model: str, switches: ToolSwitches = ALL_ON) -> tuple[CommandSpec, ...]:
+        """The specs of the commands that are on in a channel for agents of this model; "" is the default model."""
+        on = filter(switches.allows, self.specs)
+        return tuple(spec for spec in on if not self.by_name[spec.name].off_for(model))
 
     def checked(self, call: CommandCall) -> CommandCall:
         """The call under the command's own names; raise UnusableReply if it is unknown, off, or violates its schema."""
@@ -246,36 +297,4 @@ class Commands:
         if command := self.by_name.get(name):
             return command
         plain = normalise_name(name)
-        return next((command for command in self.by_name.values() if plain in _names(command)), None)
-
-    def _near(self, name: str) -> str:
-        names = {other: command.spec.name for command in self.by_name.values() for other in _names(command)}
-        return next((names[other] for other in get_close_matches(normalise_name(name[:80]), names, n=1)), "")
-
-
-def _names(command: Command) -> tuple[str, ...]:
-    return _normalise_names((command.spec.name, *command.spec.synonyms))
-
-
-@cache
-def _normalise_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(normalise_name, names))
-
-
-def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
-    """A sentence for each fault by which the arguments violate the command's schema."""
-    errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
-    return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_shorten(error.message)}." for error in errors]
-
-
-def _shorten(message: str) -> str:
-    """The message, with its middle left out if it is too long."""
-    half = MAX_FAULT_CHARACTERS // 2
-    return message if len(message) <= MAX_FAULT_CHARACTERS else f"{message[:half]} … {message[-half:]}"
-
-
-@lru_cache(maxsize=256)
-def _validator(parameters: str) -> "Draft202012Validator":
-    from jsonschema import Draft202012Validator  # imported late: it takes 0.1 s of the start
-
-    return Draft202012Validator(json.loads(parameters))
+        return next((command for command in self.by_name.values() if plain in names_of(command.spec)), None)

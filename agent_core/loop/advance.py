@@ -155,7 +155,7 @@ class AgentLoop:
     async def _think(self, claim: AgentClaim, agent: Agent) -> Agent:
         await claim.confirm()
         async with self.priority.background(), self.database.begin() as work:
-            turn_context = await load_turn_context(work, agent)
+            turn_context = await load_turn_context(work, agent, has_tools=self.proposer.commands.has_sources())
         async with claim.track(self.ledger, agent, turn_context.own, turn_context.budget) as tracker:
             return await ThinkStep(
                 proposer=self.proposer,

@@ -16,6 +16,7 @@ from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
+from agent_core.ports.tool_sources import ListSources, no_sources
 from agent_core.spending.spending_tracker import SpendingTracker
 
 COMMAND_TIMEOUT_SECONDS = 600.0
@@ -34,11 +35,13 @@ class Extensions:
     `hooks`: functions around the run of every command; the first is the outermost.
     `observers`: told of each turn whose result the loop saved; they do not raise.
     `guidance`: lines for every standing prompt.
+    `list_sources`: says where commands come from that are not Signoff's own.
     """
 
     hooks: tuple[Hook, ...] = ()
     observers: tuple[Observe, ...] = ()
     guidance: tuple[str, ...] = ()
+    list_sources: ListSources = no_sources
 
 
 NO_EXTENSIONS = Extensions()
@@ -60,7 +63,7 @@ class CommandRunner:
     async def preview_call(self, agent: Agent, call: CommandCall) -> Preview | None:
         """Compute the preview again before the run; raise CommandError if the command cannot run any more."""
         try:
-            return await self.commands.get(call.name).preview(call.arguments, self._context(agent, SpendingTracker()))
+            return await self.commands.preview(call, self._context(agent, SpendingTracker()))
         except UnusableReply as gone:
             raise CommandError(str(gone)) from gone
 
@@ -119,9 +122,8 @@ class CommandRunner:
 
     async def _run_command(self, call: CommandCall, context: CommandContext) -> Result:
         try:
-            command = self.commands.get(call.name)
             async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-                produced = await command.run(call.arguments, context)
+                produced = await self.commands.run(call, context)
         except TimeoutError:
             return Failed(f"{call.name} was ended after {COMMAND_TIMEOUT_SECONDS:.0f} seconds.")
         except (CommandError, MemoryAway, ModelError) as error:

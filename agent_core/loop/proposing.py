@@ -118,16 +118,15 @@ class Proposer:
         try:
             thoughts, given = await self._parse(agent, reply, tracker)
             call = self._require_runnable(situation, given)
-            command = self.commands.get(call.name)
             context = CommandContext(agent=agent, files=self.workspaces.of(agent))
-            preview = await command.preview(call.arguments, context)
+            preview, spec = await self.commands.preview(call, context), self.commands.get(call.name).spec
         except UnusableReply as problem:
             return UnusableAnswer(str(problem), problem.brief, reply.text)
         except CommandError as problem:
             return UnusableAnswer(str(problem), str(problem), reply.text)
         if self.shows_reasoning:
             thoughts = replace(thoughts, model_reasoning=reply.written_reasoning[:MAX_REASONING_CHARACTERS])
-        return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), command.spec)
+        return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), spec)
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
         """The call under the command's own names; raise UnusableReply if it cannot run or the profile objects to it."""

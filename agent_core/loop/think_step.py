@@ -65,7 +65,7 @@ class ThinkStep:
     def _situation(self, agent: Agent, seen: Recall) -> Situation:
         return Situation(
             agent=agent,
-            commands=self.proposer.commands.specs_for(agent.model),
+            commands=self.proposer.commands.specs_for(agent.model, self.turn_context.switches),
             turns=[turn for turn in self.turn_context.turns if turn.number > agent.digest.upto],
             notes=(*self.turn_context.notes, *self.turn_context.waiting),
             now=self.clock.now(),

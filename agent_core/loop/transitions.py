@@ -57,6 +57,7 @@ def propose(
         number=agent.turns + 1,
         proposal=thought.proposal,
         risks=thought.spec.risks,
+        source=thought.spec.source,
         usage=agent.unbilled,
         proposed_at=now,
         exposed=agent.exposed,

@@ -4,8 +4,10 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note
+from agent_core.model.tool_switches import ALL_ON, ToolSwitches
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 from agent_core.oversight.repetition import LOOKBACK_TURNS, find_repetition
@@ -24,6 +26,7 @@ class TurnContext:
     `own`: the budget of the agent or, for a helper, of its root agent.
     `budget`: the budget of the channel.
     `circling`: a sentence on what the agent repeats, or "".
+    `switches`: which tools of plugins and servers are off in the channel.
     """
 
     turns: tuple[Turn, ...]
@@ -33,9 +36,11 @@ class TurnContext:
     own: Budget
     budget: Budget
     circling: str
+    switches: ToolSwitches = ALL_ON
 
 
-async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
+async def load_turn_context(work: UnitOfWork, agent: Agent, *, has_tools: bool = False) -> TurnContext:
+    """Load it in the unit of work; `has_tools`: whether there are commands that the channel can switch off."""
     upto = agent.digest.upto
     last = min(MAX_TURNS, max(LOOKBACK_TURNS, agent.turns - upto))
     turns, waiting, own, budget = await asyncio.gather(
@@ -46,8 +51,16 @@ async def load_turn_context(work: UnitOfWork, agent: Agent) -> TurnContext:
     )
     notes = await work.notes.of(agent, since=_notes_since(turns, upto))
     read = tuple(note for note in notes if note.taken_into)
-    circling = find_repetition(turns)
-    return TurnContext(turns=turns, upto=upto, notes=read, waiting=waiting, own=own, budget=budget, circling=circling)
+    return TurnContext(
+        turns=turns,
+        upto=upto,
+        notes=read,
+        waiting=waiting,
+        own=own,
+        budget=budget,
+        circling=find_repetition(turns),
+        switches=await load_tool_switches(work, agent.channel) if has_tools else ALL_ON,
+    )
 
 
 def _notes_since(turns: tuple[Turn, ...], upto: int) -> datetime | None:

@@ -22,7 +22,7 @@ class CommandSpec:
     `waits`: the agent waits for its helpers afterwards.
     `outside`: its result is untrusted content.
     `always_asks`: no lease and no policy covers it.
-    `source`: name and version of the plugin that added it; "" for Signoff's own commands.
+    `source`: name and version of the plugin or server that added it, such as `word_counter 1.0`; "" for Signoff's own.
     `synonyms`, `aliases`: other names that models use for the command and (given → proper) for its arguments.
     """
 
@@ -40,6 +40,11 @@ class CommandSpec:
     outside: bool = False
     always_asks: bool = False
     source: str = ""
+
+    @property
+    def source_name(self) -> str:
+        """The name of the plugin or server that added it; "" for Signoff's own commands."""
+        return self.source.partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
-from agent_core.model.result import Interrupted
+from agent_core.model.result import Failed, Interrupted
 from agent_core.model.turn import Turn, TurnState
 from agent_core.model.usage import Usage
 
@@ -29,6 +29,7 @@ class Timing:
     `asked`: people were asked; False if a lease or the policy allowed the command.
     `decided_at`: the last decision of a person. A command that people let run again has only its second decision.
     `is_run_known`: False if the process died while the command ran, so that the time it took is not known.
+    `has_failed`: whether the run ended with an error.
     `usage`: all calls since the turn before, up to the proposal.
     """
 
@@ -45,6 +46,7 @@ class Timing:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     is_run_known: bool = True
+    has_failed: bool = False
 
     @classmethod
     def of(cls, turn: Turn) -> Self:
@@ -64,6 +66,7 @@ class Timing:
             started_at=turn.started_at,
             ended_at=turn.ended_at,
             is_run_known=_is_run_known(turn),
+            has_failed=isinstance(turn.result, Failed),
         )
 
     def waited(self, now: datetime) -> timedelta | None:

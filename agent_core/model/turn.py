@@ -31,6 +31,7 @@ PROCESS_DIED = Interrupted()
 class Turn:
     """A turn's state; every method returns the next state.
 
+    `source`: name and version of the plugin or server that added the command; "" for Signoff's own.
     `remark`: why the turn is shown again, for people.
     `review`: the model's criticism of its own proposal, if a person asked for it.
     `live`: the output so far of its running command.
@@ -57,6 +58,7 @@ class Turn:
     ended_at: datetime | None = None
     ended_by: Actor | None = None
     result: Result | None = None
+    source: str = ""
     remark: str = ""
     review: str = ""
     live: str = ""

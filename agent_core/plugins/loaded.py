@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from agent_core.commands.registry import Command
 from agent_core.errors import CommandError
 from agent_core.plugins.plugin import Plugin
+from agent_core.ports.tool_sources import ToolSource
 
 logger = logging.getLogger(__name__)
 NOT_OF_PLUGINS = (KeyboardInterrupt, GeneratorExit)  # any other failure is the plugin's, also one that ends a process
@@ -34,6 +35,18 @@ class LoadedPlugin:
     def title(self) -> str:
         """Name and version, as the decision log has them."""
         return f"{self.name} {self.version}".strip()
+
+    def as_source(self, kind: str = "plugin") -> ToolSource:
+        """What people are shown of it."""
+        return ToolSource(
+            name=self.name,
+            version=self.version,
+            kind=kind,
+            place=self.source,
+            fault=self.fault,
+            commands=tuple(each.spec.name for each in self.commands),
+            remarks=tuple(self.remarks),
+        )
 
     def put_aside(self, while_doing: str, failure: BaseException) -> None:
         """Leave the plugin out from now on, and say so once."""

@@ -14,6 +14,7 @@ from agent_core.plugins.declaring import MAX_COMMANDS, claim_names, listed, take
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.plugin import Plugin, PluginTools, RunOnce
 from agent_core.plugins.wrapping import run_inside, tell
+from agent_core.ports.tool_sources import ToolSource
 
 PLUGIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", re.ASCII)
 MAX_GUIDANCE_CHARACTERS, MAX_GUIDANCE_LINES = 300, 5
@@ -57,6 +58,10 @@ class PluginSet:
             offered = listed(each, "commands", partial(each.plugin.commands, tools), MAX_COMMANDS)
             each.commands = tuple(taken_commands(each, offered, taken))
         return (*own, *(command for each in self.loaded for command in each.commands))
+
+    def list_sources(self) -> tuple[ToolSource, ...]:
+        """The plugins for people, also those that were put aside; a plugin without commands too."""
+        return tuple(each.as_source() for each in self.loaded)
 
     def guidance(self) -> tuple[str, ...]:
         """The lines that plugins add to every standing prompt, each on one line and bounded."""

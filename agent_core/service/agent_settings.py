@@ -1,5 +1,6 @@
 """Settings of agents and channels that people change: goals, models, budgets and allowed web sites."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import clean_goals, effort_problem, goals_problem, model_problem
 from agent_core.model.ids import AgentId
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
+from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches, serialise_tool_switches
 from agent_core.model.usage import Budget
 from agent_core.oversight.policy import require_may_decide
 from agent_core.oversight.policy_change import change_policy, follow_policy, list_changes
@@ -145,6 +147,26 @@ class AgentSettings(TransactionalService):
     async def sites(self, channel: ChannelScope) -> Sites:
         async with self.database.begin() as work:
             return parse_sites(await work.preferences.get(channel, SITES_KEY))
+
+    async def set_tools(
+        self, change: Callable[[ToolSwitches], ToolSwitches], origin: Origin, detail: str
+    ) -> ToolSwitches:
+        """Change which tools the channel's agents may use; raise NotAllowed unless a full member asks.
+
+        Agents see it when they next think. An open card of a tool that is off does not run when it is approved.
+        """
+        if origin.by.kind != "member":
+            raise NotAllowed("switch tools here: a full member of the channel does.")
+
+        async def act(work: UnitOfWork) -> ToolSwitches:
+            before = await work.preferences.get(origin.channel, TOOLS_KEY)
+            changed = change(parse_tool_switches(before))
+            if not await self.is_repeated(work, origin):
+                work.preferences.put(origin.channel, TOOLS_KEY, serialise_tool_switches(changed, before))
+                self._record(work, origin, "set the channel's tools", detail)
+            return changed
+
+        return await self.save(act)
 
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
         """Append an entry about the channel to the decision log."""

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
-from agent_core.commands.registry import Commands, argument_faults
+from agent_core.commands.arguments import argument_faults
+from agent_core.commands.registry import Commands
 from agent_core.errors import ChangedSinceShown, InvalidInput, UnusableReply
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking

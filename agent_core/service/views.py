@@ -22,8 +22,10 @@ from agent_core.oversight.policy import may_decide, require_may_decide
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces
+from agent_core.ports.tool_sources import ListSources, no_sources
 from agent_core.service.agent_files import AgentFiles
 from agent_core.service.approval_queue import ApprovalQueue
+from agent_core.service.channel_tools import ChannelTools
 from agent_core.service.decision_log import DecisionLog
 from agent_core.service.decisions import require_as_shown
 from agent_core.service.deleting import newest_turn
@@ -66,6 +68,7 @@ class AgentViews:
     workspaces: Workspaces
     clock: Clock
     retention: Retention = KEEP_ALL
+    list_sources: ListSources = no_sources
 
     async def _read(self, query: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         async with self.database.begin() as work:
@@ -198,6 +201,12 @@ class AgentViews:
     @property
     def glances(self) -> Glances:
         return Glances(database=self.database, clock=self.clock)
+
+    @property
+    def tools(self) -> ChannelTools:
+        return ChannelTools(
+            database=self.database, commands=self.commands, clock=self.clock, list_sources=self.list_sources
+        )
 
     @property
     def queue(self) -> ApprovalQueue:

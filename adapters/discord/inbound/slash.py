@@ -45,6 +45,7 @@ TEXT_HINTS: dict[ThreadVerb, str] = {
     "memory": "search WORDS, add TEXT, forget ID, forget all or export. Leave empty to list its memories.",
     "reminders": "call @PEOPLE, after 5m 30m 4h, quiet 18:00-08:00, weekends off, zone NAME. Leave empty to show them.",
     "notify": "me, or off. Leave empty to see whether you get direct messages.",
+    "tools": "off NAME, on NAME, only NAME or all on. Leave empty to see what plugins and servers add.",
     "sites": "allow HOST, deny HOST or clear. Leave empty to show them.",
 }
 Run = Callable[[discord.Interaction, str], Awaitable[None]]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.durations import short_span, span_text
 from adapters.web.drawings import (
     LANE_WIDTH,
     MIN_WIDTH,
@@ -18,8 +19,6 @@ from adapters.web.drawings import (
     kind_chart,
     measure_of,
     percent_text,
-    short_span,
-    span_text,
     time_line,
     usage_by_kind,
 )

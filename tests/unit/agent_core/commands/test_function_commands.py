@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.commands.arguments import argument_faults
 from agent_core.commands.functions import FunctionCommands
-from agent_core.commands.registry import CommandContext, Commands, argument_faults
+from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.messages import Reply

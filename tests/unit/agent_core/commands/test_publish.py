@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from agent_core.commands.arguments import argument_faults
 from agent_core.commands.publish import PublishCommands, weighted_length
-from agent_core.commands.registry import CommandContext, Commands, argument_faults
+from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.providers.media.x_posts import XPosts

@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from agent_core.commands.arguments import argument_faults
 from agent_core.commands.media import MediaCommands
-from agent_core.commands.registry import CommandContext, CommandOutput, Commands, argument_faults
+from agent_core.commands.registry import CommandContext, CommandOutput, Commands
 from agent_core.errors import CommandError, ModelError, OverBudget, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.usage import Budget, Usage

@@ -1,0 +1,105 @@
+"""Shows what plugins and tool servers add in a channel, and switches it on and off there."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from adapters.durations import span_text
+from adapters.risk_labels import labels_of, risk_text
+from adapters.ui_text import first_word
+from adapters.visible_text import readable
+from agent_core.errors import InvalidInput
+from agent_core.model.actors import Origin
+from agent_core.model.lines import counted
+from agent_core.model.tool_switches import ALL_ON, ToolSwitches
+from agent_core.service.agent_settings import AgentSettings
+from agent_core.service.channel_tools import SourceInChannel, ToolCommand, ToolsInChannel, Uses
+from agent_core.service.views import AgentViews
+
+HOW_TOOLS = "Tools: write off NAME, on NAME, only NAME or all on. A name is a plugin's, a server's or a command's."
+NO_TOOLS = "No plugin and no tool server is connected here: agents have Signoff's own commands."
+MAX_NAMES, SHOWN_COMMANDS = 100, 20
+
+
+async def set_tools(settings: AgentSettings, views: AgentViews, said: str, origin: Origin) -> str:
+    """Apply `off`, `on` or `only` with names, or `all on` (or nothing, for ""), and return what is on as text.
+
+    Raise InvalidInput for any other text, NotAllowed if the person may not change it.
+    """
+    if said:
+        change = await parse_tool_change(views, said, origin)
+        await settings.set_tools(change, origin, said)
+    return tools_text(await views.tools.of_channel(origin.channel))
+
+
+async def parse_tool_change(views: AgentViews, said: str, origin: Origin) -> Callable[[ToolSwitches], ToolSwitches]:
+    """The change that a line such as `off word_counter` asks for; raise InvalidInput."""
+    verb, rest = first_word(said)
+    if (verb, rest.casefold()) == ("all", "on"):
+        return lambda _: ALL_ON
+    words = re.split(r"[\s,;]+", rest) if rest else []
+    if verb not in ("off", "on", "only") or not words or len(words) > MAX_NAMES:
+        raise InvalidInput({"tools": HOW_TOOLS})
+    here = await views.tools.of_channel(origin.channel)
+    names = _require_known(words, here)
+    match verb:
+        case "off":
+            return lambda switches: switches.turn_off(names)
+        case "on":
+            _require_source_on(names, here)
+            return lambda switches: switches.turn_on(names)
+        case _:
+            return lambda _: ToolSwitches(only=names)
+
+
+def tools_text(here: ToolsInChannel) -> str:
+    """The sources and their commands, a line for each source."""
+    if not here.sources:
+        return NO_TOOLS
+    return "\n".join(("Agents here may use, besides Signoff's own commands:", *map(_source_text, here.sources)))
+
+
+def source_title(each: SourceInChannel) -> str:
+    """Name, version and kind of a source."""
+    source = each.source
+    return readable(" ".join(filter(None, (source.name, source.version, f"({source.kind}, {source.place})"))))
+
+
+def uses_text(uses: Uses) -> str:
+    """How often it ran, failed, and how long that took; "" if it did not run."""
+    if not uses.runs:
+        return ""
+    failed = f", {uses.failed} failed" if uses.failed else ""
+    lasted = f", {span_text(uses.lasted.value)} each (median)" if uses.lasted.value is not None else ""
+    return f"{counted(uses.runs, 'run')}{failed}{lasted}"
+
+
+def _source_text(each: SourceInChannel) -> str:
+    state = readable(each.source.fault) or ("on" if each.is_on else "off here")
+    commands = [_command_text(command) for command in each.commands[:SHOWN_COMMANDS]]
+    if more := len(each.commands) - len(commands):
+        commands.append(f"and {more} more")
+    parts = (state, uses_text(each.uses), *(f"left out: {readable(remark)}" for remark in each.source.remarks[:3]))
+    return f"• {source_title(each)}: {' · '.join(filter(None, parts))}\n   {', '.join(commands) or 'no commands'}"
+
+
+def _command_text(command: ToolCommand) -> str:
+    off = "" if command.is_on else ", off here"
+    return f"{command.spec.name} ({risk_text(labels_of(command.spec.risks))}{off})"
+
+
+def _require_known(words: Sequence[str], here: ToolsInChannel) -> tuple[str, ...]:
+    """The names in the spelling of the sources and commands; also of one that is stored and gone."""
+    known = {name.casefold(): name for name in (*here.switches.off, *here.switches.only, *sorted(here.names))}
+    if unknown := [word for word in words if word.casefold() not in known]:
+        names = [each.source.name for each in here.sources]
+        there = f"There {'is' if len(names) == 1 else 'are'}: {', '.join(names)}." if names else NO_TOOLS
+        raise InvalidInput({"tools": f"Tools: {unknown[0][:60]} is no plugin, server or command of one. {there}"})
+    return tuple(dict.fromkeys(known[word.casefold()] for word in words))
+
+
+def _require_source_on(names: Sequence[str], here: ToolsInChannel) -> None:
+    """Raise InvalidInput if a command is to be switched on whose source is off."""
+    for each in here.sources:
+        commands = [command.spec.name for command in each.commands if command.spec.name in names]
+        if commands and each.source.name in here.switches.off and each.source.name not in names:
+            raise InvalidInput({"tools": f"Tools: all of {each.source.name} is off here. Write on {each.source.name}."})

@@ -1,0 +1,31 @@
+"""Which tools of plugins and servers the agents of a channel may use: read in the database, and checked at each use."""
+
+from functools import partial
+
+from agent_core.commands.registry import CommandContext, Commands
+from agent_core.errors import CommandError
+from agent_core.model.channels import ChannelScope
+from agent_core.model.command import CommandSpec
+from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches
+from agent_core.ports.database import Database, UnitOfWork
+
+
+async def load_tool_switches(work: UnitOfWork, channel: ChannelScope) -> ToolSwitches:
+    """The switches of the channel."""
+    return parse_tool_switches(await work.preferences.get(channel, TOOLS_KEY))
+
+
+def switched_by_channel(commands: Commands, database: Database) -> Commands:
+    """The registry, which from now on asks the channel's switches at each use."""
+    commands.check_use = partial(require_switched_on, database)
+    return commands
+
+
+async def require_switched_on(database: Database, spec: CommandSpec, context: CommandContext) -> None:
+    """Raise CommandError if the agent's channel has switched the command off; Signoff's own never is."""
+    if not spec.source:
+        return
+    async with database.begin() as work:
+        switches = await load_tool_switches(work, context.agent.channel)
+    if refusal := switches.refusal(spec):
+        raise CommandError(refusal)

@@ -1,0 +1,65 @@
+"""Which tools of plugins and servers the agents of a channel may use, and the JSON form of it."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+
+from agent_core.model.command import CommandSpec
+
+TOOLS_KEY = "tools"  # the channel's preference that holds the switches
+HOW_TO_SWITCH = "/agent tools, or the page Tools and plugins, says what is on."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSwitches:
+    """Names of tool sources and of their commands.
+
+    `only`: if it is not empty, everything that neither it nor its source is named here is off.
+    `off`: what is off besides. Signoff's own commands are not touched by either.
+    """
+
+    only: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+
+    def is_source_on(self, name: str, commands: Iterable[str] = ()) -> bool:
+        """Whether agents of the channel may use the source, or at least one of its `commands`."""
+        return name not in self.off and (not self.only or not {name, *commands}.isdisjoint(self.only))
+
+    def allows(self, spec: CommandSpec) -> bool:
+        """Whether agents of the channel may use the command; True for Signoff's own."""
+        if not spec.source:
+            return True
+        names = {spec.name, spec.source_name}
+        return names.isdisjoint(self.off) and (not self.only or not names.isdisjoint(self.only))
+
+    def refusal(self, spec: CommandSpec) -> str:
+        """Why the command is refused, as a sentence; "" if it is allowed."""
+        return "" if self.allows(spec) else f"{spec.name} is switched off in this channel. {HOW_TO_SWITCH}"
+
+    def turn_off(self, names: Iterable[str]) -> "ToolSwitches":
+        """The switches with these sources and commands off."""
+        return replace(self, off=_added(self.off, names))
+
+    def turn_on(self, names: Iterable[str]) -> "ToolSwitches":
+        """The switches with these sources and commands on, also if only others were."""
+        wanted = set(names)
+        off = tuple(name for name in self.off if name not in wanted)
+        return ToolSwitches(only=_added(self.only, names) if self.only else (), off=off)
+
+
+ALL_ON = ToolSwitches()
+
+
+def parse_tool_switches(text: str | None) -> ToolSwitches:
+    """Parse the stored switches; None switches nothing off."""
+    lists = json.loads(text) if text else {}
+    return ToolSwitches(**{each.name: tuple(lists.get(each.name, ())) for each in fields(ToolSwitches)})
+
+
+def serialise_tool_switches(switches: ToolSwitches, before: str | None = None) -> str:
+    """The switches to store. What a newer release keeps beside them in `before`, the text stored so far, stays."""
+    return json.dumps({**(json.loads(before) if before else {}), **asdict(switches)})
+
+
+def _added(names: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*names, *more)))

@@ -1,0 +1,107 @@
+"""What plugins and tool servers add in a channel, what is on there, and what its agents made of it. Read-only."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agent_core.commands.channel_tools import load_tool_switches
+from agent_core.commands.registry import Commands
+from agent_core.model.channels import ChannelScope
+from agent_core.model.command import CommandSpec
+from agent_core.model.timing import Median, Timing
+from agent_core.model.tool_switches import ToolSwitches
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database
+from agent_core.ports.tool_sources import ListSources, ToolSource, no_sources
+
+MAX_TURNS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uses:
+    """Runs of one command, or of all of a source, among the newest MAX_TURNS turns of a channel.
+
+    `failed`: those of them that failed. `lasted`: the median of their durations, as far as these are known.
+    """
+
+    runs: int
+    failed: int
+    lasted: Median
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCommand:
+    """A command of a source. `is_on`: whether agents of the channel may use it."""
+
+    spec: CommandSpec
+    is_on: bool
+    uses: Uses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceInChannel:
+    """A source with its commands. `is_on`: False if none of it may be used in the channel."""
+
+    source: ToolSource
+    is_on: bool
+    commands: tuple[ToolCommand, ...]
+    uses: Uses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsInChannel:
+    """All sources, in the order in which they were loaded. `number`: how many turns were read for the uses."""
+
+    sources: tuple[SourceInChannel, ...]
+    switches: ToolSwitches
+    number: int
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What can be switched: the sources and their commands."""
+        commands = (command.spec.name for each in self.sources for command in each.commands)
+        return frozenset((*(each.source.name for each in self.sources), *commands))
+
+    def is_on(self, name: str) -> bool:
+        """Whether the source or the command of this name is on in the channel; False for an unknown one."""
+        on = (each.source.name for each in self.sources if each.is_on)
+        return name in {
+            *on,
+            *(command.spec.name for each in self.sources for command in each.commands if command.is_on),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelTools:
+    """Reads what a channel can use."""
+
+    database: Database
+    commands: Commands
+    clock: Clock
+    list_sources: ListSources = no_sources
+
+    async def of_channel(self, channel: ChannelScope) -> ToolsInChannel:
+        """The sources as this channel uses them."""
+        async with self.database.begin() as work:
+            switches = await load_tool_switches(work, channel)
+            timings = await work.turns.list_timings(channel, last=MAX_TURNS)
+        sources = tuple(self._in_channel(each, switches, timings) for each in self.list_sources())
+        return ToolsInChannel(sources=sources, switches=switches, number=len(timings))
+
+    def _in_channel(self, source: ToolSource, switches: ToolSwitches, timings: Sequence[Timing]) -> SourceInChannel:
+        known = (self.commands.by_name.get(name) for name in source.commands)
+        specs = [each.spec for each in known if each]
+        return SourceInChannel(
+            source=source,
+            is_on=switches.is_source_on(source.name, source.commands),
+            commands=tuple(
+                ToolCommand(spec=spec, is_on=switches.allows(spec), uses=self._uses([spec.name], timings))
+                for spec in specs
+            ),
+            uses=self._uses([spec.name for spec in specs], timings),
+        )
+
+    def _uses(self, names: Iterable[str], timings: Sequence[Timing]) -> Uses:
+        wanted, now = set(names), self.clock.now()
+        begun = [each for each in timings if each.command in wanted and each.started_at is not None]
+        lasted = Median.of(ran for each in begun if each.ended_at and (ran := each.ran(now)) is not None)
+        return Uses(runs=len(begun), failed=sum(each.has_failed for each in begun), lasted=lasted)

@@ -1,0 +1,143 @@
+"""Which tools a channel uses: what is offered, what runs, and who may change that."""
+
+import pytest
+
+from adapters.cards import turn_card
+from agent_core.errors import NotAllowed
+from agent_core.model.actors import Actor, Origin
+from agent_core.model.channels import ChannelScope
+from agent_core.model.decision import Approve
+from agent_core.model.result import Failed, Succeeded
+from agent_core.model.tool_switches import (
+    ALL_ON,
+    TOOLS_KEY,
+    ToolSwitches,
+    parse_tool_switches,
+    serialise_tool_switches,
+)
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import ANA, CHANNEL
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from tests.plugins import add_plugins, two_plugins
+
+TEA = reply_text("write_to_file", {"filename": "tea.txt", "text": "black tea at four"})
+COUNT = reply_text("count_words", {"filename": "tea.txt"})
+NO_FILE = reply_text("count_words", {"filename": "coffee.txt"})
+DONE = reply_text("task_complete", {"reason": "Counted."})
+GUEST = Actor(id="eve", display="eve", kind="guest")
+ELSEWHERE = ChannelScope("web", "local", "elsewhere")
+OFF = "count_words is switched off in this channel. /agent tools, or the page Tools and plugins, says what is on."
+
+
+def a_stage(*replies: str) -> Stage:
+    stage = Stage(model=ScriptedModel(*replies))
+    add_plugins(stage, two_plugins())
+    return stage
+
+
+async def switch_off(stage: Stage, *names: str, channel: ChannelScope = CHANNEL) -> ToolSwitches:
+    origin = Origin(by=ANA, channel=channel)
+    return await stage.agent_settings.set_tools(lambda now: now.turn_off(names), origin, f"off {', '.join(names)}")
+
+
+async def newest(stage: Stage) -> Turn:
+    (agent,) = await stage.views.agents(CHANNEL)
+    return await stage.turn(agent)
+
+
+@pytest.mark.proves("plugin:switched")
+@pytest.mark.parametrize("name", ["word_counter", "count_words"])
+async def test_what_is_off_is_not_offered_and_a_model_that_proposes_it_reads_why(name: str) -> None:
+    stage = a_stage(COUNT, DONE)
+    await switch_off(stage, name)
+    await stage.create()
+    offered, told = stage.script.prompts[0][0].content, stage.script.prompts[1][-1].content
+    assert ("count_words" in offered, "check_link" in offered) == (False, True)
+    assert OFF in told
+
+
+@pytest.mark.proves("plugin:switched")
+async def test_an_open_card_of_what_was_switched_off_does_not_run_when_it_is_approved() -> None:
+    stage = a_stage(TEA, COUNT, DONE)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    counted = await stage.turn(agent)
+    assert counted.source == "word_counter 1.0"
+    await switch_off(stage, "word_counter")
+    await stage.decide(agent, Approve())
+    await stage.wait_until_settled(agent)
+    assert (await stage.views.turn(CHANNEL, counted.id))[1].result == Failed(OFF)
+
+
+@pytest.mark.proves("plugin:switched")
+async def test_what_is_off_under_a_lease_does_not_run_either() -> None:
+    stage = a_stage(TEA, COUNT, DONE)
+    await switch_off(stage, "count_words", channel=ELSEWHERE)
+    agent = await stage.create()
+    await stage.decide(agent, Approve(times=5))
+    await stage.wait_until_settled(agent)
+    results = [turn.result for turn in (await stage.views.thread(CHANNEL, agent.id)).turns.values()]
+    assert Succeeded("tea.txt has 4 words.") in results  # off elsewhere is not off here
+
+
+def test_only_names_what_is_left_and_on_brings_back() -> None:
+    (words,) = (each for each in a_stage().commands.specs if each.name == "count_words")
+    (links,) = (each for each in a_stage().commands.specs if each.name == "check_link")
+    (own,) = (each for each in a_stage().commands.specs if each.name == "write_to_file")
+    only = ToolSwitches(only=("link_checker",))
+    assert [only.allows(each) for each in (words, links, own)] == [False, True, True]
+    assert [only.turn_on(["count_words"]).allows(each) for each in (words, links)] == [True, True]
+    assert not only.turn_off(["link_checker"]).allows(links)
+    assert only.turn_off(["link_checker"]).turn_on(["link_checker"]) == only
+    assert [only.is_source_on("word_counter", ["count_words"]), only.is_source_on("link_checker")] == [False, True]
+
+
+def test_what_a_newer_release_keeps_beside_the_switches_stays() -> None:
+    stored = serialise_tool_switches(ToolSwitches(off=("a",)), '{"ask": ["b"]}')
+    assert '"ask": ["b"]' in stored
+    assert parse_tool_switches(stored) == ToolSwitches(off=("a",))
+    assert parse_tool_switches(None) == ALL_ON
+
+
+async def test_a_guest_switches_nothing_and_the_decision_log_says_who_did() -> None:
+    stage = a_stage(DONE)
+    with pytest.raises(NotAllowed, match="a full member of the channel does"):
+        await stage.agent_settings.set_tools(lambda now: now, Origin(by=GUEST, channel=CHANNEL), "all on")
+    await switch_off(stage, "word_counter")
+    async with stage.database.begin() as work:
+        assert "word_counter" in (await work.preferences.get(CHANNEL, TOOLS_KEY) or "")
+        assert await work.preferences.get(ELSEWHERE, TOOLS_KEY) is None
+        logged = [(entry.act, entry.detail, entry.by) for entry in await work.audit.in_channel(CHANNEL)]
+    assert ("set the channel's tools", "off word_counter", ANA) in logged
+
+
+@pytest.mark.proves("plugin:shown")
+async def test_a_channel_sees_runs_failures_and_durations_of_each_command() -> None:
+    stage = a_stage(TEA, COUNT, NO_FILE, DONE)
+    agent = await stage.create()
+    for _ in range(4):
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    here = await stage.views.tools.of_channel(CHANNEL)
+    words, links = here.sources
+    assert (words.uses.runs, words.uses.failed, links.uses.runs) == (2, 1, 0)
+    assert words.uses.lasted.number == 2
+    assert links.source.remarks
+    assert (await stage.views.tools.of_channel(ELSEWHERE)).sources[0].uses.runs == 0  # channels are sealed
+
+
+@pytest.mark.proves("plugin:shown")
+async def test_the_card_names_the_plugin_before_and_after_the_run() -> None:
+    stage = a_stage(TEA, COUNT, DONE)
+    agent = await stage.create()
+    assert not turn_card(agent, await newest(stage)).footer[0].startswith("command of")
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    turn = await newest(stage)
+    assert turn_card(agent, turn).footer[0] == "command of word_counter 1.0"
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    ended = (await stage.views.turn(CHANNEL, turn.id))[1]
+    assert turn_card(agent, ended).footer[0] == "command of word_counter 1.0"
