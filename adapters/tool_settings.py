@@ -17,6 +17,10 @@ from agent_core.service.views import AgentViews
 
 HOW_TOOLS = "Tools: write off NAME, on NAME, only NAME or all on. A name is a plugin's, a server's or a command's."
 NO_TOOLS = "No plugin and no tool server is connected here: agents have Signoff's own commands."
+TOO_MANY = (
+    "These are more than a prompt lists: each agent is told those that fit its goals best, and names of the others. "
+    "Switch off what is not needed here."
+)
 MAX_NAMES, SHOWN_COMMANDS = 100, 20
 
 
@@ -55,7 +59,8 @@ def tools_text(here: ToolsInChannel) -> str:
     """The sources and their commands, a line for each source."""
     if not here.sources:
         return NO_TOOLS
-    return "\n".join(("Agents here may use, besides Signoff's own commands:", *map(_source_text, here.sources)))
+    lines = ("Agents here may use, besides Signoff's own commands:", *map(_source_text, here.sources))
+    return "\n".join((*lines, TOO_MANY) if here.is_chosen_by_fit else lines)
 
 
 def source_title(each: SourceInChannel) -> str:

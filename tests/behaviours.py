@@ -193,6 +193,7 @@ PROMISES: dict[str, str] = {
     "plugin:not-run": "Only plugins that the operator named, or laid into the folder for them, are imported.",
     "plugin:shown": "A channel sees what plugins and servers add and did there, and a card names the one it is of.",
     "plugin:switched": "A channel switches tools off: agents are not offered them, and no approval runs one.",
+    "plugin:room": "Of hundreds of tools a prompt lists those that fit the goals within a share, and names the others.",
     "plugin:stopped": "Nothing runs after Stop, whatever a plugin makes of the cancellation.",
     "prompt:prefix": "A prompt begins with the history of the one before, so that a provider can cache it.",
     "prompt:standing": "The constant part of the prompt is the same bytes for the same name, role, goals and commands.",

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from adapters.tool_settings import parse_tool_change
+from adapters.tool_settings import TOO_MANY, parse_tool_change
 from adapters.ui_text import first_word
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
@@ -37,6 +37,7 @@ class ToolPage:
             **asked.values,
             channel=channel,
             here=here,
+            too_many=TOO_MANY,
             switched=switched if switched in here.names else "",
             is_switched_on=here.is_on(switched),
             can_switch=is_own(channel) and person_of(request).kind == "member",

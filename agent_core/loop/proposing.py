@@ -18,6 +18,7 @@ from agent_core.ports.models import ModelProgress
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import COMMANDS_SETTING, Situation
 from agent_core.prompt.profiles import Profile, ProfileName, profile_for
+from agent_core.prompt.tool_choice import ToolChoice, choose_tools
 from agent_core.replies.repair import is_worth_repairing, parse_repaired, repair_messages
 from agent_core.replies.reply_parser import parse
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -84,6 +85,10 @@ class Proposer:
     def profile(self, agent: Agent) -> Profile:
         name = self.metered_model.name_for(agent.model)
         return profile_for(self.wanted_profile, name, self.metered_model.model.window(name))
+
+    def choose_tools(self, agent: Agent, specs: Sequence[CommandSpec]) -> ToolChoice:
+        """Which of these commands the agent's prompt lists."""
+        return choose_tools(agent, specs, self.metered_model.model.window(self.metered_model.name_for(agent.model)))
 
     async def think(
         self,

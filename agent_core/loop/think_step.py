@@ -63,16 +63,18 @@ class ThinkStep:
         return await self._save(partial(self._save_thought, thought, seen, granters, situation.agent.model))
 
     def _situation(self, agent: Agent, seen: Recall) -> Situation:
+        specs = self.proposer.commands.specs_for(agent.model, self.turn_context.switches)
+        tools = self.proposer.choose_tools(agent, specs)
         return Situation(
             agent=agent,
-            commands=self.proposer.commands.specs_for(agent.model, self.turn_context.switches),
+            commands=tools.listed,
             turns=[turn for turn in self.turn_context.turns if turn.number > agent.digest.upto],
             notes=(*self.turn_context.notes, *self.turn_context.waiting),
             now=self.clock.now(),
             recalled=seen.offered,
             circling=self.turn_context.circling,
             commands_setting=self.proposer.commands_setting,
-            guidance=self.proposer.guidance,
+            guidance=(*self.proposer.guidance, *tools.guidance),
         )
 
     async def _summarise(self, situation: Situation, seen: Recall) -> Digest | None:

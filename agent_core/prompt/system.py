@@ -5,6 +5,7 @@ Providers bill a shared prefix at a fraction of its price (prompt caching), so i
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 from agent_core.model.agent import Agent
@@ -37,6 +38,7 @@ REVIEW = (
     "Do not repeat a command that has given you what it can.",
     "When all goals are reached, use task_complete.",
 )
+NOTHING_SHARED: Mapping[str, str] = MappingProxyType({})
 OPTIONAL_ARGUMENT_MARK = "A ? marks an argument that may be left out."
 FORMAT = """Reply with one JSON object that a program can parse, and with nothing before or after it:
 {
@@ -82,10 +84,11 @@ def _commands_text(commands: Sequence[CommandSpec]) -> str:
     meanings = Counter(each for command in commands for each in _arguments(command).items())
     shared = {name: meaning for (name, meaning), times in reversed(meanings.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)
-    return "\n".join((f"{OPTIONAL_ARGUMENT_MARK}{legend}", *(_command_text(command, shared) for command in commands)))
+    return "\n".join((f"{OPTIONAL_ARGUMENT_MARK}{legend}", *(command_text(command, shared) for command in commands)))
 
 
-def _command_text(command: CommandSpec, shared: Mapping[str, str]) -> str:
+def command_text(command: CommandSpec, shared: Mapping[str, str] = NOTHING_SHARED) -> str:
+    """A command as prompts list it; `shared`: meanings of arguments, by name, that the list has given above it."""
     required = cast("Sequence[str]", command.parameters.get("required", ()))
     arguments = (
         f"{name}{'' if name in required else '?'}{'' if meaning in (name, shared.get(name)) else f': {meaning}'}"

@@ -12,6 +12,7 @@ from agent_core.model.tool_switches import ToolSwitches
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.tool_sources import ListSources, ToolSource, no_sources
+from agent_core.prompt.tool_choice import MAX_TOOL_TOKENS, tool_tokens
 
 MAX_TURNS = 500
 
@@ -54,6 +55,12 @@ class ToolsInChannel:
     sources: tuple[SourceInChannel, ...]
     switches: ToolSwitches
     number: int
+
+    @property
+    def is_chosen_by_fit(self) -> bool:
+        """Whether the tools that are on take more of a prompt than they may, so that those are listed that fit best."""
+        on = (command.spec for each in self.sources for command in each.commands if command.is_on)
+        return tool_tokens(on) > MAX_TOOL_TOKENS
 
     @property
     def names(self) -> frozenset[str]:

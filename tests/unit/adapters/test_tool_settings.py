@@ -1,15 +1,18 @@
 """`/agent tools`: what is shown, what is switched, and what is answered to what cannot be."""
 
+from dataclasses import replace
+
 import pytest
 
 from adapters.management_commands import is_thread_command
-from adapters.tool_settings import HOW_TOOLS, NO_TOOLS, set_tools
+from adapters.tool_settings import HOW_TOOLS, NO_TOOLS, TOO_MANY, set_tools
 from agent_core.errors import InvalidInput
 from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.plugins import add_plugins, two_plugins
+from tests.unit.agent_core.prompt.test_tool_choice import a_command, many
 
 
 @pytest.fixture
@@ -96,3 +99,15 @@ async def test_what_was_switched_and_is_gone_now_can_be_switched_on_again(stage:
 )
 def test_a_reply_about_tools_is_no_command(line: str, is_command: bool) -> None:
     assert is_thread_command(line) == is_command
+
+
+@pytest.mark.proves("plugin:room")
+async def test_more_tools_than_a_prompt_lists_are_told_as_such(stage: Stage) -> None:
+    assert TOO_MANY not in await said(stage, "")
+    found = two_plugins()
+    found.loaded[0].commands = tuple(a_command(spec.name, spec.description) for spec in many(300))
+    for command in found.loaded[0].commands:
+        stage.commands.register(command)
+    stage.views = replace(stage.views, list_sources=found.list_sources)
+    assert (await said(stage, "")).endswith(TOO_MANY)
+    assert TOO_MANY not in await said(stage, "only link_checker")
