@@ -1,4 +1,4 @@
-"""Writes commands.md from the registry: `python -m docs.reference.generate`. A test holds the page to this."""
+"""Writes commands.md from the registry, and plugins.md: `python -m docs.reference.generate`. Tests hold both to it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +19,7 @@ from agent_core.testing.memory_index import InMemoryIndex
 from bot.command_catalog import CommandCatalog
 from bot.settings import Settings
 from bot.tool_wiring import NOT_ALLOWED, Tools
+from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
 
 PAGE = Path(__file__).parent / "commands.md"
 INTRODUCTION = f"""# Commands
@@ -127,3 +128,4 @@ def _listed(words: Sequence[str]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(commands_page(), encoding="utf-8")
+    PLUGIN_PAGE.write_text(plugin_page(), encoding="utf-8")
