@@ -38,6 +38,7 @@ from agent_core.providers.own_process import is_gone, own_process
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
+from bot.mcp_wiring import serve_tools
 from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
 from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
@@ -135,6 +136,7 @@ async def assemble(
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools.plugins))
+        await stack.enter_async_context(serve_tools(settings, core.commands, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 
 
