@@ -82,6 +82,7 @@ class McpServer:
                 self._is_ready.set()
                 if not until_listed:
                     await self._follow(opened)
+                    self._enter("away", connection.why_ended)
         except Exception as failure:  # whatever a server makes the SDK raise ends this connection alone
             return connection.why_ended or str(sdk.fault_of(failure, self.seconds))
         finally:

@@ -1,9 +1,5 @@
 """A tool server whose list of tools changes while it runs: `change` replaces `tea`, and tells its clients."""
 
-import asyncio
-import sys
-
-import mcp_types as types
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
@@ -28,7 +24,7 @@ async def change(ctx: Context) -> str:
     """Change the tool tea."""
     server.remove_tool("tea")
     server.tool(name="tea")(other_tea)
-    await ctx.session.send_tool_list_changed()
+    await ctx.notify_tools_changed()
     return "changed"
 
 

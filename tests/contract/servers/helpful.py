@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -25,14 +27,22 @@ async def count(upto: int, ctx: Context) -> str:
 
 
 @server.tool()
-async def wait(file: str) -> str:
-    """Wait until somebody stops it, and write down that it was stopped."""
+async def wait(begun: str, ended: str) -> str:
+    """Wait until somebody stops it, and write down that it began and that it was stopped."""
+    Path(begun).touch()  # noqa: ASYNC240
     try:
         await asyncio.Event().wait()
     finally:
-        with open(file, "w") as note:  # noqa: PTH123, ASYNC230
-            note.write("stopped")
+        Path(ended).touch()  # noqa: ASYNC240
     return "never"
+
+
+@server.tool()
+def fork(note: str) -> str:
+    """Start a child that lives on, and write down its number."""
+    child = subprocess.Popen(["sleep", "600"])
+    Path(note).write_text(str(child.pid))
+    return "forked"
 
 
 @server.tool()
