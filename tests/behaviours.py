@@ -195,7 +195,7 @@ PROMISES: dict[str, str] = {
     "plugin:switched": "A channel switches tools off: agents are not offered them, and no approval runs one.",
     "plugin:room": "Of hundreds of tools a prompt lists those that fit the goals within a share, and names the others.",
     "plugin:stopped": "Nothing runs after Stop, whatever a plugin makes of the cancellation.",
-    "tool-server:approved": "A server's tool runs as any command: shown first, edited, rejected, stopped while it runs.",
+    "tool-server:approved": "A server's tool runs as any command: shown first, edited, rejected or stopped.",
     "tool-server:changed": "A tool that changed since the card was shown does not run: people are asked again.",
     "tool-server:dies": "A server that dies costs the call that it had, and is connected again.",
     "tool-server:floods": "What a server sends is bounded before it is parsed; one that goes beyond is closed.",

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
+from agent_core.errors import CommandError
 from agent_core.model.lines import counted
 from agent_core.plugins.loaded import one_line
 from agent_core.ports.files import Files
@@ -33,9 +34,13 @@ async def keep_attachments(
             lines.append(f"(Left out: {about}. The operator's entry has no class write.)")
             continue
         path = f"tools/{entry.name}-{hashlib.sha256(each.data).hexdigest()[:NAME_DIGITS]}.{_ending(each)}"
-        await files.write(path, each.data)
-        lines.append(f"(Kept as {path}: {about}.)")
-        paths.append(path)
+        try:
+            await files.write(path, each.data)
+        except CommandError as full:
+            lines.append(f"(Not kept: {about}. {full})")
+        else:
+            lines.append(f"(Kept as {path}: {about}.)")
+            paths.append(path)
     if lost := len(attachments) - MAX_ATTACHMENTS:
         lines += [f"({counted(lost, 'more attachment')} left out.)"] if lost > 0 else []
     return tuple(lines), tuple(dict.fromkeys(paths))

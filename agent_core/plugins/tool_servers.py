@@ -72,10 +72,8 @@ class ServerCommands:
             outside=True,
             always_asks=always_asks,
         )
-        basis = hashlib.sha256(
-            "\0".join([entry.name, entry.place, tool.digest, *risks, str(always_asks)]).encode()
-        ).hexdigest()
-        preview = self._preview(tool, basis)
+        shown = "\0".join((entry.name, entry.place, tool.digest, *risks, str(always_asks)))
+        preview = self._preview(spec.name, tool, hashlib.sha256(shown.encode()).hexdigest())
 
         async def show(given: Arguments, _context: CommandContext) -> Preview:
             return replace(preview, body=f"{preview.body}{_renamed_text(arguments, given)}")
@@ -101,13 +99,13 @@ class ServerCommands:
         told, files = await keep_attachments(answer.attachments, self.server.entry, context.files)
         return CommandOutput(text="\n".join(filter(None, (text, *told))) or "It answered nothing.", files=files)
 
-    def _preview(self, tool: ServerTool, basis: str) -> Preview:
+    def _preview(self, name: str, tool: ServerTool, basis: str) -> Preview:
         entry = self.server.entry
         quoted = self.spell_out(tool.description[:MAX_QUOTED_CHARACTERS]).strip() or "(nothing)"
         said = "\n".join(f"> {line}" for line in quoted.splitlines())
         body = f"Tool: {self._line(tool.name)}\nGoes to: {entry.place}\nThe server says about it:\n{said}"
         title = f"a call of the tool server {entry.name}"
-        return Preview(title=title, body=body, target=f"{entry.name} {tool.name}", basis=basis)
+        return Preview(title=title, body=body, target=name, basis=basis)
 
     def _caution(self, tool: ServerTool) -> tuple[tuple[RiskClass, ...], bool]:
         """The classes of a tool, and whether neither a lease nor the policy covers it."""
@@ -158,7 +156,7 @@ class ServerCommands:
     def _preview_of(self, what: str) -> Preview:
         entry = self.server.entry
         body = f"Reads {what}.\nGoes to: {entry.place}"
-        return Preview(title=f"a question to the tool server {entry.name}", body=body, target=f"{entry.name} resources")
+        return Preview(title=f"a question to the tool server {entry.name}", body=body, target=f"{entry.name}.read")
 
     def _line(self, text: str) -> str:
         return one_line(self.spell_out(text[: 2 * MAX_QUOTED_CHARACTERS]), 300)
