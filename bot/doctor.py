@@ -81,14 +81,13 @@ class Probes:
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """The findings for the surfaces, then for models, database, files, memory, search and tools."""
-    platforms, models, window, tokens, (database, files), tools, servers = await asyncio.gather(
+    platforms, models, window, tokens, (database, files), (tools, servers) = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
         _answer_or(None, probes.window, PATIENCE + 1),
         _tokens(settings, probes),
         asyncio.gather(_database(settings, probes), _files(settings, probes)),
-        tool_findings(settings, probes.tools),
-        tool_servers_finding(settings),
+        asyncio.gather(tool_findings(settings, probes.tools), tool_servers_finding(settings)),
     )
     return (
         _web(settings),
