@@ -33,7 +33,8 @@ class LimitedTransport(AsyncBaseTransport):
         response = await self.inner.handle_async_request(request)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
-            raise httpx2.ReadError("The answer is compressed, although that was not asked for.", request=request)
+            self.limit.exceeded("sent a compressed answer, although that was not asked for")
+            raise httpx2.ReadError("The answer is compressed.", request=request)
         is_stream = EVENT_STREAM in response.headers.get("content-type", "")
         response.stream = LimitedStream(response.stream, self.limit, request, is_stream=is_stream)
         return response

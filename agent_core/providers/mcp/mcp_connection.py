@@ -24,6 +24,7 @@ from agent_core.providers.mcp.stdio_transport import stdio_transport
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
+SESSION_ENDED = "Session terminated"  # what the SDK says when a server forgot the session
 CLIENT = mcp_types.Implementation(name="signoff", version="1")
 MAX_PAGES, MAX_TOOLS, MAX_RESOURCES = 50, 1_000, 1_000
 MAX_INSTRUCTIONS_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PROGRESS_CHARACTERS = 4_000, 300, 300
@@ -133,7 +134,7 @@ class McpConnection:
             if asking.done():
                 return asking.result()
         except MCPError as refused:
-            if self._ended.is_set() or refused.code == mcp_types.CONNECTION_CLOSED:
+            if self._ended.is_set() or refused.code == mcp_types.CONNECTION_CLOSED or refused.message == SESSION_ENDED:
                 raise self._lost() from None
             self._list_changed.set()  # a tool may be gone
             raise CommandError(f"The tool server {self.entry.name} refused this: {_short(refused.message)}") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
+from agent_core.plugins.loaded import require_not_cancelled
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import (
     ServerAnswer,
@@ -60,6 +61,7 @@ class McpServer:
             while True:
                 began = self.clock.elapsed()
                 why = await self.connect_once()
+                require_not_cancelled(asyncio.current_task())  # the SDK may swallow it while a connection breaks
                 wait = FIRST_WAIT_SECONDS if self.clock.elapsed() - began > STEADY_SECONDS else wait
                 self._enter("away", why)
                 logger.warning("a tool server is away", extra={"server": self.entry.name, "why": why})
