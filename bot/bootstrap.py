@@ -113,8 +113,7 @@ async def assemble(
         stack.push_async_callback(database.close)
         workspaces = await stack.enter_async_context(open_workspaces(settings))
         await check_storage(settings, workspaces, database)
-        models = Models.of(settings, database)
-        stack.push_async_callback(models.close)
+        stack.push_async_callback((models := Models.of(settings, database)).close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
         parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
         platforms: list[WiredPlatform] = []

@@ -7,7 +7,7 @@ from agent_core.errors import CommandError
 from agent_core.model.lines import counted
 from agent_core.plugins.loaded import one_line
 from agent_core.ports.files import Files
-from agent_core.ports.tool_servers import Attachment, ServerEntry
+from agent_core.ports.tool_servers import AnswerFile, ServerEntry
 
 MAX_ATTACHMENTS, NAME_DIGITS = 20, 12
 ENDINGS = {
@@ -21,7 +21,7 @@ ENDINGS = {
 
 
 async def keep_attachments(
-    attachments: Sequence[Attachment], entry: ServerEntry, files: Files
+    attachments: Sequence[AnswerFile], entry: ServerEntry, files: Files
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A line on each attachment, and the paths of those that were written.
 
@@ -46,7 +46,7 @@ async def keep_attachments(
     return tuple(lines), tuple(dict.fromkeys(paths))
 
 
-def _ending(attachment: Attachment) -> str:
+def _ending(attachment: AnswerFile) -> str:
     """The ending of the file's name: that of its media type if its first bytes agree."""
     ending, magic = ENDINGS.get(attachment.media_type.lower(), ("bin", b""))
     return ending if attachment.data.startswith(magic) else "bin"

@@ -83,7 +83,7 @@ class ServerState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class AnswerFile:
     """A picture, sound or file in an answer."""
 
     media_type: str
@@ -95,7 +95,7 @@ class ServerAnswer:
     """What a server answered. `is_error`: the tool says that it failed."""
 
     text: str
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[AnswerFile, ...] = ()
     is_error: bool = False
 
 

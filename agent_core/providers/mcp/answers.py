@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import mcp_types
 
-from agent_core.ports.tool_servers import Attachment, ServerAnswer, ServerResource, ServerTool
+from agent_core.ports.tool_servers import AnswerFile, ServerAnswer, ServerResource, ServerTool
 
 MAX_ANSWER_CHARACTERS = 150_000
 MAX_NAME_CHARACTERS = 1_000
@@ -51,7 +51,7 @@ def contents_of(result: mcp_types.ReadResourceResult) -> ServerAnswer:
     return _answer([*_texts(blocks)], _attachments(blocks))
 
 
-def _answer(texts: Sequence[str], attachments: Iterable[Attachment], *, is_error: bool = False) -> ServerAnswer:
+def _answer(texts: Sequence[str], attachments: Iterable[AnswerFile], *, is_error: bool = False) -> ServerAnswer:
     text = "\n\n".join(texts)
     lost = len(text) - MAX_ANSWER_CHARACTERS
     shown = f"{text[:MAX_ANSWER_CHARACTERS]}\n({lost:,} more characters are left out.)" if lost > 0 else text
@@ -59,9 +59,9 @@ def _answer(texts: Sequence[str], attachments: Iterable[Attachment], *, is_error
 
 
 def _is_told(structured: object, texts: Sequence[str]) -> bool:
-    """Whether the texts say the same as the structured content."""
-    if isinstance(structured, dict) and [*structured] == ["result"]:
-        result = structured["result"]
+    """Whether the texts say the same as the structured content, or as its only value."""
+    if isinstance(structured, dict) and len(structured) == 1:
+        (result,) = structured.values()
         parts = [each if isinstance(each, str) else json.dumps(each) for each in _listed(result)]
         if [*texts] in (parts, [json.dumps(result)]) or "\n\n".join(texts) == result:
             return True
@@ -92,13 +92,13 @@ def _texts(blocks: Iterable[mcp_types.ContentBlock]) -> Iterator[str]:
                 continue
 
 
-def _attachments(blocks: Iterable[mcp_types.ContentBlock]) -> Iterator[Attachment]:
+def _attachments(blocks: Iterable[mcp_types.ContentBlock]) -> Iterator[AnswerFile]:
     for block in blocks:
         match block:
             case mcp_types.ImageContent(data=data, mime_type=kind) | mcp_types.AudioContent(data=data, mime_type=kind):
-                yield Attachment(media_type=kind[:MAX_NAME_CHARACTERS], data=_decoded(data))
+                yield AnswerFile(media_type=kind[:MAX_NAME_CHARACTERS], data=_decoded(data))
             case mcp_types.EmbeddedResource(resource=mcp_types.BlobResourceContents(blob=data, mime_type=kind)):
-                yield Attachment(media_type=(kind or "")[:MAX_NAME_CHARACTERS], data=_decoded(data))
+                yield AnswerFile(media_type=(kind or "")[:MAX_NAME_CHARACTERS], data=_decoded(data))
             case _:
                 continue
 

@@ -15,13 +15,13 @@ CONNECT_SECONDS, READ_SECONDS = 30.0, 3_600.0  # a call's own limit is that of i
 
 def limited_client(address: RemoteAddress, limit: FlowLimit) -> httpx2.AsyncClient:
     """An HTTP client for one server. What is compressed is refused, since its size is only known afterwards."""
-    transport = LimitedTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit)
+    transport = CountingTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit)
     headers = {**address.headers, "accept-encoding": "identity"}
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
     return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout)
 
 
-class LimitedTransport(AsyncBaseTransport):
+class CountingTransport(AsyncBaseTransport):
     """Counts the bytes of every answer as they arrive."""
 
     def __init__(self, inner: AsyncHTTPTransport, limit: FlowLimit) -> None:
@@ -36,14 +36,14 @@ class LimitedTransport(AsyncBaseTransport):
             self.limit.exceeded("sent a compressed answer, although that was not asked for")
             raise httpx2.ReadError("The answer is compressed.", request=request)
         is_stream = EVENT_STREAM in response.headers.get("content-type", "")
-        response.stream = LimitedStream(response.stream, self.limit, request, is_stream=is_stream)
+        response.stream = CountedBody(response.stream, self.limit, request, is_stream=is_stream)
         return response
 
     async def aclose(self) -> None:
         await self.inner.aclose()
 
 
-class LimitedStream(AsyncByteStream):
+class CountedBody(AsyncByteStream):
     """The body of an answer; raises ReadError as soon as it is too long."""
 
     def __init__(self, inner: object, limit: FlowLimit, request: Request, *, is_stream: bool) -> None:

@@ -55,7 +55,7 @@ class McpConnection:
             # Its own check of results would run patterns that the server chose.
             self._client.session.validate_tool_result = _accept_any  # type: ignore[assignment, method-assign]
             listening = asyncio.create_task(self._listen(self._client))
-            stack.push_async_callback(_cancelled, listening)
+            stack.push_async_callback(_cancel, listening)
             yield self
 
     @property
@@ -116,11 +116,11 @@ class McpConnection:
     async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
         """Call a tool."""
 
-        async def told(progress: float, total: float | None, message: str | None) -> None:
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
             of = f" of {total:g}" if total else ""
             report(f"{progress:g}{of} {message or ''}".strip()[:MAX_PROGRESS_CHARACTERS])
 
-        return answer_of(await self.client.call_tool(tool, dict(arguments), progress_callback=told))
+        return answer_of(await self.client.call_tool(tool, dict(arguments), progress_callback=tell))
 
     async def read(self, uri: str) -> ServerAnswer:
         """Read a resource."""
@@ -195,6 +195,6 @@ async def _accept_any(_name: str, _result: mcp_types.CallToolResult) -> None:
     """Accept a result as it is."""
 
 
-async def _cancelled(task: "asyncio.Task[None]") -> None:
+async def _cancel(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -102,15 +102,15 @@ class McpServer:
         return await self._ask(lambda connection: connection.list_resources())
 
     async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]]) -> T:
-        connection = await self._connected()
+        connection = await self._require_connection()
         try:
             async with asyncio.timeout(self.seconds):
                 return await connection.unless_ended(ask(connection))
         except TimeoutError:
-            seconds = f"{self.seconds:.0f} seconds (MCP_SECONDS)"
-            raise CommandError(f"The tool server {self.entry.name} did not answer within {seconds}.") from None
+            late = f"did not answer within {self.seconds:.0f} seconds"
+            raise CommandError(f"The tool server {self.entry.name} {late}.") from None
 
-    async def _connected(self) -> "McpConnection":
+    async def _require_connection(self) -> "McpConnection":
         """The connection; raise CommandError if there is none, or none within ten seconds while one is made."""
         if self.state.condition == "connecting":
             with suppress(TimeoutError):

@@ -13,7 +13,8 @@ from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall, Preview
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands, legible_name
-from agent_core.ports.tool_servers import Attachment, ServerAnswer, ServerEntry, ServerResource, ServerTool
+from agent_core.ports.tool_servers import AnswerFile, ServerAnswer, ServerEntry, ServerResource, ServerTool
+from agent_core.prompt.system import standing_prompt
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.tool_servers import TEA_SERVER, InMemoryToolServer
@@ -192,7 +193,7 @@ async def test_what_a_tool_reports_is_shown_and_its_failure_is_one() -> None:
     assert reports == ["1 of 1"]
 
 
-PICTURE = Attachment(media_type="image/png", data=b"\x89PNG\r\n\x1a\n...")
+PICTURE = AnswerFile(media_type="image/png", data=b"\x89PNG\r\n\x1a\n...")
 
 
 @pytest.mark.parametrize(("classes", "is_kept"), [((), False), (("network", "write"), True)])
@@ -240,3 +241,21 @@ def test_a_name_that_is_taken_changes_nothing() -> None:
     assert commands.taken_besides("cake")["tea.pour"] == "tea"
     assert "tea.pour" not in commands.taken_besides("tea")
     assert commands.taken_besides("tea")["taskcomplete"] == "Signoff"
+
+
+def test_a_list_that_changes_leaves_the_prompt_before_it_as_it_was() -> None:
+    commands, agent = Commands.of(*FILE_COMMANDS), an_agent()
+    servers = [replace(TEA_SERVER, name=name) for name in ("cake", "milk", "tea")]
+    tools = [replace(POUR, name=f"pour{number}") for number in range(10)]
+    for entry in servers:
+        commands.replace_from(entry.name, ())
+    for entry in reversed(servers):  # they come in any order
+        commands.replace_from(entry.name, loaded_of(*tools, entry=entry).commands)
+    before = standing_prompt(agent, commands.specs)
+    commands.replace_from("cake", loaded_of(*tools, entry=servers[0]).commands)
+    assert standing_prompt(agent, commands.specs) == before
+    commands.replace_from("tea", loaded_of(*tools[:-1], entry=servers[2]).commands)
+    after = standing_prompt(agent, commands.specs)
+    upto = before.index("tea.pour8")
+    assert after[:upto] == before[:upto]
+    assert before.index("cake.pour0") < before.index("milk.pour0") < before.index("tea.pour0")
