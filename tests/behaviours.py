@@ -201,6 +201,7 @@ PROMISES: dict[str, str] = {
     "tool-server:floods": "What a server sends is bounded before it is parsed; one that goes beyond is closed.",
     "tool-server:hints": "What a server says of its tools makes them stricter; only a trusted one's makes them freer.",
     "tool-server:quoted": "What a server says is untrusted: bounded, with invisible characters spelled out.",
+    "tool-server:restart": "A tool's call that was approved before a restart waits until its server is there again.",
     "tool-server:start": "No server keeps Signoff from starting: its tools appear when it is there.",
     "tool-server:variables": "A server sees the variables that its entry names, and none of Signoff's keys.",
     "prompt:prefix": "A prompt begins with the history of the one before, so that a provider can cache it.",

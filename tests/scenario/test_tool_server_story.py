@@ -33,8 +33,8 @@ async def serving(scene: Scene, name: str, folder: Path) -> AsyncIterator[ToolSe
     file = folder / "mcp.json"
     entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")]}
     file.write_text(json.dumps({"mcpServers": {name: entry}}))
-    commands = scene.stage.commands
-    async with serve_tools(load({"MCP_SERVERS": str(file)}, None), commands, SystemClock()) as found:
+    commands, settings = scene.stage.commands, load({"MCP_SERVERS": str(file)}, None)
+    async with serve_tools(settings, ToolServerSet(), commands, SystemClock()) as found:
         await until(lambda: any(each.startswith(f"{name}.") for each in commands.by_name))
         yield found
 

@@ -82,9 +82,10 @@ class McpServer:
                 self.connection = opened
                 self._enter("connected")
                 self._is_ready.set()
-                if not until_listed:
-                    await self._follow(opened)
-                    self._enter("away", connection.why_ended)
+                if until_listed:
+                    return ""
+                await self._follow(opened)
+                self._enter("away", opened.why_ended)
         except Exception as failure:  # whatever a server makes the SDK raise ends this connection alone
             return connection.why_ended or str(sdk.fault_of(failure, self.seconds))
         finally:

@@ -9,12 +9,19 @@ from typing import Any
 
 import pytest
 
+from adapters.visible_text import visible
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import SettingsError
-from agent_core.ports.tool_servers import LocalProgram, RemoteAddress
+from agent_core.loop.command_runner import Extensions
+from agent_core.model.decision import Approve
+from agent_core.plugins.tool_servers import ServerCommands
+from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerAnswer, ServerTool
 from agent_core.providers.clock import SystemClock
-from bot.mcp_wiring import serve_tools, tool_servers_finding
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from agent_core.testing.tool_servers import InMemoryToolServer
+from bot.mcp_wiring import ToolServerSet, serve_tools, tool_servers_finding
 from bot.settings import Settings, load
 from bot.tool_server_file import read_tool_servers
 from tests.patience import PATIENCE_SECONDS
@@ -118,18 +125,22 @@ async def test_a_server_that_does_not_come_keeps_nobody_waiting_and_the_others_a
     )
     commands = Commands.of(*FINISH_COMMANDS)
     settings = settings_of(file, DISABLED_COMMANDS="helpful.echo")
-    async with serve_tools(settings, commands, SystemClock()) as found:
+    async with serve_tools(settings, ToolServerSet(), commands, SystemClock()) as found:
         assert [*commands.by_name] == [*Commands.of(*FINISH_COMMANDS).by_name]
         await until(lambda: "helpful.count" in commands.by_name)
         assert "helpful.echo" not in commands.by_name
         assert [each.state.condition for each in found.servers][:2] == ["connecting", "connected"]
         await until(lambda: found.servers[2].state.condition == "away")
         assert found.servers[2].state.why == "cannot be started: there is no such program or folder"
+        silent, helpful, none = found.list_sources()
+        assert (helpful.kind, helpful.fault, helpful.commands[0]) == ("tool server", "", "helpful.count")
+        assert (silent.fault, silent.commands) == ("connecting", ())
+        assert none.fault == "away: it cannot be started: there is no such program or folder"
     assert {each.state.condition for each in found.servers} == {"closed"}
 
 
 async def test_nothing_is_imported_or_done_without_a_server() -> None:
-    async with serve_tools(load({}, None), Commands(), SystemClock()) as found:
+    async with serve_tools(load({}, None), ToolServerSet(), Commands(), SystemClock()) as found:
         assert not found.servers
     assert await tool_servers_finding(load({}, None)) is None
 
@@ -144,3 +155,24 @@ async def test_the_doctor_tries_each_server_and_says_what_is_left_out(tmp_path: 
     assert helpful == "helpful (9 commands)"
     assert "hostile.pour is left out: hostile has a command of that name" in odd
     assert none.endswith("cannot be started: there is no such program or folder: check its entry, and try it by hand")
+
+
+@pytest.mark.proves("tool-server:restart")
+async def test_a_call_that_was_approved_before_a_restart_waits_for_its_server() -> None:
+    server = InMemoryToolServer(tools=(ServerTool(name="pour"),), answers={"pour": ServerAnswer(text="poured")})
+    tools = ServerCommands(server, visible).loaded({}).commands
+    found = ToolServerSet(listed={"tea": asyncio.Event()})
+    model = ScriptedModel(reply_text("tea.pour", {}), reply_text("task_complete", {"reason": "Served."}))
+    stage = Stage(model=model, extensions=Extensions(wait_for=found.wait_for))
+    stage.commands.replace_from("tea", tools)
+    agent = await stage.create()
+    stage.commands.replace_from("tea", ())
+    await stage.decide(agent, Approve())
+    settling = asyncio.create_task(stage.wait_until_settled(agent))
+    await asyncio.wait((settling,), timeout=0.2)
+    assert not server.asked
+    stage.commands.replace_from("tea", tools)
+    found.listed["tea"].set()
+    await settling
+    assert server.asked == [("pour", {})]
+    assert "poured" in str(model.prompts[-1])
