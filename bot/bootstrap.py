@@ -25,7 +25,6 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock, leader_lock
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
 from agent_core.persistence.server_broadcast import ServerBroadcast
-from agent_core.plugins.registration import PluginSet
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast, Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork, in_one_unit
@@ -38,6 +37,7 @@ from agent_core.providers.own_process import is_gone, own_process
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
+from bot.mcp_wiring import serve_tools, with_tool_servers
 from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
 from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
@@ -112,8 +112,7 @@ async def assemble(
         stack.push_async_callback(database.close)
         workspaces = await stack.enter_async_context(open_workspaces(settings))
         await check_storage(settings, workspaces, database)
-        models = Models.of(settings, database)
-        stack.push_async_callback(models.close)
+        stack.push_async_callback((models := Models.of(settings, database)).close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
         parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
         platforms: list[WiredPlatform] = []
@@ -134,7 +133,8 @@ async def assemble(
             rehearsal=models.rehearsal,
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
-        core = Core.assemble(ports, catalog.commands, _options(settings, tools.plugins))
+        core = Core.assemble(ports, catalog.commands, _options(settings, tools))
+        await stack.enter_async_context(serve_tools(settings, tools.servers, core.commands, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 
 
@@ -270,7 +270,7 @@ async def _count_workers(settings: Settings) -> int:
         await database.close()
 
 
-def _options(settings: Settings, plugins: PluginSet) -> CoreOptions:
+def _options(settings: Settings, tools: Tools) -> CoreOptions:
     return CoreOptions(
         default_budget=settings.default_budget_usd,
         limits=CreationLimits(
@@ -287,7 +287,7 @@ def _options(settings: Settings, plugins: PluginSet) -> CoreOptions:
         commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
-        extensions=extensions_of(plugins),
+        extensions=with_tool_servers(extensions_of(tools.plugins), tools.servers, settings),
         retention=Retention(history_days=settings.history_days, audit_days=settings.audit_days),
     )
 

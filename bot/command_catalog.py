@@ -55,7 +55,7 @@ class CommandCatalog:
         one of these variables has an unknown name, unless a plugin that is left out may have brought that name.
         """
         every, settings = self.every(parts), self.settings
-        check = _log_unknown if settings.has_plugins else _must_be_known
+        check = _log_unknown if settings.has_plugins or settings.mcp_servers else _must_be_known
         check("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})
         check("DISABLED_CATEGORIES", settings.disabled_categories, {each.spec.category for each in every})
         disabled = {*settings.disabled_commands, *settings.disabled_categories}

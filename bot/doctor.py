@@ -12,6 +12,7 @@ from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
 from bot.cross_setting_rules import MODEL_VARIABLES
 from bot.findings import Finding, ToolProbes, templates_finding, tool_findings, workers_finding
+from bot.mcp_wiring import tool_servers_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
@@ -80,13 +81,13 @@ class Probes:
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """The findings for the surfaces, then for models, database, files, memory, search and tools."""
-    platforms, models, window, tokens, (database, files), tools = await asyncio.gather(
+    platforms, models, window, tokens, (database, files), (tools, servers) = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
         _answer_or(None, probes.window, PATIENCE + 1),
         _tokens(settings, probes),
         asyncio.gather(_database(settings, probes), _files(settings, probes)),
-        tool_findings(settings, probes.tools),
+        asyncio.gather(tool_findings(settings, probes.tools), tool_servers_finding(settings)),
     )
     return (
         _web(settings),
@@ -103,7 +104,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *files,
         *_open_files(settings),
         templates_finding(settings.templates_dir),
-        *filter(None, [plugins_finding(settings)]),
+        *filter(None, [plugins_finding(settings), servers]),
         _memory(settings),
         _embeddings(settings, probes),
         _search(settings),

@@ -20,6 +20,7 @@ def configure(level: str, format: Format, secrets: Iterable[str] = ()) -> None: 
     logging.basicConfig(level=level, handlers=[Redacting(format, secrets)], force=True)
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # else a tool server decides what is logged, and how often
 
 
 class Redacting(logging.StreamHandler):  # type: ignore[type-arg]  # its parameter exists for type checkers alone

@@ -18,6 +18,7 @@ from agent_core.errors import SettingsError
 from bot.cross_setting_rules import CORE_RULES, Rule
 from bot.model_settings import MODEL_RULES, ModelSettings
 from bot.platforms.all_settings import PLATFORM_RULES, AllPlatformSettings
+from bot.tool_server_file import ToolServers
 from bot.value_types import (
     NO_SECRET,
     Folder,
@@ -70,6 +71,8 @@ class CoreSettings(ModelSettings):
     templates_dir: Folder | None = None
     plugin_packages: Names = ()
     plugins_dir: Folder | None = None
+    mcp_servers: ToolServers | None = None
+    mcp_seconds: int = Field(default=60, ge=1, le=600)
     shutdown_seconds: int = Field(default=20, ge=0, le=600)
     tiktoken_cache_dir: Folder | None = None
     pinecone_api_key: Secret = NO_SECRET
@@ -164,7 +167,8 @@ class CoreSettings(ModelSettings):
     def secrets(self) -> Names:
         """Every value that must never be shown; the database's password both percent-encoded and decoded."""
         kept = (value for value in dict(self).values() if isinstance(value, SecretStr))
-        found = (*(secret.get_secret_value() for secret in kept), *passwords(self.database_url))
+        written = self.mcp_servers.secrets if self.mcp_servers else ()
+        found = (*(secret.get_secret_value() for secret in kept), *passwords(self.database_url), *written)
         return tuple(dict.fromkeys(secret for secret in found if secret))
 
     @field_validator("database_url")

@@ -5,7 +5,7 @@ them.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.sandbox.lent_folder import FolderLender
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.findings import ToolProbes
+from bot.mcp_wiring import ToolServerSet
 from bot.model_wiring import default_model_sees, with_variables
 from bot.settings import Settings
 from bot.value_types import Endpoint
@@ -56,6 +57,7 @@ class Tools:
     voice: Voice | None
     publisher: PostPublisher | None
     plugins: PluginSet
+    servers: ToolServerSet = field(default_factory=ToolServerSet)
 
     @classmethod
     async def of(cls, settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock) -> "Tools":

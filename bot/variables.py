@@ -136,6 +136,21 @@ TABLE = (
         example="/etc/signoff/plugins",
     ),
     runtime(
+        name="MCP_SERVERS",
+        meaning="A file that names tool servers (MCP), in the form that other clients use: their tools become commands "
+        "of agents. Programs that it names run with Signoff's own rights.",
+        rule="a file of JSON with an object mcpServers",
+        default="none",
+        example="/etc/signoff/mcp.json",
+    ),
+    runtime(
+        name="MCP_SECONDS",
+        meaning="How long a call of a tool server may take.",
+        rule="a number from 1 to 600",
+        default="60",
+        example="120",
+    ),
+    runtime(
         name="SHUTDOWN_SECONDS",
         meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
         "starts Signoff wait 10 s longer than this.",

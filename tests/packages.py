@@ -22,6 +22,7 @@ PROGRAMS = {
     "bubblewrap": ("bwrap",),
     "git": ("git",),
     "iproute2": ("ip",),
+    "npm": ("node", "npm"),
     "util-linux": ("prlimit", "setpriv", "unshare"),
 }
 SANDBOX = ("bubblewrap", "util-linux")

@@ -28,6 +28,10 @@ Hook: TypeAlias = Callable[[CommandCall, CommandContext, NextHook], Awaitable[Re
 Observe: TypeAlias = Callable[[Agent, Turn], Awaitable[None]]
 
 
+async def wait_for_nothing(_command: str) -> None:
+    """Return at once: every command is registered at the start."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extensions:
     """What a host adds to the loop, such as its plugins.
@@ -36,12 +40,14 @@ class Extensions:
     `observers`: told of each turn whose result the loop saved; they do not raise.
     `guidance`: lines for every standing prompt.
     `list_sources`: says where commands come from that are not Signoff's own.
+    `wait_for`: waits for a command of this name that is still being registered, within limits; it does not raise.
     """
 
     hooks: tuple[Hook, ...] = ()
     observers: tuple[Observe, ...] = ()
     guidance: tuple[str, ...] = ()
     list_sources: ListSources = no_sources
+    wait_for: Callable[[str], Awaitable[None]] = wait_for_nothing
 
 
 NO_EXTENSIONS = Extensions()
@@ -62,6 +68,7 @@ class CommandRunner:
 
     async def preview_call(self, agent: Agent, call: CommandCall) -> Preview | None:
         """Compute the preview again before the run; raise CommandError if the command cannot run any more."""
+        await self.extensions.wait_for(call.name)
         try:
             return await self.commands.preview(call, self._context(agent, SpendingTracker()))
         except UnusableReply as gone:

@@ -1,0 +1,179 @@
+"""Makes the tools and resources of a tool server commands of agents. What a server says makes them stricter only."""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
+from agent_core.errors import CommandError
+from agent_core.model.command import Arguments, CommandSpec, Preview, RiskClass, replace_lone_surrogates
+from agent_core.model.lines import counted
+from agent_core.plugins.declaring import MAX_COMMANDS, taken_commands
+from agent_core.plugins.loaded import LoadedPlugin, one_line
+from agent_core.plugins.plugin import Plugin
+from agent_core.plugins.tool_server_attachments import keep_attachments
+from agent_core.plugins.tool_server_schemas import ToolArguments
+from agent_core.ports.tool_servers import ServerAnswer, ServerTool, ToolServer
+
+CATEGORY = "tool servers"
+MAX_NAME_CHARACTERS, DIGEST_DIGITS = 64, 6
+MAX_QUOTED_CHARACTERS, MAX_TITLE_CHARACTERS = 2_000, 60
+MAX_SHOWN_RESOURCES = 200
+ASKS_UNLESS_TOLD: tuple[RiskClass, ...] = ("network",)
+
+
+class ResourceAddress(BaseModel):
+    """What is read from a tool server."""
+
+    uri: str = Field(description="the address of a resource, as the list of resources has it", max_length=1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommands:
+    """The commands of one server. `spell_out`: writes invisible characters as marks that people and models see."""
+
+    server: ToolServer
+    spell_out: Callable[[str], str]
+
+    def loaded(self, taken: dict[str, str]) -> LoadedPlugin:
+        """The commands that take part, and a remark on each tool that does not; `taken`: names of others' commands."""
+        entry = self.server.entry
+        loaded = LoadedPlugin(
+            name=entry.name, version="(tool server)", source=f"tool server {entry.name}", plugin=Plugin()
+        )
+        offered = self.server.tools
+        if len(offered) > MAX_COMMANDS:
+            loaded.remarks.append(f"{len(offered) - MAX_COMMANDS:,} tools beyond the first {MAX_COMMANDS} are left out")
+        commands = [self._command(tool, loaded) for tool in offered[:MAX_COMMANDS]]
+        loaded.commands = tuple(taken_commands(loaded, [*commands, *self._of_resources()], taken))
+        return loaded
+
+    def _command(self, tool: ServerTool, loaded: LoadedPlugin) -> Command:
+        entry = self.server.entry
+        arguments = ToolArguments.of(tool.schema, self.spell_out)
+        if arguments.why_object:
+            why = self._line(arguments.why_object)
+            loaded.remarks.append(f"{self._line(tool.name)} takes its arguments as one JSON object: {why}")
+        risks, always_asks = self._caution(tool)
+        spec = CommandSpec(
+            name=f"{entry.name}.{legible_name(tool.name, MAX_NAME_CHARACTERS - len(entry.name) - 1)}",
+            label=self._line(tool.title or tool.name)[:MAX_TITLE_CHARACTERS],
+            description=self._line(f"{entry.name} says: {tool.description or tool.title or tool.name}"),
+            parameters=arguments.parameters,
+            risks=risks,
+            category=CATEGORY,
+            outside=True,
+            always_asks=always_asks,
+        )
+        shown = "\0".join((entry.name, entry.place, tool.digest, *risks, str(always_asks)))
+        preview = self._preview(spec.name, tool, hashlib.sha256(shown.encode()).hexdigest())
+
+        async def show(given: Arguments, _context: CommandContext) -> Preview:
+            return replace(preview, body=f"{preview.body}{_renamed_text(arguments, given)}")
+
+        return Command(spec=spec, run=partial(self._run, tool, arguments, preview), preview=show)
+
+    async def _run(
+        self, tool: ServerTool, sent: ToolArguments, preview: Preview, given: Arguments, context: CommandContext
+    ) -> CommandOutput:
+        if context.approved_basis not in (None, preview.basis) or tool not in self.server.tools:
+            raise CommandError(f"{tool.name!a} changed after this was approved, so it was not called. Propose it anew.")
+
+        def report(text: str) -> None:
+            context.report(self.spell_out(text))
+
+        answer = await self.server.call(tool.name, sent.for_server(given), report)
+        return await self._output(answer, context)
+
+    async def _output(self, answer: ServerAnswer, context: CommandContext) -> CommandOutput:
+        text = self.spell_out(str(replace_lone_surrogates(answer.text)))
+        if answer.is_error:
+            raise CommandError(f"The tool failed, and says: {text or 'nothing'}")
+        told, files = await keep_attachments(answer.attachments, self.server.entry, context.files)
+        return CommandOutput(text="\n".join(filter(None, (text, *told))) or "It answered nothing.", files=files)
+
+    def _preview(self, name: str, tool: ServerTool, basis: str) -> Preview:
+        entry = self.server.entry
+        quoted = self.spell_out(tool.description[:MAX_QUOTED_CHARACTERS]).strip() or "(nothing)"
+        said = "\n".join(f"> {line}" for line in quoted.splitlines())
+        body = f"Tool: {self._line(tool.name)}\nGoes to: {entry.place}\nThe server says about it:\n{said}"
+        title = f"a call of the tool server {entry.name}"
+        return Preview(title=title, body=body, target=name, basis=basis)
+
+    def _caution(self, tool: ServerTool) -> tuple[tuple[RiskClass, ...], bool]:
+        """The classes of a tool, and whether neither a lease nor the policy covers it."""
+        entry = self.server.entry
+        if entry.is_trusted and tool.read_only:
+            return entry.classes or ("read", "network"), False
+        is_destructive = tool.destructive is True or (tool.destructive is None and not entry.classes)
+        is_unknown = not entry.is_trusted and not entry.classes
+        return entry.classes or ASKS_UNLESS_TOLD, is_destructive or is_unknown
+
+    def _of_resources(self) -> Iterator[Command]:
+        if not self.server.has_resources:
+            return
+        entry = self.server.entry
+        risks: tuple[RiskClass, ...] = entry.classes or (("read", "network") if entry.is_trusted else ASKS_UNLESS_TOLD)
+        asks = not entry.is_trusted and not entry.classes
+        facts: dict[str, Any] = {"risks": risks, "category": CATEGORY, "outside": True, "always_asks": asks}
+        listing = declare(NoArguments, self.resources, self.preview_resources, label="List resources", **facts)
+        reading = declare(ResourceAddress, self.read, self.preview_read, label="Read a resource", **facts)
+        for command in (listing, reading):
+            named = replace(
+                command.spec,
+                name=f"{entry.name}.{command.spec.name}",
+                description=command.spec.description.replace("the server", entry.name),
+            )
+            yield replace(command, spec=named)
+
+    async def resources(self, _given: NoArguments, _context: CommandContext) -> str:
+        """List the resources that the server offers to read."""
+        every = await self.server.list_resources()
+        lines = [self._line(f"{each.uri} · {each.name} · {each.description}") for each in every[:MAX_SHOWN_RESOURCES]]
+        if lost := len(every) - MAX_SHOWN_RESOURCES:
+            lines += [f"({counted(lost, 'more resource')} left out.)"] if lost > 0 else []
+        return "\n".join(lines) or "It offers no resources."
+
+    async def read(self, given: ResourceAddress, context: CommandContext) -> CommandOutput:
+        """Read a resource of the server by its address."""
+        return await self._output(await self.server.read(given.uri), context)
+
+    async def preview_resources(self, _given: NoArguments, _context: CommandContext) -> Preview:
+        """The server."""
+        return self._preview_of("the list of resources")
+
+    async def preview_read(self, given: ResourceAddress, _context: CommandContext) -> Preview:
+        """The server and the address."""
+        return self._preview_of(f"the resource {self._line(given.uri)}")
+
+    def _preview_of(self, what: str) -> Preview:
+        entry = self.server.entry
+        body = f"Reads {what}.\nGoes to: {entry.place}"
+        return Preview(title=f"a question to the tool server {entry.name}", body=body, target=f"{entry.name}.read")
+
+    def _line(self, text: str) -> str:
+        return one_line(self.spell_out(text[: 2 * MAX_QUOTED_CHARACTERS]), 300)
+
+
+def legible_name(name: str, most: int) -> str:
+    """A name of letters, digits, `_`, `.` and `-`; where others are lost, the beginning of a hash follows."""
+    plain = re.sub(r"\s+", "_", name.strip())
+    ascii_form = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
+    legible = re.sub(r"[^A-Za-z0-9_.-]+", "_", ascii_form).strip("_.-")
+    if legible == plain and 0 < len(legible) <= most:
+        return legible
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:DIGEST_DIGITS]
+    return f"{legible[: most - DIGEST_DIGITS - 1] or 'tool'}_{digest}"
+
+
+def _renamed_text(arguments: ToolArguments, given: Arguments) -> str:
+    """A line on the arguments that the server knows by other names."""
+    renamed = {own: name for own, name in arguments.names.items() if own in given}
+    return f"\nThe server's names of arguments: {json.dumps(renamed)}" if renamed else ""

@@ -1,0 +1,146 @@
+"""The port of tool servers: programs and addresses outside Signoff that offer tools to agents (MCP).
+
+Whatever a server says of itself and its tools, and whatever it answers, is untrusted content.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+
+from agent_core.model.command import Arguments, RiskClass
+
+ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalProgram:
+    """A server that is started as a program of this machine. `env`: its variables besides HOME, PATH and the like."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteAddress:
+    """A server at an http or https address."""
+
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerEntry:
+    """What the operator wrote about one server.
+
+    `place`: where calls go, as people read it: a program or a host. No secrets.
+    `is_trusted`: what the server says about its tools may make them freer.
+    `classes`: the risk classes of its tools; () leaves the choice to Signoff.
+    `only`, `besides`: the names of the tools that are taken, () for all, and of those that are not.
+    """
+
+    name: str
+    reached: LocalProgram | RemoteAddress
+    place: str
+    is_trusted: bool = False
+    classes: tuple[RiskClass, ...] = ()
+    only: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTool:
+    """A tool as its server describes it. `schema`: a JSON Schema of its arguments.
+
+    `read_only`, `destructive`: what the server says about it; None if it says nothing.
+    """
+
+    name: str
+    title: str = ""
+    description: str = ""
+    schema: Mapping[str, object] = field(default_factory=dict)
+    read_only: bool | None = None
+    destructive: bool | None = None
+
+    @property
+    def digest(self) -> str:
+        """A SHA-256 over all that the server says about the tool, in hexadecimal digits."""
+        said = [self.name, self.title, self.description, self.schema, self.read_only, self.destructive]
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerState:
+    """Whether a server can be called: since when, and why not."""
+
+    condition: ServerCondition
+    since: datetime
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerFile:
+    """A picture, sound or file in an answer."""
+
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAnswer:
+    """What a server answered. `is_error`: the tool says that it failed."""
+
+    text: str
+    attachments: tuple[AnswerFile, ...] = ()
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerResource:
+    """A resource that a server offers to read."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+    media_type: str = ""
+
+
+class ToolServer(Protocol):
+    """One server. It is connected in the background, and again after it was lost."""
+
+    @property
+    def entry(self) -> ServerEntry:
+        """What the operator wrote about it."""
+
+    @property
+    def state(self) -> ServerState:
+        """Whether it can be called now."""
+
+    @property
+    def tools(self) -> Sequence[ServerTool]:
+        """The tools that it offered last, also while it is away."""
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether it offers resources to read."""
+
+    @property
+    def instructions(self) -> str:
+        """What it says about how its tools are used."""
+
+    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
+        """Call a tool, and give its progress to `report`. If this call is cancelled, the server is told.
+
+        Raise CommandError with a sentence for the model if the server is away, dies, sends too much, refuses the call
+        or does not answer in time.
+        """
+
+    async def read(self, uri: str) -> ServerAnswer:
+        """Read a resource; raise CommandError as `call` does."""
+
+    async def list_resources(self) -> Sequence[ServerResource]:
+        """The resources that it offers, at most 1,000; raise CommandError as `call` does."""

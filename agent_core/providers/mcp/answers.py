@@ -1,0 +1,110 @@
+"""What a tool server says in the SDK's types, as values of the port. Nothing of it is trusted."""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+import mcp_types
+
+from agent_core.ports.tool_servers import AnswerFile, ServerAnswer, ServerResource, ServerTool
+
+MAX_ANSWER_CHARACTERS = 150_000
+MAX_NAME_CHARACTERS = 1_000
+MAX_DESCRIPTION_CHARACTERS = 10_000
+
+
+def tool_of(tool: mcp_types.Tool) -> ServerTool:
+    """The tool with texts of bounded length."""
+    hints = tool.annotations or mcp_types.ToolAnnotations()
+    return ServerTool(
+        name=tool.name[:MAX_NAME_CHARACTERS],
+        title=(tool.title or hints.title or "")[:MAX_NAME_CHARACTERS],
+        description=(tool.description or "")[:MAX_DESCRIPTION_CHARACTERS],
+        schema=tool.input_schema,
+        read_only=hints.read_only_hint,
+        destructive=hints.destructive_hint,
+    )
+
+
+def resource_of(resource: mcp_types.Resource) -> ServerResource:
+    """The resource with texts of bounded length."""
+    return ServerResource(
+        uri=str(resource.uri)[:MAX_NAME_CHARACTERS],
+        name=(resource.title or resource.name)[:MAX_NAME_CHARACTERS],
+        description=(resource.description or "")[:MAX_NAME_CHARACTERS],
+        media_type=(resource.mime_type or "")[:MAX_NAME_CHARACTERS],
+    )
+
+
+def answer_of(result: mcp_types.CallToolResult) -> ServerAnswer:
+    """The answer of a tool. What is sent both as text and as structured content is shown once."""
+    texts = [*_texts(result.content)]
+    if result.structured_content is not None and not _is_told(result.structured_content, texts):
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
+    return _answer(texts, _attachments(result.content), is_error=bool(result.is_error))
+
+
+def contents_of(result: mcp_types.ReadResourceResult) -> ServerAnswer:
+    """The contents of a resource."""
+    blocks = [mcp_types.EmbeddedResource(type="resource", resource=each) for each in result.contents]
+    return _answer([*_texts(blocks)], _attachments(blocks))
+
+
+def _answer(texts: Sequence[str], attachments: Iterable[AnswerFile], *, is_error: bool = False) -> ServerAnswer:
+    text = "\n\n".join(texts)
+    lost = len(text) - MAX_ANSWER_CHARACTERS
+    shown = f"{text[:MAX_ANSWER_CHARACTERS]}\n({lost:,} more characters are left out.)" if lost > 0 else text
+    return ServerAnswer(text=shown, attachments=tuple(attachments), is_error=is_error)
+
+
+def _is_told(structured: object, texts: Sequence[str]) -> bool:
+    """Whether the texts say the same as the structured content, or as its only value."""
+    if isinstance(structured, dict) and len(structured) == 1:
+        (result,) = structured.values()
+        parts = [each if isinstance(each, str) else json.dumps(each) for each in _listed(result)]
+        if [*texts] in (parts, [json.dumps(result)]) or "\n\n".join(texts) == result:
+            return True
+    return any(_parsed(text) == structured for text in texts)
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _texts(blocks: Iterable[mcp_types.ContentBlock]) -> Iterator[str]:
+    for block in blocks:
+        match block:
+            case mcp_types.TextContent(text=text):
+                yield text
+            case mcp_types.EmbeddedResource(resource=mcp_types.TextResourceContents(text=text)):
+                yield text
+            case mcp_types.ResourceLink(uri=uri, name=name):
+                yield f"A resource: {name} ({uri})"
+            case _:
+                continue
+
+
+def _attachments(blocks: Iterable[mcp_types.ContentBlock]) -> Iterator[AnswerFile]:
+    for block in blocks:
+        match block:
+            case mcp_types.ImageContent(data=data, mime_type=kind) | mcp_types.AudioContent(data=data, mime_type=kind):
+                yield AnswerFile(media_type=kind[:MAX_NAME_CHARACTERS], data=_decoded(data))
+            case mcp_types.EmbeddedResource(resource=mcp_types.BlobResourceContents(blob=data, mime_type=kind)):
+                yield AnswerFile(media_type=(kind or "")[:MAX_NAME_CHARACTERS], data=_decoded(data))
+            case _:
+                continue
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return base64.b64decode(data)
+    except (binascii.Error, ValueError):
+        return b""

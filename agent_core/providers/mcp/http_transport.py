@@ -1,0 +1,67 @@
+"""The SDK's transport over HTTP with limits on one answer, and on all that arrives between two requests."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+from httpx2 import AsyncBaseTransport, AsyncByteStream, AsyncHTTPTransport, Request, Response
+
+from agent_core.ports.tool_servers import RemoteAddress
+from agent_core.providers.limited_replies import EVENT_STREAM
+from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent
+from agent_core.providers.outbound_proxy import proxy_for
+
+CONNECT_SECONDS, READ_SECONDS = 30.0, 3_600.0  # a call's own limit is that of its caller
+
+
+def limited_client(address: RemoteAddress, limit: FlowLimit) -> httpx2.AsyncClient:
+    """An HTTP client for one server. What is compressed is refused, since its size is only known afterwards."""
+    transport = CountingTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit)
+    headers = {**address.headers, "accept-encoding": "identity"}
+    timeout = httpx2.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
+    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout)
+
+
+class CountingTransport(AsyncBaseTransport):
+    """Counts the bytes of every answer as they arrive."""
+
+    def __init__(self, inner: AsyncHTTPTransport, limit: FlowLimit) -> None:
+        self.inner, self.limit = inner, limit
+
+    async def handle_async_request(self, request: Request) -> Response:
+        if request.method == "POST":
+            self.limit.restart()
+        response = await self.inner.handle_async_request(request)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            self.limit.exceeded("sent a compressed answer, although that was not asked for")
+            raise httpx2.ReadError("The answer is compressed.", request=request)
+        is_stream = EVENT_STREAM in response.headers.get("content-type", "")
+        response.stream = CountedBody(response.stream, self.limit, request, is_stream=is_stream)
+        return response
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+class CountedBody(AsyncByteStream):
+    """The body of an answer; raises ReadError as soon as it is too long."""
+
+    def __init__(self, inner: object, limit: FlowLimit, request: Request, *, is_stream: bool) -> None:
+        if not isinstance(inner, AsyncByteStream):
+            raise TypeError("This is not the body of an answer that arrives.")
+        self.inner, self.limit, self.request, self.is_stream = inner, limit, request, is_stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self.inner:
+            size += len(chunk)
+            try:
+                self.limit.count(len(chunk), messages=chunk.count(b"data:") if self.is_stream else 0)
+                if not self.is_stream:
+                    self.limit.require_message(size)
+            except TooMuchSent as refused:
+                raise httpx2.ReadError(f"The server {refused}.", request=self.request) from None
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()

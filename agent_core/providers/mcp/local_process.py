@@ -1,0 +1,102 @@
+"""A tool server's program: started in a session of its own, and ended with all processes of its group.
+
+It runs with the rights of Signoff, since it is the operator's own program, and is given few variables.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agent_core.ports.clock import Clock
+from agent_core.ports.tool_servers import LocalProgram
+from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES
+
+logger = logging.getLogger(__name__)
+INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")  # as the SDK has it
+GRACE_SECONDS, POLL_SECONDS = 2.0, 0.02
+CHUNK_BYTES, MAX_LOGGED_CHARACTERS, MAX_LOGGED_LINES = 65_536, 500, 200
+
+
+@dataclass(slots=True)
+class LocalProcess:
+    """A running program, with pipes to its standard input, output and error."""
+
+    name: str
+    process: asyncio.subprocess.Process
+    clock: Clock
+
+    @classmethod
+    async def start(cls, name: str, program: LocalProgram, clock: Clock) -> "LocalProcess":
+        """Start the program; raise OSError or ValueError if that fails."""
+        process = await asyncio.create_subprocess_exec(
+            program.command,
+            *program.args,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(program),
+            cwd=program.cwd or None,
+            limit=MAX_MESSAGE_BYTES,
+            start_new_session=True,
+        )
+        return cls(name, process, clock)
+
+    async def stop(self) -> None:
+        """Let it end by itself for two seconds, then end its whole group; nothing of the group is left afterwards."""
+        pipe = self.process.stdin
+        if pipe:
+            pipe.close()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if await self._ends(GRACE_SECONDS):
+                break
+            self._signal(number)
+        self._signal(signal.SIGKILL)  # children that outlived it
+        await self._ends(GRACE_SECONDS)
+        self._close_pipes()
+
+    def kill(self) -> None:
+        """End the whole group at once."""
+        self._signal(signal.SIGKILL)
+
+    async def log_errors(self) -> None:
+        """Write what the program prints on standard error to the log, within limits, and discard the rest."""
+        reader, lines = self.process.stderr, 0
+        while reader and (chunk := await reader.read(CHUNK_BYTES)):
+            for line in chunk.decode(errors="replace").splitlines():
+                lines += 1
+                if lines <= MAX_LOGGED_LINES:
+                    said = line[:MAX_LOGGED_CHARACTERS]
+                    logger.debug("a tool server printed", extra={"server": self.name, "line": said})
+
+    async def _ends(self, seconds: float) -> bool:
+        return await _until(lambda: self.process.returncode is not None, self.clock, seconds)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)  # its number is the group's, also after it has ended
+
+    def _close_pipes(self) -> None:
+        """Close the pipes, also where a process that left the group still holds them open."""
+        transport = getattr(self.process, "_transport", None)
+        if transport:
+            transport.close()
+
+
+def environment(program: LocalProgram) -> dict[str, str]:
+    """The variables of the program: six of Signoff's own that name no secrets, and those that its entry names."""
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {**inherited, **program.env}
+
+
+async def _until(holds: Callable[[], bool], clock: Clock, seconds: float) -> bool:
+    """Whether the condition holds within that many seconds."""
+    end = clock.elapsed() + seconds
+    while not holds():
+        if clock.elapsed() >= end:
+            return False
+        await clock.sleep(POLL_SECONDS)
+    return True

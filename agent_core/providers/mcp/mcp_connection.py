@@ -1,0 +1,200 @@
+"""One connection to a tool server by the SDK's client. It is opened and closed by one task, and used by many."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import mcp_types
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from agent_core.errors import CommandError
+from agent_core.model.command import Arguments
+from agent_core.ports.clock import Clock
+from agent_core.ports.tool_servers import LocalProgram, ServerAnswer, ServerEntry, ServerResource, ServerTool
+from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of, tool_of
+from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit
+from agent_core.providers.mcp.http_transport import limited_client
+from agent_core.providers.mcp.stdio_transport import stdio_transport
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+SESSION_ENDED = "Session terminated"  # what the SDK says when a server forgot the session
+CLIENT = mcp_types.Implementation(name="signoff", version="1")
+MAX_PAGES, MAX_TOOLS, MAX_RESOURCES = 50, 1_000, 1_000
+MAX_INSTRUCTIONS_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PROGRESS_CHARACTERS = 4_000, 300, 300
+
+
+@dataclass(slots=True, kw_only=True)
+class McpConnection:
+    """A connection. `why_ended` completes "The server …"; "" as long as it is usable."""
+
+    entry: ServerEntry
+    clock: Clock
+    why_ended: str = ""
+    _client: Client | None = None
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)
+    _list_changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @asynccontextmanager
+    async def open(self, seconds: float) -> AsyncIterator["McpConnection"]:
+        """Connect within that many seconds, and close at the end. Raise whatever the SDK raises."""
+        limit = FlowLimit(self.clock, self.end)
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(seconds):
+                transport = await self._transport(stack, limit)
+                client = Client(
+                    transport, message_handler=self._on_message, client_info=CLIENT, cache=None, raise_exceptions=False
+                )
+                self._client = await stack.enter_async_context(client)
+            # Its own check of results would run patterns that the server chose.
+            self._client.session.validate_tool_result = _accept_any  # type: ignore[assignment, method-assign]
+            listening = asyncio.create_task(self._listen(self._client))
+            stack.push_async_callback(_cancel, listening)
+            yield self
+
+    @property
+    def client(self) -> Client:
+        if self._client is None:
+            raise CommandError(f"The tool server {self.entry.name} is not connected.")
+        return self._client
+
+    @property
+    def has_resources(self) -> bool:
+        return self.client.server_capabilities.resources is not None
+
+    @property
+    def instructions(self) -> str:
+        return (self.client.instructions or "")[:MAX_INSTRUCTIONS_CHARACTERS]
+
+    def end(self, why: str) -> None:
+        """Let nobody use the connection any more; the first reason counts."""
+        self.why_ended = self.why_ended or why
+        self._ended.set()
+
+    async def list_changed_or_ended(self) -> bool:
+        """Wait until the list of tools has changed (True) or the connection has ended (False)."""
+        waits = [asyncio.create_task(each.wait()) for each in (self._list_changed, self._ended)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+        self._list_changed.clear()
+        return not self._ended.is_set()
+
+    async def list_tools(self, seconds: float) -> Sequence[ServerTool]:
+        """All tools, page by page, at most MAX_TOOLS."""
+        found: list[ServerTool] = []
+        cursor: str | None = None
+        async with asyncio.timeout(seconds):
+            for _ in range(MAX_PAGES):
+                page = await self.client.list_tools(cursor=cursor)
+                found += map(tool_of, page.tools)
+                cursor = page.next_cursor
+                if not cursor or len(found) >= MAX_TOOLS:
+                    break
+        return found[:MAX_TOOLS]
+
+    async def list_resources(self) -> Sequence[ServerResource]:
+        """All resources, page by page, at most MAX_RESOURCES."""
+        found: list[ServerResource] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            page = await self.client.list_resources(cursor=cursor)
+            found += map(resource_of, page.resources)
+            cursor = page.next_cursor
+            if not cursor or len(found) >= MAX_RESOURCES:
+                break
+        return found[:MAX_RESOURCES]
+
+    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
+        """Call a tool."""
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            of = f" of {total:g}" if total else ""
+            report(f"{progress:g}{of} {message or ''}".strip()[:MAX_PROGRESS_CHARACTERS])
+
+        return answer_of(await self.client.call_tool(tool, dict(arguments), progress_callback=tell))
+
+    async def read(self, uri: str) -> ServerAnswer:
+        """Read a resource."""
+        return contents_of(await self.client.read_resource(uri))
+
+    async def unless_ended(self, asked: Awaitable[T]) -> T:
+        """The answer; raise CommandError if the server refuses, or if the connection ends first."""
+        asking, ending = asyncio.ensure_future(asked), asyncio.create_task(self._ended.wait())
+        try:
+            await asyncio.wait((asking, ending), return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
+        except MCPError as refused:
+            if self._ended.is_set() or refused.code == mcp_types.CONNECTION_CLOSED or refused.message == SESSION_ENDED:
+                raise self._lost() from None
+            self._list_changed.set()  # a tool may be gone
+            raise CommandError(f"The tool server {self.entry.name} refused this: {_short(refused.message)}") from None
+        except Exception as failure:
+            raise CommandError(f"The tool server {self.entry.name} failed: {fault_of(failure, 0)}.") from failure
+        finally:
+            for each in (asking, ending):
+                each.cancel()
+            await asyncio.gather(asking, ending, return_exceptions=True)
+        raise self._lost()
+
+    def _lost(self) -> CommandError:
+        self.end("closed the connection")
+        lost = f"The tool server {self.entry.name} {self.why_ended} before it had answered"
+        return CommandError(f"{lost}: look whether the call took effect.")
+
+    async def _transport(self, stack: AsyncExitStack, limit: FlowLimit) -> Any:
+        reached = self.entry.reached
+        if isinstance(reached, LocalProgram):
+            return stdio_transport(self.entry.name, reached, limit, self.end, self.clock)
+        client = await stack.enter_async_context(limited_client(reached, limit))
+        return streamable_http_client(reached.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
+
+    async def _listen(self, client: Client) -> None:
+        """Learn of changed lists from servers of the newest protocol, which tell only who listens."""
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return
+        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._list_changed.set()
+
+    async def _on_message(self, message: object) -> None:
+        if isinstance(message, mcp_types.ToolListChangedNotification):
+            self._list_changed.set()
+
+
+def fault_of(failure: BaseException, seconds: float) -> str:
+    """What went wrong, to complete "The server …"."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    match failure:
+        case TimeoutError():
+            return f"did not answer within {seconds:.0f} seconds"
+        case FileNotFoundError():
+            return "cannot be started: there is no such program or folder"
+        case _:
+            return f"failed ({type(failure).__name__}: {_short(str(failure))})"
+
+
+def _short(text: str) -> str:
+    """The text on one line."""
+    plain = " ".join("".join(each if each.isprintable() else " " for each in text[:10_000]).split())
+    return plain if len(plain) <= MAX_REASON_CHARACTERS else f"{plain[:MAX_REASON_CHARACTERS]}…"
+
+
+async def _accept_any(_name: str, _result: mcp_types.CallToolResult) -> None:
+    """Accept a result as it is."""
+
+
+async def _cancel(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

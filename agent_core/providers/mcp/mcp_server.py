@@ -1,0 +1,147 @@
+"""One tool server: connected in the background by one task, and again after it was lost."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agent_core.errors import CommandError
+from agent_core.model.command import Arguments
+from agent_core.plugins.loaded import require_not_cancelled
+from agent_core.ports.clock import Clock
+from agent_core.ports.tool_servers import (
+    ServerAnswer,
+    ServerCondition,
+    ServerEntry,
+    ServerResource,
+    ServerState,
+    ServerTool,
+)
+
+if TYPE_CHECKING:
+    from agent_core.providers.mcp.mcp_connection import McpConnection
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
+STEADY_SECONDS = 60.0  # a connection that lasted so long starts again with the first wait
+RELIST_SECONDS = 2.0  # between two looks at a list that a server says has changed
+RECONNECT_SECONDS = 10.0  # how long a call waits for a server that is being connected
+
+
+def ignore_change(_server: "McpServer") -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(slots=True, kw_only=True)
+class McpServer:
+    """Implements `ToolServer`. `seconds`: the limit of one call. `changed`: told of every new list of tools."""
+
+    entry: ServerEntry
+    clock: Clock
+    seconds: float
+    changed: Callable[["McpServer"], None] = ignore_change
+    state: ServerState = field(init=False)
+    tools: Sequence[ServerTool] = ()
+    has_resources: bool = False
+    instructions: str = ""
+    connection: "McpConnection | None" = None
+    _is_ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.state = ServerState(condition="connecting", since=self.clock.now())
+
+    async def run(self) -> None:
+        """Keep the server connected until this is cancelled. Failures are told in `state` and in the log."""
+        wait = FIRST_WAIT_SECONDS
+        try:
+            while True:
+                began = self.clock.elapsed()
+                why = await self.connect_once()
+                require_not_cancelled(asyncio.current_task())  # the SDK may swallow it while a connection breaks
+                wait = FIRST_WAIT_SECONDS if self.clock.elapsed() - began > STEADY_SECONDS else wait
+                self._enter("away", why)
+                logger.warning("a tool server is away", extra={"server": self.entry.name, "why": why})
+                await self.clock.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT_SECONDS)
+                self._enter("connecting", why)
+        finally:
+            self._enter("closed")
+
+    async def connect_once(self, *, until_listed: bool = False) -> str:
+        """Connect until the connection is lost, or only until the tools are listed; return why it ended."""
+        sdk = await asyncio.to_thread(_import_sdk)
+        connection: McpConnection = sdk.McpConnection(entry=self.entry, clock=self.clock)
+        try:
+            async with connection.open(self.seconds) as opened:
+                self.has_resources, self.instructions = opened.has_resources, opened.instructions
+                self._take(await opened.list_tools(self.seconds))
+                self.connection = opened
+                self._enter("connected")
+                self._is_ready.set()
+                if until_listed:
+                    return ""
+                await self._follow(opened)
+                self._enter("away", opened.why_ended)
+        except Exception as failure:  # whatever a server makes the SDK raise ends this connection alone
+            return connection.why_ended or str(sdk.fault_of(failure, self.seconds))
+        finally:
+            self._is_ready.clear()
+            self.connection = None
+        return connection.why_ended
+
+    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
+        return await self._ask(lambda connection: connection.call(tool, arguments, report))
+
+    async def read(self, uri: str) -> ServerAnswer:
+        return await self._ask(lambda connection: connection.read(uri))
+
+    async def list_resources(self) -> Sequence[ServerResource]:
+        return await self._ask(lambda connection: connection.list_resources())
+
+    async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]]) -> T:
+        connection = await self._require_connection()
+        try:
+            async with asyncio.timeout(self.seconds):
+                return await connection.unless_ended(ask(connection))
+        except TimeoutError:
+            late = f"did not answer within {self.seconds:.0f} seconds"
+            raise CommandError(f"The tool server {self.entry.name} {late}.") from None
+
+    async def _require_connection(self) -> "McpConnection":
+        """The connection; raise CommandError if there is none, or none within ten seconds while one is made."""
+        if self.state.condition == "connecting":
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RECONNECT_SECONDS):
+                    await self._is_ready.wait()
+        if self.connection is None or self.connection.why_ended:
+            why = f": it {self.state.why}" if self.state.why else ""
+            raise CommandError(f"The tool server {self.entry.name} cannot be reached now{why}. It is tried again.")
+        return self.connection
+
+    async def _follow(self, connection: "McpConnection") -> None:
+        """Until the connection ends, take each new list of tools."""
+        while await connection.list_changed_or_ended():
+            self._take(await connection.list_tools(self.seconds))
+            await self.clock.sleep(RELIST_SECONDS)
+
+    def _take(self, tools: Sequence[ServerTool]) -> None:
+        kept = tuple(tool for tool in tools if _is_wanted(tool.name, self.entry))
+        if kept != self.tools or not self._is_ready.is_set():
+            self.tools = kept
+            self.changed(self)
+
+    def _enter(self, condition: ServerCondition, why: str = "") -> None:
+        self.state = replace(self.state, condition=condition, since=self.clock.now(), why=why)
+
+
+def _import_sdk() -> Any:
+    """The module that needs the SDK, imported by a thread, because that takes a second."""
+    return import_module("agent_core.providers.mcp.mcp_connection")
+
+
+def _is_wanted(name: str, entry: ServerEntry) -> bool:
+    return name not in entry.besides and (not entry.only or name in entry.only)

@@ -1,0 +1,51 @@
+"""A tool server that answers as a test says."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from agent_core.errors import CommandError
+from agent_core.model.command import Arguments
+from agent_core.ports.tool_servers import (
+    LocalProgram,
+    ServerAnswer,
+    ServerEntry,
+    ServerResource,
+    ServerState,
+    ServerTool,
+)
+from agent_core.testing.clock import START
+
+TEA_SERVER = ServerEntry(name="tea", reached=LocalProgram(command="tea"), place="the program tea")
+
+
+@dataclass(slots=True, kw_only=True)
+class InMemoryToolServer:
+    """Implements `ToolServer`. `answers`: by name of a tool or address of a resource; `asked`: what was called."""
+
+    entry: ServerEntry = TEA_SERVER
+    tools: Sequence[ServerTool] = ()
+    answers: dict[str, ServerAnswer] = field(default_factory=dict)
+    resources: Sequence[ServerResource] = ()
+    instructions: str = ""
+    state: ServerState = field(default_factory=lambda: ServerState(condition="connected", since=START))
+    asked: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+
+    @property
+    def has_resources(self) -> bool:
+        return bool(self.resources)
+
+    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
+        self.asked.append((tool, dict(arguments)))
+        report("1 of 1")
+        return self._answer(tool)
+
+    async def read(self, uri: str) -> ServerAnswer:
+        return self._answer(uri)
+
+    async def list_resources(self) -> Sequence[ServerResource]:
+        return self.resources
+
+    def _answer(self, key: str) -> ServerAnswer:
+        if key not in self.answers:
+            raise CommandError(f"The tool server {self.entry.name} refused this: there is no {key[:100]}")
+        return self.answers[key]

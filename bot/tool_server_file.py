@@ -1,0 +1,191 @@
+"""Reads the file of MCP_SERVERS, which has the form that other clients of the Model Context Protocol use.
+
+Errors name the file, the server and the key. Values of `env` and `headers` may be `${NAME}`: a variable of Signoff's
+own environment, and nothing else of it is passed on.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Annotated, Any, NoReturn
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from agent_core.model.command import RISK_CLASSES
+from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEntry
+
+SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}", re.ASCII)
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
+SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie", re.IGNORECASE)
+KEYS = {
+    "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
+}  # fmt: skip
+MAX_SERVERS, MAX_FILE_BYTES = 50, 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServerFile:
+    """The servers of the file. `secrets`: values in it that must never be shown."""
+
+    path: Path
+    entries: tuple[ServerEntry, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+class _WrongEntry(ValueError):
+    """What is wrong, beginning with the server's name."""
+
+
+def read_tool_servers(path: Path, environ: Mapping[str, str] = os.environ) -> ToolServerFile:
+    """The servers of the file; raise ValueError with a sentence that names the file, the server and the key."""
+    try:
+        with path.open("rb") as file:
+            given = json.loads(file.read(MAX_FILE_BYTES))
+    except (OSError, ValueError, RecursionError) as fault:
+        why = fault.strerror if isinstance(fault, OSError) else "it is no JSON"
+        raise ValueError(f"{path} cannot be read: {why}.") from None
+    match given:
+        case {"mcpServers": dict(servers)}:
+            return _read_servers(path, servers, environ)
+        case _:
+            raise ValueError(f'{path} must hold an object "mcpServers" with one entry for each server.')
+
+
+def _read_servers(path: Path, servers: Mapping[str, object], environ: Mapping[str, str]) -> ToolServerFile:
+    try:
+        readers = [_Entry(name, entry, environ) for name, entry in servers.items()]
+        entries = tuple(each.read() for each in readers if not each.is_disabled)
+        _require_different(entries)
+    except _WrongEntry as wrong:
+        raise ValueError(f"{path}: {wrong}") from None
+    return ToolServerFile(path, entries, tuple(dict.fromkeys(secret for each in readers for secret in each.secrets)))
+
+
+def _parse(given: object) -> object:
+    if not isinstance(given, str | Path):
+        return given
+    try:
+        return read_tool_servers(Path(given).expanduser().absolute())
+    except ValueError as fault:
+        raise PydanticCustomError("own words", "{complaint}", {"complaint": str(fault)}) from None
+
+
+ToolServers = Annotated[ToolServerFile, BeforeValidator(_parse)]
+
+
+class _Entry:
+    """Reads one entry, and collects its secrets."""
+
+    def __init__(self, name: str, given: object, environ: Mapping[str, str]) -> None:
+        self.name, self.environ, self.secrets = name, environ, list[str]()
+        if not SERVER_NAME.fullmatch(name):
+            self._refuse("", "a name has letters, digits, _ and -, begins with a letter and has at most 30")
+        if not isinstance(given, dict):
+            self._refuse("", "must be an object")
+        self.given: dict[str, Any] = given
+        for key in self.given:
+            if key not in KEYS:
+                self._refuse(key, f"is not known; known are {', '.join(sorted(KEYS))}")
+
+    @property
+    def is_disabled(self) -> bool:
+        return self._switch("disabled")
+
+    def read(self) -> ServerEntry:
+        """The entry; raise _WrongEntry."""
+        reached = self._reached()
+        return ServerEntry(
+            name=self.name,
+            reached=reached,
+            place=_place(reached),
+            is_trusted=self._switch("trusted"),
+            classes=self._classes(),
+            only=self._texts("tools"),
+            besides=self._texts("exclude"),
+        )
+
+    def _reached(self) -> LocalProgram | RemoteAddress:
+        command, url = self._text("command"), self._text("url")
+        if bool(command) == bool(url):
+            self._refuse("", "must have either command or url")
+        if command:
+            env = self._filled("env", every=False)
+            return LocalProgram(command=command, args=self._texts("args"), env=env, cwd=self._text("cwd"))
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            self._refuse("url", "must be an http or https address")
+        self.secrets += [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        return RemoteAddress(url=url, headers=self._filled("headers", every=True))
+
+    def _filled(self, key: str, *, every: bool) -> dict[str, str]:
+        """The texts of an object with variables filled in; `every`: all values are secrets, not only likely ones."""
+        given = self.given.get(key, {})
+        if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+            self._refuse(key, "must be an object of texts")
+        filled = {name: VARIABLE.sub(lambda named: self._variable(key, named[1]), text) for name, text in given.items()}
+        for name, text in filled.items():
+            if every or text != given[name] or SECRET_NAME.search(name):
+                self.secrets += [text, *text.split()[1:]]
+        return filled
+
+    def _variable(self, key: str, name: str) -> str:
+        if name not in self.environ:
+            self._refuse(key, f"names the variable {name}, which is not set")
+        return self.environ[name]
+
+    def _classes(self) -> tuple[Any, ...]:
+        given = self._texts("classes")
+        if not {*given} <= {*RISK_CLASSES}:
+            self._refuse("classes", f"must be some of {', '.join(RISK_CLASSES)}")
+        return tuple(risk for risk in RISK_CLASSES if risk in given)
+
+    def _text(self, key: str) -> str:
+        given = self.given.get(key, "")
+        if not isinstance(given, str) or "\0" in given:
+            self._refuse(key, "must be a text")
+        return str(given)
+
+    def _texts(self, key: str) -> tuple[str, ...]:
+        given = self.given.get(key, [])
+        if not isinstance(given, list) or not all(isinstance(each, str) and "\0" not in each for each in given):
+            self._refuse(key, "must be a list of texts")
+        return tuple(given)
+
+    def _switch(self, key: str) -> bool:
+        given = self.given.get(key, False)
+        if not isinstance(given, bool):
+            self._refuse(key, "must be true or false")
+        return bool(given)
+
+    def _refuse(self, key: str, why: str) -> NoReturn:
+        raise _WrongEntry(f"{' · '.join(filter(None, (f'{self.name[:40]!a}', key)))} {why}.")
+
+
+def _place(reached: LocalProgram | RemoteAddress) -> str:
+    """Where calls go, without arguments and addresses that may hold secrets."""
+    if isinstance(reached, LocalProgram):
+        return f"the program {PurePath(reached.command).name} on the machine of Signoff"
+    parts = urlsplit(reached.url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.hostname}{port}"
+
+
+def _require_different(entries: tuple[ServerEntry, ...]) -> None:
+    if len(entries) > MAX_SERVERS:
+        raise _WrongEntry(f"has {len(entries):,} servers, of {MAX_SERVERS}.")
+    for name in _doubled(entries):
+        raise _WrongEntry(f"{name!a} is the name of two servers.")
+
+
+def _doubled(entries: tuple[ServerEntry, ...]) -> Iterator[str]:
+    seen = set[str]()
+    for each in entries:
+        plain = re.sub("[_-]", "", each.name).casefold()
+        if plain in seen:
+            yield each.name
+        seen.add(plain)

@@ -1,0 +1,1 @@
+"""Tool servers for the tests, each a program of its own."""

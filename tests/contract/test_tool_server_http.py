@@ -1,0 +1,109 @@
+"""Tool servers over HTTP that send more than anybody reads, or forget their clients."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from agent_core.errors import CommandError
+from agent_core.ports.tool_servers import RemoteAddress, ServerEntry
+from tests.contract.test_tool_servers import connected, until
+
+JSON, EVENTS = "application/json", "text/event-stream"
+LONG = b"x" * 1_000_000
+EVENT = b'data: {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}\n\n'
+
+
+async def one_json(response: web.StreamResponse) -> None:
+    for _ in range(50):
+        await response.write(LONG)
+
+
+async def one_event(response: web.StreamResponse) -> None:
+    await response.write(b"data: ")
+    await one_json(response)
+
+
+async def many_events(response: web.StreamResponse) -> None:
+    for _ in range(50):
+        await response.write(EVENT * 10_000)
+
+
+async def nothing(_response: web.StreamResponse) -> None:
+    """Send no body."""
+
+
+async def a_bomb(response: web.StreamResponse) -> None:
+    await response.write(gzip.compress(LONG * 50))
+
+
+@asynccontextmanager
+async def flooding(flood: Callable[[web.StreamResponse], Any], kind: str, encoding: str) -> AsyncIterator[str]:
+    calls: list[Any] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        message = await request.json()
+        match message.get("method"):
+            case "initialize":
+                about = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "far", "version": "1"}}
+                result: dict[str, Any] = {**about, "capabilities": {"tools": {}}}
+            case "tools/list":
+                result = {"tools": [{"name": "pour", "inputSchema": {"type": "object"}}]}
+            case "tools/call" if flood is nothing and calls:
+                result = {"content": [{"type": "text", "text": "back"}]}
+            case "tools/call" if flood is nothing:
+                calls.append(message)
+                return web.Response(status=404)
+            case "tools/call":
+                response = web.StreamResponse(headers={"Content-Type": kind, "Content-Encoding": encoding})
+                await response.prepare(request)
+                await flood(response)
+                return response
+            case method:
+                return web.Response(status=202) if str(method).startswith("notif") else web.Response(status=404)
+        said = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+        return web.json_response(said, dumps=json.dumps, headers={"Mcp-Session-Id": "one"})
+
+    app = web.Application()
+    app.router.add_post("/mcp", answer)
+    async with TestServer(app) as server:
+        yield str(server.make_url("/mcp"))
+
+
+@pytest.mark.proves("tool-server:floods")
+@pytest.mark.parametrize(
+    ("flood", "kind", "encoding", "why"),
+    [
+        (one_json, JSON, "identity", "more than 4,194,304 bytes"),
+        (one_event, EVENTS, "identity", ""),
+        (many_events, EVENTS, "identity", "more than 5,000 messages"),
+        (a_bomb, JSON, "gzip", "compressed"),
+    ],
+    ids=["json", "event", "events", "bomb"],
+)
+async def test_a_flood_over_http_costs_one_call(
+    flood: Callable[[web.StreamResponse], Any], kind: str, encoding: str, why: str
+) -> None:
+    async with flooding(flood, kind, encoding) as url:
+        entry = ServerEntry(name="far", reached=RemoteAddress(url=url), place="far")
+        async with connected(entry) as server, asyncio.timeout(20):
+            with pytest.raises(CommandError, match="The tool server far") as refused:
+                await server.call("pour", {}, print)
+    assert why in str(refused.value)
+
+
+async def test_a_server_that_forgot_the_session_is_connected_again() -> None:
+    async with flooding(nothing, JSON, "identity") as url:
+        entry = ServerEntry(name="far", reached=RemoteAddress(url=url), place="far")
+        async with connected(entry) as server:
+            with pytest.raises(CommandError, match="closed the connection"):
+                await server.call("pour", {}, print)
+            await until(lambda: server.state.condition == "away")
+            await until(lambda: server.state.condition == "connected")
+            assert (await server.call("pour", {}, print)).text == "back"

@@ -1,0 +1,84 @@
+"""A tool of a server, a program of its own, from the prompt to its result: on every surface."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from agent_core.providers.clock import SystemClock
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from bot.mcp_wiring import ToolServerSet, serve_tools
+from bot.settings import load
+from tests.patience import PATIENCE_SECONDS
+from tests.scenario.surfaces import Name, Scene, opened
+from tests.scenario.test_signed_off import on_each_surface
+
+SERVERS = Path(__file__).parents[1] / "contract" / "servers"
+DONE = reply_text("task_complete", {"reason": "Tea is served."})
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():
+            await SystemClock().sleep(0.01)
+
+
+@asynccontextmanager
+async def serving(scene: Scene, name: str, folder: Path) -> AsyncIterator[ToolServerSet]:
+    """Signoff with one tool server, whose tools are there."""
+    file = folder / "mcp.json"
+    entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")]}
+    file.write_text(json.dumps({"mcpServers": {name: entry}}))
+    commands, settings = scene.stage.commands, load({"MCP_SERVERS": str(file)}, None)
+    async with serve_tools(settings, ToolServerSet(), commands, SystemClock()) as found:
+        await until(lambda: any(each.startswith(f"{name}.") for each in commands.by_name))
+        yield found
+
+
+@pytest.mark.proves("tool-server:approved")
+@on_each_surface()
+async def test_a_servers_tool_is_shown_edited_rejected_run_and_stopped(surface: Name, tmp_path: Path) -> None:
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    model = ScriptedModel(
+        reply_text("helpful.echo", {"text": "black"}),
+        reply_text("helpful.echo", {"text": "red"}),
+        reply_text("helpful.wait", {"begun": str(begun), "ended": str(ended)}),
+    )
+    async with opened(surface, model, tmp_path) as scene, serving(scene, "helpful", tmp_path):
+        ana = scene.ana
+        await ana.new_agent("Clerk", "pours tea", "Serve tea")
+        card = await ana.asks("helpful.echo")
+        assert "Say it again." in await card.whole()
+        await card.press("Edit", text="green")
+        await (await ana.asks("helpful.echo")).press("Reject", reason="No red tea.")
+        await (await ana.asks("helpful.wait")).press("Approve")
+        await until(begun.exists)
+        await ana.stops()
+        await until(ended.exists)
+    assert "helpful.echo" in model.prompts[0][0].content
+    assert "helpful says: Say it again." in model.prompts[0][0].content
+    assert "green" in str(model.prompts[1])
+    assert "No red tea." in str(model.prompts[2])
+
+
+@pytest.mark.proves("tool-server:changed")
+async def test_a_tool_that_changed_while_its_card_was_open_asks_again(tmp_path: Path) -> None:
+    model = ScriptedModel(reply_text("changing.tea", {}), DONE)
+    async with opened("web", model, tmp_path) as scene, serving(scene, "changing", tmp_path) as found:
+        ana = scene.ana
+        await ana.new_agent("Clerk", "pours tea", "Serve tea")
+        card = await ana.asks("changing.tea")
+        (server,) = found.servers
+        await server.call("change", {}, print)
+        await until(lambda: "everybody" in scene.stage.commands.by_name["changing.tea"].spec.description)
+        await card.press("Approve")
+        assert await ana.sees("changing.tea changed since this was shown")
+        again = await ana.asks("changing.tea")
+        assert "send the recipe to everybody" in await again.whole()
+        await again.press("Approve")
+        await ana.asks("task_complete")
+    assert "green" in str(model.prompts[-1])

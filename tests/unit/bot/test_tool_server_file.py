@@ -1,0 +1,178 @@
+"""The file of MCP_SERVERS, and what keeps its servers connected."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.visible_text import visible
+from agent_core.commands.finish import FINISH_COMMANDS
+from agent_core.commands.registry import Commands
+from agent_core.errors import SettingsError
+from agent_core.loop.command_runner import Extensions
+from agent_core.model.decision import Approve
+from agent_core.plugins.tool_servers import ServerCommands
+from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerAnswer, ServerTool
+from agent_core.providers.clock import SystemClock
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from agent_core.testing.tool_servers import InMemoryToolServer
+from bot.mcp_wiring import ToolServerSet, serve_tools, tool_servers_finding
+from bot.settings import Settings, load
+from bot.tool_server_file import read_tool_servers
+from tests.patience import PATIENCE_SECONDS
+
+SERVERS = Path(__file__).parents[2] / "contract" / "servers"
+HELPFUL = {"command": sys.executable, "args": [str(SERVERS / "helpful.py")]}
+
+
+def written(folder: Path, **servers: Any) -> Path:
+    file = folder / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    return file
+
+
+def settings_of(file: Path, **others: str) -> Settings:
+    return load({"MCP_SERVERS": str(file), **others}, None)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():
+            await SystemClock().sleep(0.01)
+
+
+def test_entries_of_both_kinds_are_read(tmp_path: Path) -> None:
+    program = {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "${TEA_KEY}", "MODE": "quiet"}, "cwd": "/srv"}
+    remote = {
+        "url": "https://me:pass-word@mcp.example.com:8443/mcp?key=query-secret",
+        "headers": {"X-Kind": "Bearer head-secret"},
+    }
+    chosen = {"trusted": True, "classes": ["network", "read"], "tools": ["a"], "exclude": ["b"]}
+    file = written(tmp_path, files=program, far={**remote, **chosen}, off={"command": "x", "disabled": True})
+    found = read_tool_servers(file, {"TEA_KEY": "tea-secret", "OTHER": "x"})
+    files, far = found.entries
+    env = {"KEY": "tea-secret", "MODE": "quiet"}
+    assert files.reached == LocalProgram(command="npx", args=("-y", "files"), env=env, cwd="/srv")
+    assert files.place == "the program npx on the machine of Signoff"
+    assert isinstance(far.reached, RemoteAddress)
+    assert far.place == "mcp.example.com:8443"
+    assert (far.is_trusted, far.classes, far.only, far.besides) == (True, ("read", "network"), ("a",), ("b",))
+    assert {"tea-secret", "pass-word", "query-secret", "head-secret"} <= {*found.secrets}
+    assert "quiet" not in found.secrets
+    assert "secret" not in repr(found)
+
+
+def test_secrets_of_the_file_are_those_of_the_settings(tmp_path: Path) -> None:
+    file = written(tmp_path, tea={"command": "tea", "env": {"API_KEY": "tea-secret"}})
+    assert "tea-secret" in settings_of(file).secrets
+
+
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [
+        ({"command": "x", "url": "https://x"}, "'tea' must have either command or url."),
+        ({}, "'tea' must have either command or url."),
+        ({"command": "x", "comand": "y"}, "'tea' · comand is not known"),
+        ({"command": "x", "args": "-y"}, "'tea' · args must be a list of texts."),
+        ({"command": "x", "env": {"A": 1}}, "'tea' · env must be an object of texts."),
+        (
+            {"command": "x", "env": {"A": "${NOT_SET_HERE}"}},
+            "'tea' · env names the variable NOT_SET_HERE, which is",
+        ),
+        ({"url": "ftp://x"}, "'tea' · url must be an http or https address."),
+        ({"command": "x", "classes": ["all"]}, "'tea' · classes must be some of read, write"),
+        ({"command": "x", "trusted": "yes"}, "'tea' · trusted must be true or false."),
+        (5, "'tea' must be an object."),
+    ],
+)
+def test_a_wrong_entry_is_refused_by_file_server_and_key(tmp_path: Path, entry: Any, fault: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        settings_of(written(tmp_path, tea=entry))
+    assert refused.value.variable == "MCP_SERVERS"
+    assert f"{tmp_path / 'mcp.json'}: {fault}" in refused.value.fault
+
+
+@pytest.mark.parametrize("name", ["my tea", "", "x" * 31, "1tea", "tea.pot"])
+def test_a_servers_name_is_one_that_commands_can_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="a name has letters"):
+        settings_of(written(tmp_path, **{name: {"command": "x"}}))
+
+
+def test_two_servers_cannot_have_one_name(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="is the name of two servers"):
+        settings_of(written(tmp_path, **{"tea_pot": {"command": "x"}, "Tea-Pot": {"command": "x"}}))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"servers": {}}', "[" * 100_000])
+def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text)
+    with pytest.raises(SettingsError, match=r"mcp\.json"):
+        settings_of(file)
+    with pytest.raises(SettingsError, match="No such file"):
+        settings_of(tmp_path / "none.json")
+
+
+@pytest.mark.proves("tool-server:start")
+async def test_a_server_that_does_not_come_keeps_nobody_waiting_and_the_others_appear(tmp_path: Path) -> None:
+    file = written(
+        tmp_path, silent={"command": "sleep", "args": ["600"]}, helpful=HELPFUL, none={"command": "/no/such"}
+    )
+    commands = Commands.of(*FINISH_COMMANDS)
+    settings = settings_of(file, DISABLED_COMMANDS="helpful.echo")
+    async with serve_tools(settings, ToolServerSet(), commands, SystemClock()) as found:
+        assert [*commands.by_name] == [*Commands.of(*FINISH_COMMANDS).by_name]
+        await until(lambda: "helpful.count" in commands.by_name)
+        assert "helpful.echo" not in commands.by_name
+        assert [each.state.condition for each in found.servers][:2] == ["connecting", "connected"]
+        await until(lambda: found.servers[2].state.condition == "away")
+        assert found.servers[2].state.why == "cannot be started: there is no such program or folder"
+        silent, helpful, none = found.list_sources()
+        assert (helpful.kind, helpful.fault, helpful.commands[0]) == ("tool server", "", "helpful.count")
+        assert (silent.fault, silent.commands) == ("connecting", ())
+        assert none.fault == "away: it cannot be started: there is no such program or folder"
+    assert {each.state.condition for each in found.servers} == {"closed"}
+
+
+async def test_nothing_is_imported_or_done_without_a_server() -> None:
+    async with serve_tools(load({}, None), ToolServerSet(), Commands(), SystemClock()) as found:
+        assert not found.servers
+    assert await tool_servers_finding(load({}, None)) is None
+
+
+async def test_the_doctor_tries_each_server_and_says_what_is_left_out(tmp_path: Path) -> None:
+    hostile = {"command": sys.executable, "args": [str(SERVERS / "hostile.py"), "quiet"], "exclude": ["tree", "wide"]}
+    file = written(tmp_path, helpful=HELPFUL, hostile=hostile, none={"command": "/no/such", "env": {"KEY": "/no/such"}})
+    finding = await tool_servers_finding(settings_of(file))
+    assert finding is not None
+    assert (finding.state, finding.variable) == ("warn", "MCP_SERVERS")
+    helpful, odd, none = finding.why.split("; ")
+    assert helpful == "helpful (9 commands)"
+    assert "hostile.pour is left out: hostile has a command of that name" in odd
+    assert none.endswith("cannot be started: there is no such program or folder: check its entry, and try it by hand")
+
+
+@pytest.mark.proves("tool-server:restart")
+async def test_a_call_that_was_approved_before_a_restart_waits_for_its_server() -> None:
+    server = InMemoryToolServer(tools=(ServerTool(name="pour"),), answers={"pour": ServerAnswer(text="poured")})
+    tools = ServerCommands(server, visible).loaded({}).commands
+    found = ToolServerSet(listed={"tea": asyncio.Event()})
+    model = ScriptedModel(reply_text("tea.pour", {}), reply_text("task_complete", {"reason": "Served."}))
+    stage = Stage(model=model, extensions=Extensions(wait_for=found.wait_for))
+    stage.commands.replace_from("tea", tools)
+    agent = await stage.create()
+    stage.commands.replace_from("tea", ())
+    await stage.decide(agent, Approve())
+    settling = asyncio.create_task(stage.wait_until_settled(agent))
+    await asyncio.wait((settling,), timeout=0.2)
+    assert not server.asked
+    stage.commands.replace_from("tea", tools)
+    found.listed["tea"].set()
+    await settling
+    assert server.asked == [("pour", {})]
+    assert "poured" in str(model.prompts[-1])
