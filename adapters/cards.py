@@ -248,7 +248,7 @@ def _steps(plan: str) -> tuple[str, ...]:
 
 
 def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
-    cost, source = money(turn.usage.cost), (readable(f"command of {turn.source}"),) if turn.source else ()
+    cost, source = money(turn.usage.cost), (readable(f"command of {turn.source_name}"),) if turn.source else ()
     if not turn.is_open:
         return (*source, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
     costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)

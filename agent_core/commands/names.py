@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from agent_core.commands.arguments import normalise_name
+from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandSpec
 
 MAX_TYPED_CHARACTERS = 80
@@ -15,7 +16,26 @@ def names_of(spec: CommandSpec) -> tuple[str, ...]:
     return _normalise_names((spec.name, *spec.synonyms))
 
 
-def find_near_name(specs: Iterable[CommandSpec], name: str) -> str:
+def unknown_command(
+    name: str, every: Iterable[CommandSpec], usable: Iterable[CommandSpec], owners: Iterable[str]
+) -> UnusableReply:
+    """The error for a name that no command has: what it may mean, and which commands there are.
+
+    `every`: also those that are off. `owners`: who registers commands while the process runs, such as tool servers;
+    their commands are called `OWNER.NAME`.
+    """
+    owner = name.partition(".")[0]
+    if owner in owners:
+        brief = (
+            f"{name[:MAX_TYPED_CHARACTERS]} cannot be used: {owner} offers no such command, or is not connected now."
+        )
+    else:
+        near = _find_near_name(every, name)
+        brief = f"there is no command {name[:MAX_TYPED_CHARACTERS]!r}.{f' Did you mean {near}?' if near else ''}"
+    return UnusableReply(f"{brief} Commands are: {', '.join(spec.name for spec in usable)}.", brief)
+
+
+def _find_near_name(specs: Iterable[CommandSpec], name: str) -> str:
     """The name of the command that is called most like this, or ""."""
     names = {other: spec.name for spec in specs for other in names_of(spec)}
     near = get_close_matches(normalise_name(name[:MAX_TYPED_CHARACTERS]), names, n=1)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_core.commands.arguments import allowed_arguments_text, argument_faults, fit_arguments, normalise_name
-from agent_core.commands.names import find_near_name, names_of
+from agent_core.commands.names import names_of, unknown_command
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
@@ -226,11 +226,7 @@ class Commands:
         """The command of that name; raise UnusableReply if it is unknown or off."""
         command = self._find(name)
         if command is None:
-            near = find_near_name((command.spec for command in self.by_name.values()), name)
-            hint = f" Did you mean {near}?" if near else ""
-            names = ", ".join(spec.name for spec in self.specs)
-            brief = f"there is no command {name[:80]!r}.{hint}"
-            raise UnusableReply(f"{brief} Commands are: {names}.", brief)
+            raise unknown_command(name, [each.spec for each in self.by_name.values()], self.specs, self.by_owner)
         if command.off:
             raise UnusableReply(f"{command.spec.name} is switched off here: {command.off}")
         return command

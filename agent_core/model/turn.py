@@ -79,6 +79,11 @@ class Turn:
         return self.proposal.call
 
     @property
+    def source_name(self) -> str:
+        """The name of the plugin or server that added the command; "" for Signoff's own."""
+        return self.source.partition(" ")[0]
+
+    @property
     def shown_hash(self) -> str:
         """A digest of the proposal; equals `run_hash` unless a person edited the command."""
         return self.proposal.shown_hash

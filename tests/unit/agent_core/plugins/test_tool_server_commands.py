@@ -9,7 +9,7 @@ from adapters.visible_text import visible
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, Commands
-from agent_core.errors import CommandError
+from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands, legible_name
@@ -259,3 +259,12 @@ def test_a_list_that_changes_leaves_the_prompt_before_it_as_it_was() -> None:
     upto = before.index("tea.pour8")
     assert after[:upto] == before[:upto]
     assert before.index("cake.pour0") < before.index("milk.pour0") < before.index("tea.pour0")
+
+
+def test_a_tool_of_an_owner_that_registered_none_is_told_as_away() -> None:
+    registry = Commands.of(*FILE_COMMANDS)
+    registry.replace_from("tea", ())
+    with pytest.raises(UnusableReply, match=r"tea\.zebra cannot be used: tea offers no such command, or is not"):
+        registry.get("tea.zebra")
+    with pytest.raises(UnusableReply, match=r"there is no command 'read_fil'\. Did you mean read_file\?"):
+        registry.get("read_fil")
