@@ -12,6 +12,7 @@ from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
 from bot.cross_setting_rules import MODEL_VARIABLES
 from bot.findings import Finding, ToolProbes, templates_finding, tool_findings, workers_finding
+from bot.mcp_findings import mcp_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
@@ -91,6 +92,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     return (
         _web(settings),
         Finding(name="terminal", state="on", why="python -m bot solo"),
+        mcp_finding(settings),
         *platforms,
         *map(unread_finding, probes.unread_names().items()),
         *models,

@@ -1,0 +1,170 @@
+"""The tools as an MCP server of the official SDK: their list, and what becomes of a call. Loads the SDK."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter
+
+from adapters.fault_text import fault_text
+from adapters.mcp import arguments as given
+from adapters.mcp import results
+from adapters.mcp.agent_tools import AgentTools
+from adapters.text_fit import cut
+from adapters.visible_text import one_line, visible
+from agent_core.errors import CommandError, DatabaseAway, PersonError
+
+logger = logging.getLogger(__name__)
+
+INSTRUCTIONS = (
+    "Signoff runs agents that ask people before they act. You can make agents, read them, write to them and wait for "
+    "them. You cannot decide what an agent wants to run: only people can, on the agent's page. When `wait` says that "
+    "an agent needs people, give the person its page."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool: what it takes and gives, and what it does. `reads`: it changes nothing."""
+
+    name: str
+    description: str
+    takes: type[given.Arguments]
+    gives: TypeAdapter[Any]
+    does: Callable[[Any], Awaitable[object]]
+    reads: bool = True
+
+    @property
+    def spec(self) -> types.Tool:
+        """The tool as clients see it."""
+        hints = types.ToolAnnotations(
+            read_only_hint=self.reads, destructive_hint=False, idempotent_hint=self.reads, open_world_hint=False
+        )
+        return types.Tool(
+            name=self.name,
+            description=self.description,
+            input_schema=self.takes.model_json_schema(),
+            output_schema=self.gives.json_schema(mode="serialization"),
+            annotations=hints,
+        )
+
+
+def tools_of(agents: AgentTools) -> tuple[Tool, ...]:
+    """Every tool there is. `tests/unit/adapters/mcp` names them all: none decides."""
+    return (
+        Tool(
+            name="list_agents",
+            description="The agents of this channel, with what each is doing.",
+            takes=given.ListAgents,
+            gives=TypeAdapter(results.AgentList),
+            does=agents.list_agents,
+        ),
+        Tool(
+            name="create_agent",
+            description="Make an agent, which begins to work on its goals. It asks people before each command.",
+            takes=given.CreateAgent,
+            gives=TypeAdapter(results.AgentState),
+            does=agents.create_agent,
+            reads=False,
+        ),
+        Tool(
+            name="read_thread",
+            description="The newest turns, notes and notices of an agent, or those before a turn.",
+            takes=given.ReadThread,
+            gives=TypeAdapter(results.ThreadText),
+            does=agents.read_thread,
+        ),
+        Tool(
+            name="read_turn",
+            description="One turn with its whole result, preview and thoughts.",
+            takes=given.ReadTurn,
+            gives=TypeAdapter(results.WholeTurn),
+            does=agents.read_turn,
+        ),
+        Tool(
+            name="wait",
+            description="Wait until an agent needs people or is at rest, or until the time is over.",
+            takes=given.Wait,
+            gives=TypeAdapter(results.WaitEnd),
+            does=agents.wait,
+        ),
+        Tool(
+            name="add_note",
+            description="Write to an agent, which reads it in its next turn. A note decides nothing; it ends an "
+            "approval for more commands, as each message of a guest does.",
+            takes=given.AddNote,
+            gives=TypeAdapter(results.NoteSaved),
+            does=agents.add_note,
+            reads=False,
+        ),
+        Tool(
+            name="list_files",
+            description="The files of an agent.",
+            takes=given.ListFiles,
+            gives=TypeAdapter(results.FileList),
+            does=agents.list_files,
+        ),
+        Tool(
+            name="read_file",
+            description="A part of a text file, or the exact bytes of a small file in base64.",
+            takes=given.ReadFile,
+            gives=TypeAdapter(results.FileContent),
+            does=agents.read_file,
+        ),
+    )
+
+
+def make_server(agents: AgentTools, version: str) -> Server[Any]:
+    """The server; each client's calls go to the same tools."""
+    tools = {tool.name: tool for tool in tools_of(agents)}
+
+    async def list_tools(
+        _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[tool.spec for tool in tools.values()])
+
+    async def call_tool(
+        _context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        tool = tools.get(params.name)
+        if tool is None:
+            name = cut(one_line(params.name), given.MAX_NAME_CHARACTERS)
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {name}.")
+        return await run(tool, params.arguments)
+
+    return Server(
+        "signoff",
+        version=version,
+        title="Signoff",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+async def run(tool: Tool, arguments: object) -> types.CallToolResult:
+    """Call the tool; what cannot be done is a result that says why."""
+    try:
+        found = tool.gives.dump_python(await tool.does(given.parse(tool.takes, arguments)), mode="json")
+    except (PersonError, CommandError) as refused:
+        return _refusal(str(refused))
+    except DatabaseAway as away:  # the outage is logged once, by the database
+        return _refusal(fault_text(away))
+    except Exception as error:
+        logger.exception("tool failed", extra={"tool": tool.name})
+        return _refusal(fault_text(error))
+    return types.CallToolResult(content=[_text(json.dumps(found, ensure_ascii=False))], structured_content=found)
+
+
+def _refusal(sentence: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[_text(visible(sentence))], is_error=True)
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(text=text)

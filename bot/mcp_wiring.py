@@ -1,0 +1,107 @@
+"""Signoff as an MCP server: the parts of `adapters.mcp` with those of this process. The SDK is loaded only to serve.
+
+A client acts as one guest in one channel of the local workspace.
+"""
+
+import os
+import stat
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from aiohttp import web
+
+from adapters.mcp.waiting import Changes
+from adapters.web.identity import WORKSPACE
+from adapters.web.render import agent_path
+from adapters.web.surface import Hub
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.oversight.secrets import Secrets
+from agent_core.ports.clock import Clock
+from bot.bootstrap import Signoff
+from bot.release import release
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+LOOK_SECONDS = 2.0  # where nothing tells of changes; a page asks as often
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """The two ends of a connection to the client that started this process."""
+
+    reads: BinaryIO
+    writes: BinaryIO
+
+
+def take_pipes() -> Pipes | None:
+    """Keep standard input and output for the protocol alone, or return None if they are no pipes or sockets.
+
+    From then on, whatever this process and its children print goes to standard error, and they read nothing.
+    """
+    modes = (os.fstat(STDIN).st_mode, os.fstat(STDOUT).st_mode)
+    if not all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in modes):
+        return None
+    pipes = Pipes(os.fdopen(os.dup(STDIN), "rb", 0), os.fdopen(os.dup(STDOUT), "wb", 0))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, STDIN)
+    os.close(nothing)
+    os.dup2(STDERR, STDOUT)
+    return pipes
+
+
+async def serve_client(signoff: Signoff, changes: Changes, pipes: Pipes) -> None:
+    """Serve the client until it closes its end."""
+    from adapters.mcp.stdio import serve_pipes
+
+    await serve_pipes(_server(signoff, changes), pipes.reads, pipes.writes)
+
+
+@asynccontextmanager
+async def mcp_routes(signoff: Signoff, hub: Hub) -> AsyncIterator[Sequence[web.RouteDef]]:
+    """The routes for MCP clients, served inside the `with` block; none unless MCP_SERVE is on."""
+    if not signoff.settings.mcp_serve:
+        yield ()
+        return
+    from adapters.mcp.http import McpEndpoint
+
+    token = signoff.settings.mcp_token.get_secret_value()
+    endpoint = McpEndpoint(server=_server(signoff, hub.changes), token=token, clock=signoff.core.clock)
+    async with endpoint.run():
+        yield endpoint.routes
+
+
+def look_regularly(clock: Clock) -> Changes:
+    """A heartbeat alone, for a process that is told of no change."""
+
+    async def beats() -> AsyncGenerator[None, None]:
+        while True:
+            await clock.sleep(LOOK_SECONDS)
+            yield None
+
+    return beats
+
+
+def _server(signoff: Signoff, changes: Changes) -> "Server[Any]":
+    from adapters.mcp.agent_tools import AgentTools
+    from adapters.mcp.results import ResultTexts
+    from adapters.mcp.server import make_server
+    from adapters.mcp.waiting import AgentWaits
+
+    settings, core = signoff.settings, signoff.core
+
+    def page_of(agent: Agent) -> str:
+        return f"{settings.address}{agent_path(agent)}"
+
+    tools = AgentTools(
+        service=replace(core.service, limits=replace(core.service.limits, guests_may_create=True)),
+        views=core.views,
+        waits=AgentWaits(views=core.views, changes=changes),
+        texts=ResultTexts(redact=Secrets.of(settings.secrets).redact, page_of=page_of),
+        channel=ChannelScope("web", WORKSPACE, settings.mcp_channel),
+    )
+    return make_server(tools, release())
