@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
@@ -44,29 +45,33 @@ class Answers:
         self.writer.write(text.encode())
 
     async def flush(self) -> None:
-        await self.writer.drain()
+        with suppress(ConnectionError):  # it has left, and its end of the other pipe follows
+            await self.writer.drain()
 
 
 async def serve_pipes(server: Server[Any], reads: IO[bytes], writes: IO[bytes]) -> None:
     """Serve the client until it closes its end; its calls that are not answered by then are cancelled.
 
-    Raise ValueError if these are no pipes, sockets or terminals.
+    Raise ValueError if these are no pipes, sockets or terminals. Both are closed at the end.
     """
-    lines, answers = Lines(await _reader(reads)), Answers(await _writer(writes))
-    streams = (cast("anyio.AsyncFile[str]", lines), cast("anyio.AsyncFile[str]", answers))
-    async with stdio_server(*streams) as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    async with pipe_ends(reads, writes) as (lines, answers):
+        streams = (cast("anyio.AsyncFile[str]", lines), cast("anyio.AsyncFile[str]", answers))
+        async with stdio_server(*streams) as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
 
 
-async def _reader(pipe: IO[bytes]) -> asyncio.StreamReader:
-    reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-    return reader
-
-
-async def _writer(pipe: IO[bytes]) -> asyncio.StreamWriter:
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.connect_write_pipe(
-        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), pipe
-    )
-    return asyncio.StreamWriter(transport, protocol, None, loop)
+@asynccontextmanager
+async def pipe_ends(reads: IO[bytes], writes: IO[bytes]) -> AsyncIterator[tuple[Lines, Answers]]:
+    """Both directions of a connection, closed at the end."""
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader(limit=MAX_LINE_BYTES)
+    received, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), reads)
+    unread = asyncio.StreamReaderProtocol(
+        asyncio.StreamReader()
+    )  # it slows the writer down where the client does not read
+    sent, protocol = await loop.connect_write_pipe(lambda: unread, writes)
+    writer = asyncio.StreamWriter(sent, protocol, None, loop)
+    try:
+        yield Lines(reader), Answers(writer)
+    finally:
+        writer.close()
+        received.close()
