@@ -19,17 +19,21 @@ from adapters.mcp.asgi_bridge import answer
 from agent_core.ports.clock import Clock
 
 MAX_BODY_BYTES, MAX_CALLS = 2**20, 64
-TOO_MANY = f"{MAX_CALLS} calls are being answered, which is the most. Try again in a few seconds.\n"
+TOO_MANY = "As many calls as possible are being answered. Try again in a few seconds.\n"
 RETRY_SECONDS = 5
 
 
 @dataclass(slots=True, kw_only=True)
 class McpEndpoint:
-    """Answers the requests to MCP_PATH while `run` is entered. `calls`: those being answered, cancelled at its end."""
+    """Answers the requests to MCP_PATH while `run` is entered.
+
+    `calls`: those being answered, at most `most_calls` at a time, and cancelled at its end.
+    """
 
     server: Server[Any]
     token: str
     clock: Clock
+    most_calls: int = MAX_CALLS
     calls: set[asyncio.Task[Any]] = field(default_factory=set)
     _manager: StreamableHTTPSessionManager | None = None
 
@@ -60,7 +64,7 @@ class McpEndpoint:
         require_access(request, self.token)
         if request.method != "POST":
             raise web.HTTPMethodNotAllowed(request.method, ["POST"])
-        if len(self.calls) >= MAX_CALLS or self._manager is None:
+        if len(self.calls) >= self.most_calls or self._manager is None:
             raise web.HTTPServiceUnavailable(text=TOO_MANY, headers={"Retry-After": str(RETRY_SECONDS)})
         call = asyncio.current_task()
         if call is None:

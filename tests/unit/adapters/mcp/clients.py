@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,7 +47,6 @@ class Served:
 
     stage: Stage
     surface: WebSurface
-    tools: AgentTools
     endpoint: McpEndpoint
     url: str = ""
 
@@ -73,11 +72,11 @@ class Served:
 
 
 def over_http(served: Served, era: Era) -> AbstractAsyncContextManager[Client]:
-    return _http_client(served.url, era)
+    return http_client(served.url, era)
 
 
 @asynccontextmanager
-async def _http_client(url: str, era: Era, token: str = TOKEN) -> AsyncIterator[Client]:
+async def http_client(url: str, era: Era, token: str = TOKEN) -> AsyncIterator[Client]:
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
@@ -116,16 +115,8 @@ async def serving(model: ScriptedModel | None = None, agents_per_person: int = 5
     """A server over HTTP on a free port, whose agents are worked for."""
     surface = WebSurface()
     stage = Stage(model=model or ScriptedModel(), surface=surface, clock=SystemClock())
-    limits = CreationLimits(guests_may_create=True, agents_per_person=agents_per_person)
-    tools = AgentTools(
-        service=replace(stage.service, limits=limits),
-        views=stage.views,
-        waits=AgentWaits(views=stage.views, changes=surface.hub.changes),
-        texts=ResultTexts(redact=Secrets.of([SECRET]).redact, page_of=lambda agent: f"http://signoff.test/{agent.id}"),
-        channel=HERE,
-    )
-    endpoint = McpEndpoint(server=make_server(tools, "1.0"), token=TOKEN, clock=SystemClock())
-    served = Served(stage=stage, surface=surface, tools=tools, endpoint=endpoint)
+    endpoint = endpoint_of(stage, surface, agents_per_person)
+    served = Served(stage=stage, surface=surface, endpoint=endpoint)
     app = web.Application()
     app.add_routes(endpoint.routes)
     app.on_shutdown.append(partial(_close, surface))
@@ -138,6 +129,27 @@ async def serving(model: ScriptedModel | None = None, agents_per_person: int = 5
             yield served
         finally:
             await runner.cleanup()
+
+
+def endpoint_of(stage: Stage, surface: WebSurface, agents_per_person: int = 50) -> McpEndpoint:
+    """The endpoint for agents of the channel HERE."""
+    limits = CreationLimits(guests_may_create=True, agents_per_person=agents_per_person)
+    tools = AgentTools(
+        service=replace(stage.service, limits=limits),
+        views=stage.views,
+        waits=AgentWaits(views=stage.views, changes=surface.hub.changes),
+        texts=ResultTexts(redact=Secrets.of([SECRET]).redact, page_of=lambda agent: f"http://signoff.test/{agent.id}"),
+        channel=HERE,
+    )
+    return McpEndpoint(server=make_server(tools, "1.0"), token=TOKEN, clock=SystemClock())
+
+
+@asynccontextmanager
+async def mcp_beside_the_page(stage: Stage, surface: WebSurface) -> AsyncIterator[Sequence[web.RouteDef]]:
+    """The routes of the endpoint, for `served`."""
+    endpoint = endpoint_of(stage, surface)
+    async with endpoint.run():
+        yield endpoint.routes
 
 
 async def _close(surface: WebSurface, _app: web.Application) -> None:
