@@ -92,8 +92,8 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     return (
         _web(settings),
         Finding(name="terminal", state="on", why="python -m bot solo"),
-        mcp_finding(settings),
         *platforms,
+        mcp_finding(settings),
         *map(unread_finding, probes.unread_names().items()),
         *models,
         *([prompt_finding(window)] if window else []),

@@ -71,7 +71,7 @@ class AgentTools:
         return AgentList(agents=tuple(map(self.texts.agent, page)), next=following)
 
     async def create_agent(self, call: given.CreateAgent) -> AgentState:
-        draft = AgentDraft(name=call.name, role=call.role, goals=call.goals)
+        draft = AgentDraft(name=call.name, role=call.role, goals=tuple(call.goals))
         return self.texts.agent(await self.service.create(draft, self.origin, sets_defaults=False))
 
     async def read_thread(self, call: given.ReadThread) -> ThreadText:

@@ -36,7 +36,7 @@ class CreateAgent(Arguments):
 
     name: str = Field(description="At most 80 characters; no other agent of the channel may have it.")
     role: str = Field("", description="What the agent is, in at most 1,000 characters.")
-    goals: tuple[str, ...] = Field(description="One to five goals of at most 2,000 characters each.")
+    goals: list[str] = Field(description="One to five goals of at most 2,000 characters each.")
 
 
 class ReadThread(Arguments):

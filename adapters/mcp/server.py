@@ -49,8 +49,8 @@ class Tool:
         return types.Tool(
             name=self.name,
             description=self.description,
-            input_schema=self.takes.model_json_schema(),
-            output_schema=self.gives.json_schema(mode="serialization"),
+            input_schema=_without_titles(self.takes.model_json_schema()),
+            output_schema=_without_titles(self.gives.json_schema(mode="serialization")),
             annotations=hints,
         )
 
@@ -160,6 +160,14 @@ async def run(tool: Tool, arguments: object) -> types.CallToolResult:
         logger.exception("tool failed", extra={"tool": tool.name})
         return _refusal(fault_text(error))
     return types.CallToolResult(content=[_text(json.dumps(found, ensure_ascii=False))], structured_content=found)
+
+
+def _without_titles(schema: Any) -> Any:
+    """The schema without titles, which repeat the names of properties: each model that uses the tools reads it."""
+    if isinstance(schema, dict):
+        kept = schema.items()
+        return {name: _without_titles(part) for name, part in kept if not (name == "title" and isinstance(part, str))}
+    return [_without_titles(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _refusal(sentence: str) -> types.CallToolResult:
