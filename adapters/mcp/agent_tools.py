@@ -51,7 +51,8 @@ SECRET_INSIDE = "This file holds a secret of the operator, so its exact bytes ar
 class AgentTools:
     """The tools for the agents of one channel. A record of another channel raises NotFound.
 
-    `service`: its limits let a guest create agents, whatever they are for others.
+    `service`: its limits let a guest create agents, whatever they are for others. The docstring of each tool is what
+    clients read of it.
     """
 
     service: AgentService
@@ -65,16 +66,19 @@ class AgentTools:
         return Origin(by=CLIENT, channel=self.channel)
 
     async def list_agents(self, call: given.ListAgents) -> AgentList:
+        """The agents of this channel, with what each is doing."""
         views = self.views
         listed = await (views.list_archived(self.channel) if call.archived else views.agents(self.channel))
         page, following = _page_after([agent.id for agent in listed], call.after, listed, AGENTS_PER_PAGE)
         return AgentList(agents=tuple(map(self.texts.agent, page)), next=following)
 
     async def create_agent(self, call: given.CreateAgent) -> AgentState:
+        """Make an agent, which begins to work on its goals. It asks people before each command."""
         draft = AgentDraft(name=call.name, role=call.role, goals=tuple(call.goals))
         return self.texts.agent(await self.service.create(draft, self.origin, sets_defaults=False))
 
     async def read_thread(self, call: given.ReadThread) -> ThreadText:
+        """The newest turns, notes and notices of an agent, or those before a turn."""
         agent = await self._find(call.agent)
         page = await self.views.thread(self.channel, agent.id, before=call.before)
         taken, room = list[Entry](), MAX_THREAD_CHARACTERS
@@ -96,6 +100,7 @@ class AgentTools:
         )
 
     async def read_turn(self, call: given.ReadTurn) -> WholeTurn:
+        """One turn with its whole result, preview and thoughts."""
         agent = await self._find(call.agent)
         found = await ThreadTurns(self.views.database).newest(agent, last=1, before=call.turn + 1)
         if not found or found[0].number != call.turn:
@@ -103,6 +108,7 @@ class AgentTools:
         return self.texts.whole_turn(agent, found[0])
 
     async def wait(self, call: given.Wait) -> WaitEnd:
+        """Wait until an agent needs people or is at rest, or until the time is over."""
         found = await self._find(call.agent)
         is_over = _is_at_rest if call.until == "end" else _is_at_rest_or_asks
         agent = await self.waits.wait(self.channel, found.id, is_over, call.seconds)
@@ -111,16 +117,22 @@ class AgentTools:
         return WaitEnd(agent=self.texts.agent(agent), is_over=is_over(agent), asks=asks)
 
     async def add_note(self, call: given.AddNote) -> NoteSaved:
+        """Write to an agent, which reads it in its next turn.
+
+        A note decides nothing. It ends an approval for more commands, as each message of a guest does.
+        """
         agent = await self._find(call.agent)
         outcome = await self.service.reply(agent.id, call.text, self.origin)
         return NoteSaved(agent=self.texts.agent(outcome.agent), text=self.texts.shown(call.text.strip()))
 
     async def list_files(self, call: given.ListFiles) -> FileList:
+        """The files of an agent."""
         files = await self._files(call.agent)
         page, following = _page_after(list(files), call.after, list(files.values()), FILES_PER_PAGE)
         return FileList(files=tuple(self.texts.file(each) for each in page), next=following)
 
     async def read_file(self, call: given.ReadFile) -> FileContent:
+        """A part of a text file, or the exact bytes of a small file in base64."""
         agent = await self._find(call.agent)
         path = (await self._files(agent.id)).get(call.path)
         if path is None:

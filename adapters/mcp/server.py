@@ -1,10 +1,11 @@
 """The tools as an MCP server of the official SDK: their list, and what becomes of a call. Loads the SDK."""
 
+import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -14,7 +15,6 @@ from pydantic import TypeAdapter
 
 from adapters.fault_text import fault_text
 from adapters.mcp import arguments as given
-from adapters.mcp import results
 from adapters.mcp.agent_tools import AgentTools
 from adapters.text_fit import cut
 from adapters.visible_text import one_line, visible
@@ -40,6 +40,19 @@ class Tool:
     does: Callable[[Any], Awaitable[object]]
     reads: bool = True
 
+    @classmethod
+    def of(cls, method: Callable[[Any], Awaitable[object]], *, reads: bool = True) -> "Tool":
+        """The tool of a method, whose docstring clients read."""
+        types_of = get_type_hints(method)
+        return cls(
+            name=method.__name__,
+            description=inspect.getdoc(method) or "",
+            takes=types_of["call"],
+            gives=TypeAdapter(types_of["return"]),
+            does=method,
+            reads=reads,
+        )
+
     @property
     def spec(self) -> types.Tool:
         """The tool as clients see it."""
@@ -58,65 +71,14 @@ class Tool:
 def tools_of(agents: AgentTools) -> tuple[Tool, ...]:
     """Every tool there is. `tests/unit/adapters/mcp` names them all: none decides."""
     return (
-        Tool(
-            name="list_agents",
-            description="The agents of this channel, with what each is doing.",
-            takes=given.ListAgents,
-            gives=TypeAdapter(results.AgentList),
-            does=agents.list_agents,
-        ),
-        Tool(
-            name="create_agent",
-            description="Make an agent, which begins to work on its goals. It asks people before each command.",
-            takes=given.CreateAgent,
-            gives=TypeAdapter(results.AgentState),
-            does=agents.create_agent,
-            reads=False,
-        ),
-        Tool(
-            name="read_thread",
-            description="The newest turns, notes and notices of an agent, or those before a turn.",
-            takes=given.ReadThread,
-            gives=TypeAdapter(results.ThreadText),
-            does=agents.read_thread,
-        ),
-        Tool(
-            name="read_turn",
-            description="One turn with its whole result, preview and thoughts.",
-            takes=given.ReadTurn,
-            gives=TypeAdapter(results.WholeTurn),
-            does=agents.read_turn,
-        ),
-        Tool(
-            name="wait",
-            description="Wait until an agent needs people or is at rest, or until the time is over.",
-            takes=given.Wait,
-            gives=TypeAdapter(results.WaitEnd),
-            does=agents.wait,
-        ),
-        Tool(
-            name="add_note",
-            description="Write to an agent, which reads it in its next turn. A note decides nothing; it ends an "
-            "approval for more commands, as each message of a guest does.",
-            takes=given.AddNote,
-            gives=TypeAdapter(results.NoteSaved),
-            does=agents.add_note,
-            reads=False,
-        ),
-        Tool(
-            name="list_files",
-            description="The files of an agent.",
-            takes=given.ListFiles,
-            gives=TypeAdapter(results.FileList),
-            does=agents.list_files,
-        ),
-        Tool(
-            name="read_file",
-            description="A part of a text file, or the exact bytes of a small file in base64.",
-            takes=given.ReadFile,
-            gives=TypeAdapter(results.FileContent),
-            does=agents.read_file,
-        ),
+        Tool.of(agents.list_agents),
+        Tool.of(agents.create_agent, reads=False),
+        Tool.of(agents.read_thread),
+        Tool.of(agents.read_turn),
+        Tool.of(agents.wait),
+        Tool.of(agents.add_note, reads=False),
+        Tool.of(agents.list_files),
+        Tool.of(agents.read_file),
     )
 
 
