@@ -27,7 +27,7 @@ from adapters.mcp.results import (
 from adapters.mcp.waiting import AgentWaits
 from adapters.text_fit import cut
 from adapters.visible_text import one_line
-from agent_core.errors import InvalidInput, NotFound
+from agent_core.errors import InvalidInput, NotFound, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
@@ -42,6 +42,7 @@ from agent_core.service.views import AgentViews, Entry
 T = TypeVar("T")
 CLIENT = Actor(id="mcp", display="MCP", kind="guest", workspace="local")
 AGENTS_PER_PAGE, FILES_PER_PAGE, MAX_ENTRIES = 50, 200, 60
+MAX_UNREAD_NOTES = 20  # a program writes faster than a model reads
 MAX_THREAD_CHARACTERS, MAX_PART_CHARACTERS = 60_000, 50_000
 MAX_FILE_BYTES, MAX_BASE64_BYTES = 10 * 2**20, 2**20
 SECRET_INSIDE = "This file holds a secret of the operator, so its exact bytes are not given."  # noqa: S105 (a sentence)
@@ -122,6 +123,9 @@ class AgentTools:
         A note decides nothing. It ends an approval for more commands, as each message of a guest does.
         """
         agent = await self._find(call.agent)
+        if await self.views.count_unread_notes(self.channel, agent.id) >= MAX_UNREAD_NOTES:
+            name = self.texts.agent(agent).name
+            raise NotPossible(f"{name} has {MAX_UNREAD_NOTES} notes that it has not read yet. Wait until it has.")
         outcome = await self.service.reply(agent.id, call.text, self.origin)
         return NoteSaved(agent=self.texts.agent(outcome.agent), text=self.texts.shown(call.text.strip()))
 

@@ -163,6 +163,11 @@ class AgentViews:
         ordered = tuple(sorted(shown, key=lambda entry: entry.id))
         return ThreadPage(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
 
+    async def count_unread_notes(self, channel: ChannelScope, agent_id: AgentId) -> int:
+        """The number of notes that no prompt of the agent has included yet."""
+        async with self.database.begin() as work:
+            return len(await work.notes.list_waiting(await work.agents.get(channel, agent_id)))
+
     async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:
         return await self.workspaces.of(await self.agent(channel, agent_id)).list_files()
 

@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.e2e.process import clean, free_port, program, running
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.page import PageChat
+from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
 
 GOAL = "Write a greeting to hello.txt"
 
@@ -133,3 +134,17 @@ async def test_the_page_and_mcp_clients_share_one_server(tmp_path: Path) -> None
             await story(client, served.address)
             assert "/c/web/local/editor/" in (await call(client, "list_agents"))["agents"][0]["page"]
         await served.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.proves("mcp:stdio")
+async def test_a_client_beside_processes_on_postgresql_is_woken_by_them(
+    own_postgres: PostgresServer,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    environ = {"DATABASE_URL": own_postgres.url, "WORKSPACE_URL": f"file://{tmp_path / 'files'}"}
+    async with program(tmp_path, **environ) as page:
+        port = page.address.rpartition(":")[2]
+        async with started(tmp_path, PORT=port, **environ) as client:
+            await story(client, page.address)
+        await page.stop()

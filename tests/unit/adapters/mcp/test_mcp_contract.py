@@ -212,3 +212,14 @@ async def test_the_limit_of_agents_holds() -> None:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
         answer = await refusal(client, "create_agent", name="Bob", goals=["Greet"])
     assert "which is the most for one person" in answer
+
+
+async def test_a_program_that_floods_an_agent_with_notes_has_to_wait() -> None:
+    async with serving(ScriptedModel(WRITES)) as served, over_http(served, "auto") as client:
+        await call(client, "create_agent", name="Ada", goals=["Greet"])
+        await call(client, "wait", agent="Ada")
+        for number in range(20):
+            await call(client, "add_note", agent="Ada", text=f"Note {number}")
+        assert await refusal(client, "add_note", agent="Ada", text="One more") == (
+            "Ada has 20 notes that it has not read yet. Wait until it has."
+        )
