@@ -42,6 +42,7 @@ from agent_core.service.views import AgentViews, Entry
 T = TypeVar("T")
 CLIENT = Actor(id="mcp", display="MCP", kind="guest", workspace="local")
 AGENTS_PER_PAGE, FILES_PER_PAGE, MAX_ENTRIES = 50, 200, 60
+END = "~"  # follows every id of an entry
 MAX_UNREAD_NOTES = 20  # a program writes faster than a model reads
 MAX_THREAD_CHARACTERS, MAX_PART_CHARACTERS = 60_000, 50_000
 MAX_FILE_BYTES, MAX_BASE64_BYTES = 10 * 2**20, 2**20
@@ -81,23 +82,22 @@ class AgentTools:
     async def read_thread(self, call: given.ReadThread) -> ThreadText:
         """The newest turns, notes and notices of an agent, or those before a turn."""
         agent = await self._find(call.agent)
-        page = await self.views.thread(self.channel, agent.id, before=call.before)
-        taken, room = list[Entry](), MAX_THREAD_CHARACTERS
-        shown = list[TurnText | MessageText]()
-        for entry in reversed(page.entries):
+        number, _, last = call.before.partition(".")
+        page = await self.views.thread(self.channel, agent.id, before=int(number) if number else None)
+        entries = [entry for entry in page.entries if entry.id < (last or END)]
+        shown, room = list[TurnText | MessageText](), MAX_THREAD_CHARACTERS
+        for entry in reversed(entries):
             text = self._entry(page.whose(entry), entry)
             room -= _length(text)
-            if taken and (room < 0 or len(taken) == MAX_ENTRIES):
+            if shown and (room < 0 or len(shown) == MAX_ENTRIES):
                 break
-            taken.append(entry)
             shown.append(text)
-        left_out = len(page.entries) - len(taken)
-        earlier = _oldest_turn(taken, page.agent) if left_out else None
+        following = f"{page.earlier}.{END}" if page.earlier else None
         return ThreadText(
             agent=self.texts.agent(page.agent),
+            goals=tuple(map(self.texts.shown, page.agent.goals)),
             entries=tuple(reversed(shown)),
-            earlier=earlier or page.earlier,
-            left_out=left_out,
+            earlier=f"{number}.{entries[-len(shown)].id}" if len(shown) < len(entries) else following,
         )
 
     async def read_turn(self, call: given.ReadTurn) -> WholeTurn:
@@ -200,12 +200,6 @@ def _page_after(keys: Sequence[str], after: str, listed: Sequence[T], most: int)
     begin = keys.index(after) + 1 if after else 0
     page = listed[begin : begin + most]
     return page, keys[begin + most - 1] if begin + most < len(listed) else None
-
-
-def _oldest_turn(entries: Sequence[Entry], agent: Agent) -> int | None:
-    return min(
-        (entry.number for entry in entries if isinstance(entry, Turn) and entry.agent_id == agent.id), default=None
-    )
 
 
 def _length(entry: TurnText | MessageText) -> int:

@@ -10,6 +10,7 @@ from agent_core.errors import InvalidInput
 
 DEFAULT_WAIT_SECONDS, MAX_WAIT_SECONDS = 50, 600  # many clients give a call up after 60 seconds
 MAX_NAME_CHARACTERS, MAX_PATH_CHARACTERS = 200, 4_096
+CURSOR = r"^$|^[0-9]{0,9}\.[0-9a-z~]{1,64}$"  # the page of turns before a number, and in it the entries before an id
 MAX_PROBLEMS, MAX_PROBLEM_CHARACTERS = 5, 200
 
 AgentName = Annotated[
@@ -43,7 +44,7 @@ class ReadThread(Arguments):
     """Which part of a thread to read."""
 
     agent: AgentName
-    before: int | None = Field(None, ge=1, description="Only turns before this number: `earlier` of the page after.")
+    before: str = Field("", pattern=CURSOR, description="The value of `earlier` of the page after.")
 
 
 class ReadTurn(Arguments):

@@ -81,14 +81,13 @@ class MessageText:
 class ThreadText:
     """A page of a thread, oldest entry first, with those of the agent's helpers.
 
-    `earlier`: what to pass as `before` for the page before this one, None at the beginning. `left_out`: how many older
-    entries of this page had no room.
+    `earlier`: what to pass as `before` for the page before this one, None at the beginning.
     """
 
     agent: AgentState
+    goals: tuple[str, ...]
     entries: tuple[TurnText | MessageText, ...]
-    earlier: int | None
-    left_out: int
+    earlier: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,11 @@ from bot.http_server import LimitedSite, ServerLimits
 from tests.patience import PATIENCE_SECONDS
 
 TOKEN, SECRET = "t" * 32, "sk-operators-own-key"
+HEADERS = {
+    "Authorization": f"Bearer {TOKEN}",
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+}
 HERE, ELSEWHERE = ChannelScope("web", "local", "general"), ChannelScope("web", "local", "other")
 PERSON = Actor(id="ana", display="Ana", workspace="local")
 Era = Literal["auto", "legacy"]

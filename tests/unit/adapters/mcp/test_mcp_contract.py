@@ -5,18 +5,27 @@ import base64
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from functools import partial
 
 import pytest
+from aiohttp import ClientSession
 from mcp import Client, MCPError
 
 from adapters.mcp.agent_tools import CLIENT
+from agent_core.model.agent import Stopped
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
+from agent_core.model.ids import NoteId, TurnId, new_id
+from agent_core.model.note import Note
+from agent_core.model.turn import Turn
+from agent_core.testing.examples import NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.unit.adapters.mcp.clients import (
     ELSEWHERE,
+    HEADERS,
     HERE,
+    PERSON,
     SECRET,
     Served,
     call,
@@ -29,6 +38,7 @@ from tests.unit.adapters.mcp.clients import (
 Opened = Callable[[], AbstractAsyncContextManager[Client]]
 WRITES = reply_text("write_to_file", {"filename": "hello.txt", "text": f"Hello \u202e{SECRET}"})
 DONE = reply_text("task_complete", {"reason": "Greeted."})
+MODERN = "2026-07-28"
 TOOLS = ["list_agents", "create_agent", "read_thread", "read_turn", "wait", "add_note", "list_files", "read_file"]
 
 
@@ -88,6 +98,7 @@ async def test_a_thread_and_a_turn_are_read(served: Served, opened: Opened) -> N
         await served.decide("Ada", Reject("Say it in French"))
         await served.until("Ada", lambda agent: agent.turns == 2)
         page = await call(client, "read_thread", agent="ada")
+        assert (page["goals"], page["earlier"]) == (["Greet"], None)
         first, second = [entry for entry in page["entries"] if "number" in entry]
         assert (first["state"], first["decided_by"], second["command"]) == ("rejected", "Ana", "task_complete")
         assert json.loads(first["arguments"])["filename"] == "hello.txt"
@@ -96,8 +107,6 @@ async def test_a_thread_and_a_turn_are_read(served: Served, opened: Opened) -> N
         whole = await call(client, "read_turn", agent="Ada", turn=1)
         assert whole["turn"]["number"] == 1
         assert "hello.txt" in whole["preview"]
-        earlier = await call(client, "read_thread", agent="Ada", before=2)
-        assert [entry["number"] for entry in earlier["entries"] if "number" in entry] == [1]
 
 
 async def test_agents_are_listed_with_who_made_them(served: Served, opened: Opened) -> None:
@@ -185,6 +194,7 @@ async def test_an_agent_of_another_channel_is_not_there(served: Served, opened: 
         ("create_agent", {"name": "Bob", "goals": ["x"], "free": ["write"]}, "free: Extra inputs are not permitted."),
         ("add_note", {"agent": "Ada", "text": " "}, "Reply: between 1 and 20,000 characters"),
         ("add_note", {"agent": "Ada", "text": "x" * 20_001}, "Reply: between 1 and 20,000 characters"),
+        ("read_thread", {"agent": "Ada", "before": "9" * 10 + ".x"}, "before: String should match pattern"),
         ("read_turn", {"agent": "Ada", "turn": 99}, "Ada has no turn 99."),
         ("read_file", {"agent": "Ada", "path": "../../etc/passwd"}, "Ada has no file ../../etc/passwd."),
         ("read_file", {"agent": "Ada", "path": "a\u202e"}, "Ada has no file a⟨U+202E⟩."),
@@ -223,3 +233,50 @@ async def test_a_program_that_floods_an_agent_with_notes_has_to_wait() -> None:
         assert await refusal(client, "add_note", agent="Ada", text="One more") == (
             "Ada has 20 notes that it has not read yet. Wait until it has."
         )
+
+
+async def test_a_long_thread_is_read_page_by_page() -> None:
+    agent = an_agent(status=Stopped(PERSON), turns=55)
+    entries: list[Turn | Note] = [
+        a_turn(agent, id=TurnId(new_id(NOON + timedelta(minutes=number))), number=number, state="withdrawn")
+        for number in range(1, 56)
+    ]
+    later = NOON + timedelta(days=1)
+    for number in range(20):
+        at = later + timedelta(minutes=number)
+        entries.append(a_note(agent, id=NoteId(new_id(at)), at=at, text=f"note-{number} {'x' * 4_000}"))
+    async with serving() as served, over_http(served, "auto") as client:
+        await keep(served.stage.database, agent, *entries)
+        pages = [await call(client, "read_thread", agent=agent.id)]
+        while before := pages[0]["earlier"]:
+            pages.insert(0, await call(client, "read_thread", agent=agent.id, before=before))
+    read = [str(each.get("number", each.get("text"))).split()[0] for page in pages for each in page["entries"]]
+    assert read == [*map(str, range(1, 56)), *(f"note-{number}" for number in range(20))]
+    assert len(pages) > 2
+
+
+async def test_many_files_are_listed_page_by_page() -> None:
+    async with serving() as served, over_http(served, "auto") as client:
+        await call(client, "create_agent", name="Ada", goals=["Greet"])
+        files = served.stage.workspaces.of(await served.agent("Ada"))
+        for number in range(250):
+            await files.write(f"{number:03}.txt", b"x")
+        first = await call(client, "list_files", agent="Ada")
+        rest = await call(client, "list_files", agent="Ada", after=first["next"])
+    assert [each["path"] for each in first["files"] + rest["files"]] == [f"{number:03}.txt" for number in range(250)]
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize("text", ["a\\ud800", "a\\u0000b", "\\u202eab\\u200b"])
+async def test_characters_that_no_text_has_do_no_harm(text: str) -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+    params = {"name": "add_note", "arguments": {"agent": "Ada", "text": "TEXT"}, "_meta": meta}
+    sent = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).replace("TEXT", text)
+    headers = {**HEADERS, "MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "add_note"}
+    async with serving(ScriptedModel(WRITES)) as served, over_http(served, "auto") as client:
+        await call(client, "create_agent", name="Ada", goals=["Greet"])
+        async with ClientSession() as session, session.post(served.url, headers=headers, data=sent.encode()) as answer:
+            told = (await answer.json())["result"]["structuredContent"]["text"]
+        entries = (await call(client, "read_thread", agent="Ada"))["entries"]
+    assert "\u27e8U+" in told
+    assert told in [entry.get("text") for entry in entries]

@@ -10,14 +10,9 @@ from aiohttp import ClientSession
 from adapters.mcp.stdio import MAX_LINE_BYTES, serve_pipes
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.adapters.mcp.clients import TOKEN, Era, Served, call, over_http, over_pipes, serving
+from tests.unit.adapters.mcp.clients import HEADERS, Era, Served, call, over_http, over_pipes, serving
 
 ASKS = reply_text("write_to_file", {"filename": "hello.txt", "text": "Hello"})
-HEADERS = {
-    "Authorization": f"Bearer {TOKEN}",
-    "Accept": "application/json, text/event-stream",
-    "Content-Type": "application/json",
-}
 
 
 @pytest.fixture
