@@ -16,14 +16,11 @@ async def test_a_note_between_the_turns_of_two_pages_is_on_one_of_them() -> None
         a_turn(agent, id=TurnId(new_id(NOON + timedelta(minutes=each))), number=each, state="withdrawn")
         for each in range(1, number + 1)
     ]
-    notes = [
-        a_note(agent, id=NoteId(new_id(at)), at=at)
-        for each in range(number + 1)
-        if (at := NOON + timedelta(minutes=each, seconds=30))
-    ]
+    times = [NOON + timedelta(minutes=each, seconds=30) for each in range(number + 1)]
+    notes = [a_note(agent, id=NoteId(new_id(at)), at=at) for at in times]
     await keep(stage.database, agent, *turns, *notes)
     newest = await stage.views.thread(CHANNEL, agent.id)
     oldest = await stage.views.thread(CHANNEL, agent.id, before=newest.earlier)
     assert (newest.earlier, oldest.earlier) == (6, None)
     everything = [entry.id for entry in (*oldest.entries, *newest.entries)]
-    assert everything == sorted(entry.id for entry in (*turns, *notes))
+    assert everything == sorted([*(turn.id for turn in turns), *(note.id for note in notes)])
