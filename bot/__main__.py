@@ -4,12 +4,13 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from agent_core.errors import SettingsError
 from bot import settings as settings_module
 from bot.logs import configure
+from bot.mcp_findings import how_to_connect
 from bot.private_files import close_new_files
+from bot.release import release
 from bot.settings import Settings
 
 COMMANDS = {
@@ -17,13 +18,14 @@ COMMANDS = {
     "web": "only the web pages (needs PostgreSQL)",
     "worker": "only the worker (needs PostgreSQL)",
     "solo": "one agent in this terminal",
+    "mcp": "an MCP server on standard input and output, for another program",
     "migrate": "bring the database up to date",
     "export": "write everything to one file: a backup, or to move to another database",
     "backup": "the same as export, by the name of its most frequent use",
     "import": "restore an export into an empty database",
     "doctor": "say what is on, what is off, and what changes that",
 }
-RUN_ON = ("run", "web", "worker")  # until they are told to end
+RUN_ON = ("run", "web", "worker", "mcp")  # until they are told to end
 WITH_OPTIONS = ("solo", "export", "backup", "import")  # these parse the rest of the command line
 
 
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = settings_module.load()
         configure(settings.log_level, settings.log_format, settings.secrets)
-        if name in ("worker", "solo"):  # the others print the doctor's report, which has these
+        if name in ("worker", "solo", "mcp"):  # the others print the doctor's report, which has these
             for unread, right in settings_module.unread_names().items():
                 print(settings_module.unread_text(unread, right), file=sys.stderr)
         return asyncio.run(_command(name, settings, given[1:]))
@@ -57,18 +59,14 @@ async def _command(name: str, settings: Settings, rest: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="signoff", description="Autonomous agents that ask before they act.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {release()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, said in COMMANDS.items():
-        commands.add_parser(name, help=said, description=said, add_help=name not in WITH_OPTIONS)
+        command = commands.add_parser(name, help=said, description=said, add_help=name not in WITH_OPTIONS)
+        if name == "mcp":
+            command.formatter_class = argparse.RawDescriptionHelpFormatter  # the lines stay, to be copied
+            command.epilog = how_to_connect()
     return parser
-
-
-def _version() -> str:
-    try:
-        return version("signoff")
-    except PackageNotFoundError:
-        return "(not installed)"
 
 
 if __name__ == "__main__":

@@ -37,12 +37,12 @@ from agent_core.providers.own_process import is_gone, own_process
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
-from bot.mcp_wiring import serve_tools, with_tool_servers
 from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
 from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
+from bot.tool_server_wiring import serve_tools, with_tool_servers
 from bot.tool_wiring import Tools, extensions_of, tool_probes
 from bot.workspace_wiring import AnyWorkspaces, check_storage, find_workspaces_fault, open_workspaces
 

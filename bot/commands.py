@@ -11,33 +11,80 @@ from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
 from agent_core.assembly import Core
 from agent_core.model.lines import counted
-from bot.bootstrap import Signoff, migrate_database, probes
+from bot.bootstrap import Signoff, assemble, migrate_database, probes
 from bot.browser_offer import offer_browser
 from bot.doctor import findings, report
 from bot.http_server import serve_app
+from bot.mcp_findings import how_to_connect
+from bot.mcp_wiring import Pipes, look_regularly, mcp_routes, serve_client, take_pipes
 from bot.model_wiring import Models
 from bot.settings import Settings
-from bot.startup import StartedProcess, only_engine_of_home, require_postgres, say, start_process
+from bot.startup import (
+    StartedProcess,
+    engine_locked,
+    engine_of_home_if_free,
+    only_engine_of_home,
+    require_postgres,
+    say,
+    start_process,
+)
 from bot.tool_wiring import make_renderer
 from bot.transfer_commands import export_data, import_data
 from bot.web import application, waiting_application
-from bot.worker import until_told, work
+from bot.worker import until_one_ends, until_told, work
 
 Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
 
 
 async def run(settings: Settings, _rest: Sequence[str]) -> int:
     """Run everything in one process."""
-    surface = WebSurface()
     with only_engine_of_home(settings):
-        meanwhile = partial(_serve_waiting, settings)
-        async with (
-            start_process(settings, surface, is_engine=True, meanwhile=meanwhile) as process,
-            _serve_pages(process, surface) as workspace,
-        ):
-            offer = offer_browser(settings.address)
-            await _work_until_told(process, _tell(process.signoff, workspace), offer, *process.listen())
+        await _run_all(settings, WebSurface(), lambda _process: offer_browser(settings.address))
     return 0
+
+
+async def _run_all(settings: Settings, surface: WebSurface, job: Callable[[StartedProcess], Awaitable[None]]) -> None:
+    """Serve the pages and the chat platforms, advance the agents, and do this job, until one of these ends."""
+    async with (
+        start_process(settings, surface, is_engine=True, meanwhile=partial(_serve_waiting, settings)) as process,
+        _serve_pages(process, surface) as workspace,
+    ):
+        await _work_until_told(process, _tell(process.signoff, workspace), job(process), *process.listen())
+
+
+async def mcp(settings: Settings, _rest: Sequence[str]) -> int:
+    """Serve the MCP client that started this process, until it closes its end.
+
+    If no other process works on the data folder, this one does meanwhile, and serves the pages too.
+    """
+    pipes = take_pipes()
+    if pipes is None:
+        say(how_to_connect())
+        return 2
+    surface = WebSurface()
+
+    async def serve_and_drain(process: StartedProcess) -> None:
+        await serve_client(process.signoff, surface.hub.changes, pipes)
+        await _drain(process.signoff)
+
+    with engine_of_home_if_free(settings) as is_engine:
+        if is_engine:
+            await _run_all(settings, surface, serve_and_drain)
+        else:
+            await _serve_beside_engine(settings, surface, pipes)
+    return 0
+
+
+async def _serve_beside_engine(settings: Settings, surface: WebSurface, pipes: Pipes) -> None:
+    """Serve the client; other processes advance the agents and serve the pages."""
+    async with assemble(settings, surface) as signoff:
+        if settings.sqlite_file:
+            await serve_client(signoff, look_regularly(signoff.core.clock), pipes)
+            return
+        surface.hub.join(signoff.broadcast)
+        async with engine_locked(signoff) as lock:
+            serving = serve_client(signoff, surface.hub.changes, pipes)
+            await until_one_ends(serving, lock.watch(), signoff.broadcast.run(), signoff.core.engine.stand_by())
 
 
 async def serve(settings: Settings, _rest: Sequence[str]) -> int:
@@ -95,6 +142,7 @@ BY_NAME: dict[str, Command] = {
     "web": serve,
     "worker": advance,
     "solo": solo,
+    "mcp": mcp,
     "migrate": migrate,
     "export": export_data,
     "backup": partial(export_data, name="backup"),
@@ -134,9 +182,10 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         has_workers=partial(_has_workers, core),
         templates=load_templates(settings.templates_dir),
     )
-    app = application(workspace, process.routes, process.heard)
-    async with serve_app(app, settings.host, settings.port):
-        yield workspace
+    async with mcp_routes(signoff, surface.hub) as routes:
+        app = application(workspace, (*process.routes, *routes), process.heard)
+        async with serve_app(app, settings.host, settings.port):
+            yield workspace
 
 
 def _has_workers(core: Core) -> bool:

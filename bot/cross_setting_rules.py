@@ -9,7 +9,9 @@ from bot.value_types import LOOPBACK
 
 LOCAL = "local"
 TOKEN_LENGTH = 16
+MCP_TOKEN_LENGTH = 32
 TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
+UNGUARDED_MCP = "needs MCP_TOKEN beside it, of 32 characters or more, which clients must send."
 UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
 NO_BUCKET = "needs WORKSPACE_URL beside it, the bucket: s3://bucket/prefix."
@@ -35,6 +37,10 @@ def _web_token(value: Any, given: Given) -> str | None:
 def _public_url(value: Any, given: Given) -> str | None:
     is_open = urlsplit(value).hostname not in (None, *LOOPBACK)
     return UNGUARDED if is_open and not given.get("web_token") else None
+
+
+def _mcp_serve(value: Any, given: Given) -> str | None:
+    return UNGUARDED_MCP if value and len(given.get("mcp_token", "")) < MCP_TOKEN_LENGTH else None
 
 
 def _workspace_endpoint(value: Any, given: Given) -> str | None:
@@ -83,6 +89,7 @@ def _x_access_token_secret(value: Any, given: Given) -> str | None:
 CORE_RULES: Mapping[str, Rule] = {
     "web_token": _web_token,
     "public_url": _public_url,
+    "mcp_serve": _mcp_serve,
     "workspace_endpoint": _workspace_endpoint,
     "azure_openai_endpoint": _azure_openai_endpoint,
     "local_model": _local_model,

@@ -12,13 +12,14 @@ from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
 from bot.cross_setting_rules import MODEL_VARIABLES
 from bot.findings import Finding, ToolProbes, templates_finding, tool_findings, workers_finding
-from bot.mcp_wiring import tool_servers_finding
+from bot.mcp_findings import mcp_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.plugin_findings import plugins_finding
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
+from bot.tool_server_wiring import tool_servers_finding
 from bot.value_types import Endpoint
 
 T = TypeVar("T")
@@ -93,6 +94,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         _web(settings),
         Finding(name="terminal", state="on", why="python -m bot solo"),
         *platforms,
+        mcp_finding(settings),
         *map(unread_finding, probes.unread_names().items()),
         *models,
         *([prompt_finding(window)] if window else []),

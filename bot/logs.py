@@ -10,7 +10,10 @@ from agent_core.oversight.secrets import Secrets
 
 Format = Literal["text", "json"]
 
-NOISY = ("aiohttp.access", "aiosqlite", "alembic", "asyncio", "httpcore", "httpx", "httpx2", "openai", "sqlalchemy")
+NOISY = (
+    *("aiohttp.access", "aiosqlite", "alembic", "asyncio", "httpcore", "httpx", "httpx2", "mcp", "openai"),
+    *("sqlalchemy", "sse_starlette"),
+)
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 

@@ -1,146 +1,107 @@
-"""Keeps the tool servers of MCP_SERVERS connected, and their tools registered as commands.
+"""Signoff as an MCP server: the parts of `adapters.mcp` with those of this process. The SDK is loaded only to serve.
 
-Part of the composition root, like `bot.tool_wiring`. The SDK is imported only if a server is configured.
+A client acts as one guest in one channel of the local workspace.
 """
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+import os
+import stat
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from adapters.visible_text import visible
-from agent_core.commands.redaction import redact_output
-from agent_core.commands.registry import Commands
-from agent_core.loop.command_runner import Extensions
-from agent_core.model.lines import counted
-from agent_core.oversight.secrets import NO_SECRETS, Secrets
-from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.tool_servers import ServerCommands
+from aiohttp import web
+
+from adapters.mcp.waiting import Changes
+from adapters.web.identity import WORKSPACE
+from adapters.web.render import agent_path
+from adapters.web.surface import Hub
+from agent_core.model.agent import Agent
+from agent_core.model.channels import ChannelScope
+from agent_core.oversight.secrets import Secrets
 from agent_core.ports.clock import Clock
-from agent_core.ports.tool_servers import ToolServer
-from agent_core.ports.tool_sources import ToolSource
-from agent_core.providers.clock import SystemClock
-from bot.findings import Finding
-from bot.settings import Settings
+from bot.bootstrap import Signoff
+from bot.release import release
 
-logger = logging.getLogger(__name__)
-DOCTOR_SECONDS, FIRST_LIST_SECONDS = 20.0, 10.0
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
 
-
-@dataclass(slots=True, kw_only=True)
-class ToolServerSet:
-    """The servers of a process. `loaded`: what became of the tools of each; `listed`: which have listed theirs once."""
-
-    servers: Sequence[ToolServer] = ()
-    loaded: dict[str, LoadedPlugin] = field(default_factory=dict)
-    listed: dict[str, asyncio.Event] = field(default_factory=dict)
-    secrets: Secrets = NO_SECRETS
-
-    def list_sources(self) -> tuple[ToolSource, ...]:
-        """The servers for people, also those that are away."""
-        return tuple(map(self._as_source, self.servers))
-
-    async def wait_for(self, command: str) -> None:
-        """Wait until the server of a command has listed its tools once, at most ten seconds; for others not at all.
-
-        So a command that was approved before a restart does not meet a server that is just being started.
-        """
-        listed = self.listed.get(command.partition(".")[0])
-        if listed and not listed.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(FIRST_LIST_SECONDS):
-                    await listed.wait()
-
-    def _as_source(self, server: ToolServer) -> ToolSource:
-        name, state, loaded = server.entry.name, server.state, self.loaded.get(server.entry.name)
-        fault = "" if state.condition == "connected" else f"{state.condition}{state.why and f': it {state.why}'}"
-        return ToolSource(
-            name=name,
-            kind="tool server",
-            place=server.entry.place,
-            fault=self.secrets.redact(fault),
-            commands=tuple(each.spec.name for each in loaded.commands) if loaded else (),
-            remarks=tuple(map(self.secrets.redact, loaded.remarks)) if loaded else (),
-        )
+LOOK_SECONDS = 2.0  # where nothing tells of changes; a page asks as often
+STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Settings) -> Extensions:
-    """What a host adds to the loop, with its tool servers; the same without a server."""
-    if not settings.mcp_servers:
-        return extensions
+@dataclass(frozen=True, slots=True)
+class Pipes:
+    """The two ends of a connection to the client that started this process."""
 
-    def list_sources() -> tuple[ToolSource, ...]:
-        return (*extensions.list_sources(), *found.list_sources())
+    reads: BinaryIO
+    writes: BinaryIO
 
-    return replace(extensions, list_sources=list_sources, wait_for=found.wait_for)
+
+def take_pipes() -> Pipes | None:
+    """Keep standard input and output for the protocol alone, or return None if they are no pipes or sockets.
+
+    From then on, whatever this process and its children print goes to standard error, and they read nothing.
+    """
+    modes = (os.fstat(STDIN).st_mode, os.fstat(STDOUT).st_mode)
+    if not all(stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) for mode in modes):
+        return None
+    pipes = Pipes(os.fdopen(os.dup(STDIN), "rb", 0), os.fdopen(os.dup(STDOUT), "wb", 0))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, STDIN)
+    os.close(nothing)
+    os.dup2(STDERR, STDOUT)
+    return pipes
+
+
+async def serve_client(signoff: Signoff, changes: Changes, pipes: Pipes) -> None:
+    """Serve the client until it closes its end."""
+    from adapters.mcp.stdio import serve_pipes
+
+    await serve_pipes(_server(signoff, changes), pipes.reads, pipes.writes)
 
 
 @asynccontextmanager
-async def serve_tools(
-    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock
-) -> AsyncIterator[ToolServerSet]:
-    """Connect the servers in the background, and end them afterwards. Without servers this does nothing."""
-    if not settings.mcp_servers:
-        yield found
+async def mcp_routes(signoff: Signoff, hub: Hub) -> AsyncIterator[Sequence[web.RouteDef]]:
+    """The routes for MCP clients, served inside the `with` block; none unless MCP_SERVE is on."""
+    if not signoff.settings.mcp_serve:
+        yield ()
         return
-    from agent_core.providers.mcp.mcp_server import McpServer
+    from adapters.mcp.http import McpEndpoint
 
-    found.secrets = Secrets.of(settings.secrets)
-    register = _registering(settings, commands, found)
-    entries = settings.mcp_servers.entries
-    servers = [McpServer(entry=each, clock=clock, seconds=settings.mcp_seconds, changed=register) for each in entries]
-    found.servers, found.listed = servers, {each.name: asyncio.Event() for each in entries}
-    for each in servers:
-        commands.replace_from(each.entry.name, ())  # so that prompts list them in the order of the file
-    tasks = [asyncio.create_task(each.run(), name=f"tool server {each.entry.name}") for each in servers]
-    try:
-        yield found
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    token = signoff.settings.mcp_token.get_secret_value()
+    endpoint = McpEndpoint(server=_server(signoff, hub.changes), token=token, clock=signoff.core.clock)
+    async with endpoint.run():
+        yield endpoint.routes
 
 
-def _registering(settings: Settings, commands: Commands, found: ToolServerSet) -> Callable[[ToolServer], None]:
-    """What registers the tools of a server each time it lists them."""
-    disabled = {*settings.disabled_commands, *settings.disabled_categories}
+def look_regularly(clock: Clock) -> Changes:
+    """A heartbeat alone, for a process that is told of no change."""
 
-    def register(server: ToolServer) -> None:
-        name = server.entry.name
-        loaded = ServerCommands(server, visible).loaded(commands.taken_besides(name))
-        kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
-        loaded.commands = tuple(redact_output(each, found.secrets) for each in kept)
-        commands.replace_from(name, loaded.commands)
-        found.loaded[name] = loaded
-        found.listed[name].set()
-        number, remarks = len(loaded.commands), found.secrets.redact("; ".join(loaded.remarks))
-        logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
+    async def beats() -> AsyncGenerator[None, None]:
+        while True:
+            await clock.sleep(LOOK_SECONDS)
+            yield None
 
-    return register
+    return beats
 
 
-async def tool_servers_finding(settings: Settings) -> Finding | None:
-    """The finding on tool servers, each of which is connected once; None if none is configured. No secrets."""
-    if not settings.mcp_servers:
-        return None
-    from agent_core.providers.mcp.mcp_server import McpServer
+def _server(signoff: Signoff, changes: Changes) -> "Server[Any]":
+    from adapters.mcp.agent_tools import AgentTools
+    from adapters.mcp.results import ResultTexts
+    from adapters.mcp.server import make_server
+    from adapters.mcp.waiting import AgentWaits
 
-    clock, seconds = SystemClock(), min(DOCTOR_SECONDS, settings.mcp_seconds)
-    servers = [McpServer(entry=each, clock=clock, seconds=seconds) for each in settings.mcp_servers.entries]
-    faults = await asyncio.gather(*(each.connect_once(until_listed=True) for each in servers))
-    told = [_told(server, fault) for server, fault in zip(servers, faults, strict=True)]
-    is_well = not any(faults) and all(is_whole for _, is_whole in told)
-    why = "; ".join(line for line, _ in told) or f"{settings.mcp_servers.path} names no server"
-    shown = Secrets.of(settings.secrets).redact(why)
-    return Finding(name="tool servers", state="on" if is_well else "warn", why=shown, variable="MCP_SERVERS")
+    settings, core = signoff.settings, signoff.core
 
+    def page_of(agent: Agent) -> str:
+        return f"{settings.address}{agent_path(agent)}"
 
-def _told(server: ToolServer, fault: str) -> tuple[str, bool]:
-    """A line on one server, and whether nothing of it is left out."""
-    name, place = server.entry.name, server.entry.place
-    if fault:
-        return f"{name} ({place}) {fault}: check its entry, and try it by hand", False
-    loaded = ServerCommands(server, visible).loaded({})
-    remarks = f", {', '.join(loaded.remarks)}" if loaded.remarks else ""
-    return f"{name} ({counted(len(loaded.commands), 'command')}{remarks})", not loaded.remarks
+    tools = AgentTools(
+        service=replace(core.service, limits=replace(core.service.limits, guests_may_create=True)),
+        views=core.views,
+        waits=AgentWaits(views=core.views, changes=changes),
+        texts=ResultTexts(redact=Secrets.of(settings.secrets).redact, page_of=page_of),
+        channel=ChannelScope("web", WORKSPACE, settings.mcp_channel),
+    )
+    return make_server(tools, release())

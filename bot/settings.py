@@ -61,6 +61,9 @@ class CoreSettings(ModelSettings):
     port: int = Field(default=8700, ge=1, le=65535)
     web_token: Secret = NO_SECRET
     public_url: WebAddress = ""
+    mcp_token: Secret = NO_SECRET
+    mcp_serve: bool = False
+    mcp_channel: str = Field(default="general", pattern=r"^[\w.-]{1,80}$")
     database_url: str = Field(default="", repr=False)
     workspace_url: WorkspaceAddress = ""
     workspace_endpoint: WebAddress = ""
@@ -184,6 +187,11 @@ class CoreSettings(ModelSettings):
         if not isinstance(given, str):
             return given
         return tuple(name for name in (part.strip() for part in given.split(",")) if name)
+
+    @field_validator("mcp_channel")
+    @classmethod
+    def _channel(cls, name: str) -> str:
+        return name.casefold()
 
     @field_validator("log_level", "log_format", "prompt_profile", "vision", "sandbox", mode="before")
     @classmethod

@@ -150,6 +150,28 @@ def only_engine_of_home(settings: Settings) -> Iterator[None]:
         raise SettingsError("SIGNOFF_HOME", said, ".signoff-2") from taken
 
 
+@contextmanager
+def engine_of_home_if_free(settings: Settings) -> Iterator[bool]:
+    """On SQLite, lock the data folder if no other engine holds the lock; whether this process is the engine.
+
+    On PostgreSQL it is not, because other processes are.
+    """
+    make_home(settings)
+    if not settings.sqlite_file:
+        yield False
+        return
+    lock = home_lock(settings)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
 @asynccontextmanager
 async def engine_locked(signoff: Signoff) -> AsyncIterator[EngineLock]:
     """Lock the database against imports and, on SQLite, against other engines; raise SettingsError if it is taken."""

@@ -28,9 +28,9 @@ from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.sandbox.lent_folder import FolderLender
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.findings import ToolProbes
-from bot.mcp_wiring import ToolServerSet
 from bot.model_wiring import default_model_sees, with_variables
 from bot.settings import Settings
+from bot.tool_server_wiring import ToolServerSet
 from bot.value_types import Endpoint
 from bot.variables import VARIABLES
 

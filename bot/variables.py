@@ -47,6 +47,28 @@ TABLE = (
         example="https://signoff.example.com",
     ),
     runtime(
+        name="MCP_SERVE",
+        meaning="Whether other programs may make agents, read them and write to them by MCP, at /mcp beside the page. "
+        "None of them decides. Wants MCP_TOKEN. `python -m bot mcp` needs neither.",
+        rule="true or false",
+        default="false",
+        example="true",
+    ),
+    runtime(
+        name="MCP_TOKEN",
+        meaning="What an MCP client must send as `Authorization: Bearer …`.",
+        rule=KEY,
+        default="none",
+        example="choose-32-or-more-letters-and-digits",
+    ),
+    runtime(
+        name="MCP_CHANNEL",
+        meaning="The channel of the local workspace in which MCP clients act. They see no other.",
+        rule="1 to 80 letters, digits, hyphens, dots and underscores",
+        default="general",
+        example="editor",
+    ),
+    runtime(
         name="DATABASE_URL",
         meaning="The database. With SQLite everything is one process; `web` and `worker` want PostgreSQL.",
         rule="the address of a SQLite file or of a PostgreSQL database",

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from adapters.mcp.access import MCP_PATH
 from adapters.web.fault_page import RETRY_SECONDS, fault_page
 from adapters.web.get_routes import GetRoutes
 from adapters.web.guard import OPEN_PATHS, Guard
@@ -21,7 +22,7 @@ from agent_core.ports.priority import Priority
 from agent_core.service.views import AgentViews
 from bot.platforms.chat_platforms import PLATFORMS
 
-OWN_PATHS = ("/healthz", "/metrics")
+OWN_PATHS = ("/healthz", "/metrics", MCP_PATH)
 PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)
 # Their requests carry a signature, so any Host is accepted: platforms call the address that they were given.
 SIGNED_PATHS = tuple(path for platform in PLATFORMS for path in platform.signed_paths)
@@ -53,13 +54,13 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
 def _people_first(priority: Priority) -> Middleware:
     """Let agents wait while a click or a form is answered that has arrived whole.
 
-    They do not wait for what is still arriving, because a slow sender would hold them up, and not for pages, because a
-    stream of changes has no end.
+    They do not wait for what is still arriving, because a slow sender would hold them up, and not for pages and MCP
+    clients, because a stream of changes has no end, and a client may wait for minutes.
     """
 
     @web.middleware
     async def answer_first(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.method != "POST" or not request.content.is_eof():
+        if request.method != "POST" or request.path == MCP_PATH or not request.content.is_eof():
             return await handler(request)
         with priority.foreground():
             return await handler(request)

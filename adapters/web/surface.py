@@ -1,7 +1,7 @@
 """The local workspace as a ChatSurface. Pages are rendered from the database, so it only tells browsers to reload."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from agent_core.model.actors import Actor
@@ -42,7 +42,7 @@ class Hub:
         for listener in self.listeners:
             listener.put_nowait(None)
 
-    async def changes(self) -> AsyncIterator[AgentId | None]:
+    async def changes(self) -> AsyncGenerator[AgentId | None, None]:
         """The ids of agents as they change, and None as a heartbeat; ends when the hub is closed."""
         inbox: asyncio.Queue[AgentId | None] = asyncio.Queue()
         self.listeners.add(inbox)

@@ -151,6 +151,7 @@ class AgentViews:
         async with self.database.begin() as work:
             agent = await work.agents.get(channel, agent_id)
             turns = await work.turns.of(agent, last=TURNS_PER_PAGE + 1, before=before)
+            end = await _id_of_turn(work, agent, before)
             helpers = await list_helpers_below(work, agent)
             entries = [
                 *await _list_notes_and_notices(work, agent),
@@ -158,10 +159,14 @@ class AgentViews:
             ]
         more, page = len(turns) > TURNS_PER_PAGE, turns[-TURNS_PER_PAGE:]
         first = page[0].id if more else ""
-        last = page[-1].id if before is not None and page else "~"
-        shown = (entry for entry in [*page, *entries] if first <= entry.id <= last)
+        shown = (entry for entry in [*page, *entries] if first <= entry.id < end)
         ordered = tuple(sorted(shown, key=lambda entry: entry.id))
         return ThreadPage(agent=agent, entries=ordered, earlier=page[0].number if more else None, helpers=helpers)
+
+    async def count_unread_notes(self, channel: ChannelScope, agent_id: AgentId) -> int:
+        """The number of notes that no prompt of the agent has included yet."""
+        async with self.database.begin() as work:
+            return len(await work.notes.list_waiting(await work.agents.get(channel, agent_id)))
 
     async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:
         return await self.workspaces.of(await self.agent(channel, agent_id)).list_files()
@@ -226,6 +231,12 @@ class AgentViews:
         """An agent's helpers and their helpers, oldest first."""
         async with self.database.begin() as work:
             return await list_helpers_below(work, await work.agents.get(channel, agent_id))
+
+
+async def _id_of_turn(work: UnitOfWork, agent: Agent, number: int | None) -> str:
+    """The id of the agent's turn with this number, or what follows every id if it has none."""
+    found = await work.turns.of(agent, last=1, before=number + 1) if number is not None else ()
+    return found[0].id if found and found[0].number == number else "~"
 
 
 async def _list_notes_and_notices(work: UnitOfWork, agent: Agent) -> list[Entry]:

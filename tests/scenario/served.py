@@ -1,9 +1,10 @@
 """A Signoff that serves its pages on a free port: real sockets, real SQLite, real files; only the model is scripted."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from aiohttp import web
 
@@ -25,6 +26,14 @@ from bot.worker import work
 from tests.tables import make_tables
 from tests.wiring import actions_of
 
+MoreRoutes: TypeAlias = Callable[[Stage, WebSurface], AbstractAsyncContextManager[Sequence[web.RouteDef]]]
+
+
+@asynccontextmanager
+async def no_routes(_stage: Stage, _surface: WebSurface) -> AsyncIterator[Sequence[web.RouteDef]]:
+    """The pages alone."""
+    yield ()
+
 
 @asynccontextmanager
 async def served(
@@ -38,8 +47,12 @@ async def served(
     limits: ServerLimits = ServerLimits(),  # noqa: B008 - a frozen value
     prepared: Callable[[Stage], None] = lambda _stage: None,
     open_database: Callable[[str], SqlDatabase] = SqlDatabase,
+    more_routes: MoreRoutes = no_routes,
 ) -> AsyncIterator[str]:
-    """The address of a running local workspace; everything ends with the block. `prepared` is given its stage."""
+    """The address of a running local workspace; everything ends with the block. `prepared` is given its stage.
+
+    `more_routes`: those of another surface on the same server, as long as that serves.
+    """
     url = f"sqlite:///{folder / 'signoff.db'}"
     await make_tables(url)
     database, surface = open_database(url), WebSurface()
@@ -68,16 +81,17 @@ async def served(
         renderer=IsolatedHtmlRenderer(),
         model_label=model_label or ModelLabel(model.label),
     )
-    app = application(workspace)
-    app[BODY_TIMEOUT] = limits.body_seconds
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await LimitedSite(runner, "127.0.0.1", 0, limits).start()
-    engine = asyncio.create_task(work(stage.engine, stage.loop))
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        engine.cancel()
-        await asyncio.gather(engine, return_exceptions=True)
-        await runner.cleanup()
-        await database.close()
+    async with more_routes(stage, surface) as routes:
+        app = application(workspace, routes)
+        app[BODY_TIMEOUT] = limits.body_seconds
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+        await runner.setup()
+        await LimitedSite(runner, "127.0.0.1", 0, limits).start()
+        engine = asyncio.create_task(work(stage.engine, stage.loop))
+        try:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        finally:
+            engine.cancel()
+            await asyncio.gather(engine, return_exceptions=True)
+            await runner.cleanup()
+            await database.close()

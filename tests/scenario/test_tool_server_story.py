@@ -11,8 +11,8 @@ import pytest
 
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from bot.mcp_wiring import ToolServerSet, serve_tools
 from bot.settings import load
+from bot.tool_server_wiring import ToolServerSet, serve_tools
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.test_signed_off import on_each_surface

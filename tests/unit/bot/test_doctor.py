@@ -126,6 +126,7 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     names = list(await found(settings_with(tmp_path)))
     assert names == [
         "web", "terminal", *(platform.name for platform in PLATFORMS),
+        "mcp clients",
         "model", "tokens", "database", "retention", "data folder", "templates", "memory", "embeddings", "search",
         "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "vision", "posts",
     ]  # fmt: skip
@@ -136,7 +137,8 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     seen = await found(settings_with(tmp_path), world)
     off = [name for name, finding in seen.items() if finding.state != "on"]
     platforms = [platform.name for platform in PLATFORMS]
-    assert off == [*platforms, "programs", "downloads", "pictures", "audio", "speech", "vision", "posts"]
+    tools = ("programs", "downloads", "pictures", "audio", "speech", "vision", "posts")
+    assert off == [*platforms, "mcp clients", *tools]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["retention"].why == "everything is kept until people delete it"

@@ -21,9 +21,9 @@ from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import InMemoryToolServer
-from bot.mcp_wiring import ToolServerSet, serve_tools, tool_servers_finding
 from bot.settings import Settings, load
 from bot.tool_server_file import read_tool_servers
+from bot.tool_server_wiring import ToolServerSet, serve_tools, tool_servers_finding
 from tests.patience import PATIENCE_SECONDS
 
 SERVERS = Path(__file__).parents[2] / "contract" / "servers"

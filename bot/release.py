@@ -1,0 +1,11 @@
+"""The release that runs."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def release() -> str:
+    """The version of the installed package."""
+    try:
+        return version("signoff")
+    except PackageNotFoundError:
+        return "(not installed)"

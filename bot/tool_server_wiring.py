@@ -1,0 +1,146 @@
+"""Keeps the tool servers of MCP_SERVERS connected, and their tools registered as commands.
+
+Part of the composition root, like `bot.tool_wiring`. The SDK is imported only if a server is configured.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from adapters.visible_text import visible
+from agent_core.commands.redaction import redact_output
+from agent_core.commands.registry import Commands
+from agent_core.loop.command_runner import Extensions
+from agent_core.model.lines import counted
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.plugins.loaded import LoadedPlugin
+from agent_core.plugins.tool_servers import ServerCommands
+from agent_core.ports.clock import Clock
+from agent_core.ports.tool_servers import ToolServer
+from agent_core.ports.tool_sources import ToolSource
+from agent_core.providers.clock import SystemClock
+from bot.findings import Finding
+from bot.settings import Settings
+
+logger = logging.getLogger(__name__)
+DOCTOR_SECONDS, FIRST_LIST_SECONDS = 20.0, 10.0
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolServerSet:
+    """The servers of a process. `loaded`: what became of the tools of each; `listed`: which have listed theirs once."""
+
+    servers: Sequence[ToolServer] = ()
+    loaded: dict[str, LoadedPlugin] = field(default_factory=dict)
+    listed: dict[str, asyncio.Event] = field(default_factory=dict)
+    secrets: Secrets = NO_SECRETS
+
+    def list_sources(self) -> tuple[ToolSource, ...]:
+        """The servers for people, also those that are away."""
+        return tuple(map(self._as_source, self.servers))
+
+    async def wait_for(self, command: str) -> None:
+        """Wait until the server of a command has listed its tools once, at most ten seconds; for others not at all.
+
+        So a command that was approved before a restart does not meet a server that is just being started.
+        """
+        listed = self.listed.get(command.partition(".")[0])
+        if listed and not listed.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FIRST_LIST_SECONDS):
+                    await listed.wait()
+
+    def _as_source(self, server: ToolServer) -> ToolSource:
+        name, state, loaded = server.entry.name, server.state, self.loaded.get(server.entry.name)
+        fault = "" if state.condition == "connected" else f"{state.condition}{state.why and f': it {state.why}'}"
+        return ToolSource(
+            name=name,
+            kind="tool server",
+            place=server.entry.place,
+            fault=self.secrets.redact(fault),
+            commands=tuple(each.spec.name for each in loaded.commands) if loaded else (),
+            remarks=tuple(map(self.secrets.redact, loaded.remarks)) if loaded else (),
+        )
+
+
+def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Settings) -> Extensions:
+    """What a host adds to the loop, with its tool servers; the same without a server."""
+    if not settings.mcp_servers:
+        return extensions
+
+    def list_sources() -> tuple[ToolSource, ...]:
+        return (*extensions.list_sources(), *found.list_sources())
+
+    return replace(extensions, list_sources=list_sources, wait_for=found.wait_for)
+
+
+@asynccontextmanager
+async def serve_tools(
+    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock
+) -> AsyncIterator[ToolServerSet]:
+    """Connect the servers in the background, and end them afterwards. Without servers this does nothing."""
+    if not settings.mcp_servers:
+        yield found
+        return
+    from agent_core.providers.mcp.mcp_server import McpServer
+
+    found.secrets = Secrets.of(settings.secrets)
+    register = _registering(settings, commands, found)
+    entries = settings.mcp_servers.entries
+    servers = [McpServer(entry=each, clock=clock, seconds=settings.mcp_seconds, changed=register) for each in entries]
+    found.servers, found.listed = servers, {each.name: asyncio.Event() for each in entries}
+    for each in servers:
+        commands.replace_from(each.entry.name, ())  # so that prompts list them in the order of the file
+    tasks = [asyncio.create_task(each.run(), name=f"tool server {each.entry.name}") for each in servers]
+    try:
+        yield found
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _registering(settings: Settings, commands: Commands, found: ToolServerSet) -> Callable[[ToolServer], None]:
+    """What registers the tools of a server each time it lists them."""
+    disabled = {*settings.disabled_commands, *settings.disabled_categories}
+
+    def register(server: ToolServer) -> None:
+        name = server.entry.name
+        loaded = ServerCommands(server, visible).loaded(commands.taken_besides(name))
+        kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
+        loaded.commands = tuple(redact_output(each, found.secrets) for each in kept)
+        commands.replace_from(name, loaded.commands)
+        found.loaded[name] = loaded
+        found.listed[name].set()
+        number, remarks = len(loaded.commands), found.secrets.redact("; ".join(loaded.remarks))
+        logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
+
+    return register
+
+
+async def tool_servers_finding(settings: Settings) -> Finding | None:
+    """The finding on tool servers, each of which is connected once; None if none is configured. No secrets."""
+    if not settings.mcp_servers:
+        return None
+    from agent_core.providers.mcp.mcp_server import McpServer
+
+    clock, seconds = SystemClock(), min(DOCTOR_SECONDS, settings.mcp_seconds)
+    servers = [McpServer(entry=each, clock=clock, seconds=seconds) for each in settings.mcp_servers.entries]
+    faults = await asyncio.gather(*(each.connect_once(until_listed=True) for each in servers))
+    told = [_told(server, fault) for server, fault in zip(servers, faults, strict=True)]
+    is_well = not any(faults) and all(is_whole for _, is_whole in told)
+    why = "; ".join(line for line, _ in told) or f"{settings.mcp_servers.path} names no server"
+    shown = Secrets.of(settings.secrets).redact(why)
+    return Finding(name="tool servers", state="on" if is_well else "warn", why=shown, variable="MCP_SERVERS")
+
+
+def _told(server: ToolServer, fault: str) -> tuple[str, bool]:
+    """A line on one server, and whether nothing of it is left out."""
+    name, place = server.entry.name, server.entry.place
+    if fault:
+        return f"{name} ({place}) {fault}: check its entry, and try it by hand", False
+    loaded = ServerCommands(server, visible).loaded({})
+    remarks = f", {', '.join(loaded.remarks)}" if loaded.remarks else ""
+    return f"{name} ({counted(len(loaded.commands), 'command')}{remarks})", not loaded.remarks
