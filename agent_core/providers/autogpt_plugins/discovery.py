@@ -1,0 +1,114 @@
+"""Finds the plugins of AutoGPT that the operator allows, by names alone, before anything of them runs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent_core.plugins.loaded import one_line, reason_of
+from agent_core.providers.autogpt_plugins.class_search import TEMPLATE, PluginClass, is_native, plugin_classes
+from agent_core.providers.autogpt_plugins.sources import (
+    UNREADABLE,
+    PluginSource,
+    source_of_folder,
+    source_of_package,
+    source_of_zip,
+)
+
+NOT_ALLOWED = "ALLOWLISTED_PLUGINS names what may run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which plugins may run. `allowed`, `denied`: names of classes, folders, zips or packages, in any case."""
+
+    allowed: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, allowed: Sequence[str], denied: Sequence[str]) -> "Choice":
+        return cls(allowed=frozenset(map(str.casefold, allowed)), denied=frozenset(map(str.casefold, denied)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPlugin:
+    """A plugin that may run: its class, and what it is loaded from."""
+
+    kind: PluginClass
+    source: PluginSource
+
+    @property
+    def title(self) -> str:
+        return f"{self.kind.name} ({self.source.title})"
+
+
+@dataclass(slots=True, kw_only=True)
+class Discovery:
+    """What was found. `faults`: a line on each source that cannot be used, and on plugins that are not allowed.
+
+    `packages`: the named packages that hold plugins of AutoGPT, so that nothing else imports them.
+    """
+
+    choice: Choice
+    plugins: list[FoundPlugin] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
+
+    def look_into(self, folder: Path) -> None:
+        """Look at each zip and each folder in the folder; pass by what is one of Signoff's own plugins. Blocking."""
+        try:
+            paths = sorted(folder.iterdir())
+        except OSError:
+            return  # what loads Signoff's own plugins says so
+        for path in paths:
+            if not path.name.startswith((".", "_")):
+                self._add_path(path)
+
+    def look_at(self, packages: Sequence[str], folders: list[str]) -> None:
+        """Look at installed packages, which the operator allows by naming them. Blocking."""
+        for name in packages:
+            try:
+                source = source_of_package(name, folders)
+            except UNREADABLE as fault:
+                self.faults.append(f"package {name}: {reason_of(fault)}")
+                continue
+            if source and not any(map(is_native, source.files.values())) and (found := [*_classes(source)]):
+                self.packages.append(name)
+                self._choose(source, found, is_named=True)
+
+    def _add_path(self, path: Path) -> None:
+        try:
+            if path.suffix.casefold() == ".zip" and path.is_file():
+                source = source_of_zip(path)
+            elif path.is_dir():
+                source = source_of_folder(path)
+            else:
+                return
+        except UNREADABLE as fault:
+            self.faults.append(f"{path.name}: {reason_of(fault)}")
+            return
+        found = [*_classes(source)]
+        if source.title.startswith("folder") and (not found or any(map(is_native, source.files.values()))):
+            return
+        if not found:
+            template = any(f"class {TEMPLATE}".encode() in data for data in source.files.values())
+            why = "it holds only a copy of the template" if template else "it holds no plugin of AutoGPT"
+            self.faults.append(f"{source.title}: {why}")
+        self._choose(source, found)
+
+    def _choose(self, source: PluginSource, found: Sequence[PluginClass], *, is_named: bool = False) -> None:
+        left_out = []
+        for kind in found:
+            names = {name.casefold() for name in (kind.name, kind.folder, *source.names)}
+            if names & self.choice.denied:
+                continue
+            if is_named or names & self.choice.allowed:
+                self.plugins.append(FoundPlugin(kind=kind, source=source))
+            else:
+                left_out.append(one_line(kind.name, 40))
+        if left_out:
+            self.faults.append(f"{source.title}: {', '.join(left_out)} not allowed; {NOT_ALLOWED}")
+
+
+def _classes(source: PluginSource) -> Iterator[PluginClass]:
+    """Its plugins; for an installed package with the module's name as it is imported."""
+    return plugin_classes(source.files)
