@@ -264,6 +264,7 @@ class _Foundation:
             commands_setting=options.commands_setting,
             shows_reasoning=options.shows_reasoning,
             guidance=options.extensions.guidance,
+            hooks=options.extensions.thoughts,
         )
         runner = CommandRunner(
             commands=self.commands,

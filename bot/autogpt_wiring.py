@@ -107,7 +107,7 @@ async def _add(
     host: "WorkerHost",
     workspaces: FolderWorkspaces | FolderLender,
 ) -> None:
-    from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins
+    from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins, thoughts_of
     from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
     from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
 
@@ -123,6 +123,7 @@ async def _add(
             plugins.faults.append(f"{each.source}: there is a plugin {each.name} already")
         else:
             plugins.loaded.append(each)
+    plugins.thoughts = thoughts_of(plugins.loaded)
     plugins.closers.append(pool.close)
 
 

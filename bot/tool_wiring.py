@@ -100,7 +100,7 @@ def extensions_of(plugins: PluginSet) -> Extensions:
     if not plugins.loaded:
         return NO_EXTENSIONS
     return Extensions(
-        hooks=(plugins.wrap_run,),
+        hooks=(plugins.thoughts.around_run, plugins.wrap_run) if plugins.thoughts else (plugins.wrap_run,),
         observers=(plugins.observe_turn,),
         guidance=plugins.guidance(),
         list_sources=plugins.list_sources,

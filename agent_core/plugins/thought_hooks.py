@@ -1,11 +1,12 @@
-"""What may look at an agent's thought, and change it, before people are shown the card."""
+"""What may look at an agent's thought, and change it, before people are shown the card; and at results."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from agent_core.commands.registry import CommandContext
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Message
+from agent_core.model.result import Result
 
 
 class ThoughtHooks(Protocol):
@@ -31,3 +32,11 @@ class ThoughtHooks(Protocol):
 
     async def before_card(self, call: CommandCall, context: CommandContext) -> CommandCall:
         """The call that people are going to be shown, or another one in its place."""
+
+    async def around_run(
+        self,
+        call: CommandCall,
+        context: CommandContext,
+        following: Callable[[CommandCall, CommandContext], Awaitable[Result]],
+    ) -> Result:
+        """Run the command as it is, once, and give its result, or another one in its place."""

@@ -2,16 +2,15 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent_core.commands.registry import Command, CommandContext, CommandOutput
 from agent_core.errors import CommandError
-from agent_core.model.command import Arguments, CommandCall
-from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.model.command import Arguments
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
-from agent_core.plugins.plugin import Plugin, PluginTools, RunOnce
+from agent_core.plugins.plugin import Plugin, PluginTools
 from agent_core.providers.autogpt_plugins.declared import AddedCommand, Additions
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
 from agent_core.providers.autogpt_plugins.worker import PluginRaised, WorkerEnded
@@ -42,18 +41,9 @@ class AutoGptPlugin(Plugin):
         """The constraints, resources and evaluations that it added."""
         return [self.secrets.redact(each) for each in self.additions.guidance]
 
-    async def wrap_run(self, call: CommandCall, context: CommandContext, run: RunOnce) -> Result:
-        """Give the result to post_command, as AutoGPT does. What it makes of it is untrusted content."""
-        result = await run()
-        if not isinstance(result, Succeeded | Failed) or not self.has("post_command"):
-            return result
-        text = result.output if isinstance(result, Succeeded) else result.error
-        made = await self.hook("post_command", [call.name, f"Command {call.name} returned: {text}"], context)
-        if not isinstance(made, str) or made == f"Command {call.name} returned: {text}":
-            return result
-        if isinstance(result, Succeeded):
-            return replace(result, output=made, outside=True)
-        return replace(result, error=made, outside=True)
+    @property
+    def has_hooks(self) -> bool:
+        return bool(self.additions.hooks) or self.additions.answers
 
     def has(self, hook: str) -> bool:
         """Whether the plugin handles the hook, and did not fail in it."""

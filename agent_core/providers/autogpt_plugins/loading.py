@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_core.errors import CommandError
@@ -12,6 +12,7 @@ from agent_core.plugins.registration import is_plugin_name
 from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 from agent_core.providers.autogpt_plugins.declared import Additions
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
+from agent_core.providers.autogpt_plugins.thoughts import AutoGptThoughts
 from agent_core.providers.autogpt_plugins.worker import PluginRaised
 from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
 
@@ -26,6 +27,13 @@ class LoadedPlugins:
 
     loaded: tuple[LoadedPlugin, ...]
     faults: tuple[str, ...]
+
+
+def thoughts_of(loaded: Iterable[LoadedPlugin]) -> AutoGptThoughts | None:
+    """The hooks of these plugins, in their order; None if no plugin has any."""
+    plugins = [each.plugin for each in loaded if isinstance(each.plugin, AutoGptPlugin)]
+    hooked = tuple(each for each in plugins if each.has_hooks)
+    return AutoGptThoughts(hooked) if hooked else None
 
 
 async def load_autogpt_plugins(found: Sequence[FoundPlugin], pool: WorkerPool) -> LoadedPlugins:
