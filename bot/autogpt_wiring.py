@@ -67,7 +67,9 @@ def _discover(settings: Settings) -> "tuple[PluginPython, Discovery]":
         python = PluginPython.of(settings.plugin_python)
     except ValueError as fault:
         raise SettingsError("PLUGIN_PYTHON", f"{fault}.", VARIABLES["PLUGIN_PYTHON"].example) from None
-    found = Discovery(choice=Choice.of(settings.allowlisted_plugins, settings.denylisted_plugins))
+    found = Discovery(
+        choice=Choice.of(settings.allowlisted_plugins, settings.denylisted_plugins, "ALLOWLISTED_PLUGINS")
+    )
     if settings.plugins_dir:
         found.look_into(settings.plugins_dir)
     found.look_at(settings.plugin_packages, [*map(str, python.packages)])
@@ -116,7 +118,7 @@ async def _add(
         plugins.faults.append(f"{NEEDS_SANDBOX}. {fault.rstrip('.')}")
         return
     pool = WorkerPool(host=host, workspaces=workspaces)
-    asked = await load_autogpt_plugins(found, pool)
+    asked = await load_autogpt_plugins(found, pool, "PLUGIN_PYTHON")
     plugins.faults += asked.faults
     for each in asked.loaded:
         if any(each.name == other.name for other in plugins.loaded):

@@ -51,7 +51,7 @@ class HookedThought:
         self.is_touched = self.is_touched or text != given.text
         return given if text == given.text else replace(given, text=text)
 
-    async def proposed(
+    async def propose(
         self, thoughts: Thoughts, given: CommandCall, check: Callable[[CommandCall], CommandCall]
     ) -> tuple[Thoughts, CommandCall]:
         """The thoughts and the call that people are going to be shown. What plugins make of a call must pass `check`.

@@ -138,7 +138,7 @@ class Proposer:
         agent = situation.agent
         try:
             thoughts, given = await self._parse(agent, reply, tracker)
-            thoughts, call = await hooked.proposed(thoughts, given, partial(self._require_runnable, situation))
+            thoughts, call = await hooked.propose(thoughts, given, partial(self._require_runnable, situation))
             preview, spec = await self.commands.preview(call, hooked.context), self.commands.get(call.name).spec
         except UnusableReply as problem:
             return UnusableAnswer(str(problem), problem.brief, reply.text)

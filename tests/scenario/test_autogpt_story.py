@@ -165,7 +165,7 @@ async def test_of_a_zip_of_fifteen_each_that_can_run_runs_and_the_others_say_wha
     assert len(found.loaded) == 12
     assert {each.partition(" ")[0]: each.partition(": ")[2] for each in found.faults} == {
         "BridgePlugin": "it needs autogpt, a part of AutoGPT itself, which is not here",
-        "NewsPlugin": "it needs bs4_of_2023, which PLUGIN_PYTHON does not have",
+        "NewsPlugin": "it needs bs4_of_2023, which their Python does not have",
         "LeaverPlugin": "The plugin LeaverPlugin was ended: its process ended.",
     }
     replies = (

@@ -11,7 +11,7 @@ from agent_core.model.command import Arguments
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.plugin import Plugin, PluginTools
-from agent_core.providers.autogpt_plugins.declared import AddedCommand, Additions
+from agent_core.providers.autogpt_plugins.declared import AddedCommand, PluginAdditions
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
 from agent_core.providers.autogpt_plugins.worker import PluginRaised, WorkerEnded
 from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
@@ -26,7 +26,7 @@ class AutoGptPlugin(Plugin):
     """A plugin whose code runs in workers. `lost`: the hooks that are left out, as they failed."""
 
     found: FoundPlugin
-    additions: Additions
+    additions: PluginAdditions
     pool: WorkerPool
     secrets: Secrets = NO_SECRETS
     loaded: LoadedPlugin | None = None

@@ -58,7 +58,7 @@ class AddedCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Additions:
+class PluginAdditions:
     """What a plugin adds. `hooks`: those that it handles. `answers`: whether it may answer in place of the model."""
 
     commands: tuple[AddedCommand, ...] = ()
@@ -67,7 +67,7 @@ class Additions:
     answers: bool = False
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> "Additions":
+    def of(cls, answer: Mapping[str, Any]) -> "PluginAdditions":
         """Read a worker's answer, which the plugin may have forged: what is not as it should be is left out."""
         return cls(
             commands=tuple(_commands(answer.get("commands"))),

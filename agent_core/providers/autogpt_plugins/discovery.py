@@ -14,19 +14,22 @@ from agent_core.providers.autogpt_plugins.sources import (
     source_of_zip,
 )
 
-NOT_ALLOWED = "ALLOWLISTED_PLUGINS names what may run"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which plugins may run. `allowed`, `denied`: names of classes, folders, zips or packages, in any case."""
+    """Which plugins may run. `allowed`, `denied`: names of classes, folders, zips or packages, in any case.
+
+    `setting`: the operator's setting that allows plugins, for messages.
+    """
 
     allowed: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
+    setting: str = "the list of allowed plugins"
 
     @classmethod
-    def of(cls, allowed: Sequence[str], denied: Sequence[str]) -> "Choice":
-        return cls(allowed=frozenset(map(str.casefold, allowed)), denied=frozenset(map(str.casefold, denied)))
+    def of(cls, allowed: Sequence[str], denied: Sequence[str], setting: str = setting) -> "Choice":
+        folded = (frozenset(map(str.casefold, names)) for names in (allowed, denied))
+        return cls(allowed=next(folded), denied=next(folded), setting=setting)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +109,9 @@ class Discovery:
             else:
                 left_out.append(one_line(kind.name, 40))
         if left_out:
-            self.faults.append(f"{source.title}: {', '.join(left_out)} not allowed; {NOT_ALLOWED}")
+            self.faults.append(
+                f"{source.title}: {', '.join(left_out)} not allowed; {self.choice.setting} names what may run"
+            )
 
 
 def _classes(source: PluginSource) -> Iterator[PluginClass]:

@@ -9,11 +9,7 @@ from typing import Any, TypedDict, TypeVar
 PromptGenerator = TypeVar("PromptGenerator")
 
 
-class Message(TypedDict):
-    """A message of a chat."""
-
-    role: str
-    content: str
+Message = TypedDict("Message", {"role": str, "content": str})  # noqa: UP013 - a class of this name is the core's
 
 
 class Singleton(abc.ABCMeta, type):

@@ -45,7 +45,7 @@ class AutoGptThoughts:
         return None
 
     async def after_reply(self, reply: str, context: CommandContext) -> str:
-        return await self._chained("on_response", reply, lambda text: [text], context)
+        return await self._chain("on_response", reply, lambda text: [text], context)
 
     async def after_parsing(
         self, thoughts: Thoughts, call: CommandCall, context: CommandContext
@@ -60,7 +60,7 @@ class AutoGptThoughts:
         for plugin in self._with("pre_command"):
             made = await plugin.hook("pre_command", [call.name, dict(call.arguments)], context)
             call = _called(made) or call
-        return await self._instructed(call, context)
+        return await self._instruct(call, context)
 
     async def around_run(self, call: CommandCall, context: CommandContext, following: RunCall) -> Result:
         """Run the command, and give plugins its result. A hook of `CommandRunner`; the call stays as it is."""
@@ -75,14 +75,14 @@ class AutoGptThoughts:
     async def _after_run(self, call: CommandCall, result: Succeeded | Failed, context: CommandContext) -> Result:
         text = before = _returned(call.name, result)
         if call.name in INSTRUCTIONS:
-            text = await self._chained("post_instruction", text, lambda told: [told], context)
-        text = await self._chained("post_command", text, lambda told: [call.name, told], context)
+            text = await self._chain("post_instruction", text, lambda told: [told], context)
+        text = await self._chain("post_command", text, lambda told: [call.name, told], context)
         if text == before:
             return result
         changed = replace(result, outside=True)
         return replace(changed, output=text) if isinstance(changed, Succeeded) else replace(changed, error=text)
 
-    async def _instructed(self, call: CommandCall, context: CommandContext) -> CommandCall:
+    async def _instruct(self, call: CommandCall, context: CommandContext) -> CommandCall:
         """The call with what plugins add to the instruction of a helper."""
         argument = INSTRUCTIONS.get(call.name, "")
         told = call.arguments.get(argument, "")
@@ -93,7 +93,7 @@ class AutoGptThoughts:
             return call
         return CommandCall(call.name, {**call.arguments, argument: "\n".join(filter(None, (told, *added)))})
 
-    async def _chained(
+    async def _chain(
         self, hook: str, text: str, given: Callable[[str], Sequence[object]], context: CommandContext
     ) -> str:
         """The text after each plugin's hook in turn."""

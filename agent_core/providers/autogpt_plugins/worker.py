@@ -130,7 +130,7 @@ class PluginWorker:
                     await self._serve_gateway(self.host.gateway, sites)
                 self.streams = await asyncio.open_unix_connection(sock=self.channel, limit=2**16)
         except (TimeoutError, OSError, ValueError, struct.error) as fault:
-            raise await self._ended(f"it could not be started ({type(fault).__name__})") from None
+            raise await self._end_because(f"it could not be started ({type(fault).__name__})") from None
 
     async def load(self, agent: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
         """Import and make the plugin, and ask it what it adds; `agent`: name, role and goals."""
@@ -162,11 +162,11 @@ class PluginWorker:
                 async with asyncio.timeout(seconds):
                     answer = await _exchange(*self.streams, request)
             except TimeoutError:
-                raise await self._ended(f"it did not answer within {seconds:g} seconds") from None
+                raise await self._end_because(f"it did not answer within {seconds:g} seconds") from None
             except (OSError, asyncio.IncompleteReadError):
-                raise await self._ended("its process ended") from None
+                raise await self._end_because("its process ended") from None
             except (ValueError, TypeError, RecursionError) as fault:
-                raise await self._ended(f"its answer cannot be used ({fault})") from None
+                raise await self._end_because(f"its answer cannot be used ({fault})") from None
             except BaseException:
                 await self.end()
                 raise
@@ -191,7 +191,7 @@ class PluginWorker:
         with suppress(CommandError):
             await self.lent.give_back()
 
-    async def _ended(self, why: str) -> WorkerEnded:
+    async def _end_because(self, why: str) -> WorkerEnded:
         """End the worker; the error that says why, also if the sandbox ended it."""
         if self.life:
             await asyncio.wait([self.life], timeout=END_SECONDS if "ended" in why else 0)

@@ -75,7 +75,7 @@ class Prompt:
         return ""
 
 
-class Worker:
+class PluginProcess:
     """One plugin. `prompt`: what its post_prompt added."""
 
     def __init__(self) -> None:
@@ -255,14 +255,14 @@ def main(descriptor: int, network: str) -> None:
     os.register_at_fork(after_in_child=channel.close)
     if network == "gateway":
         hand_over(channel)
-    worker = Worker()
+    process = PluginProcess()
     while True:
         (length,) = struct.unpack(">I", received(channel, 4))
         if length > MAX_REQUEST_BYTES:
             os._exit(1)
         request = json.loads(received(channel, length))
         try:
-            answer = encoded(worker.answer(request))
+            answer = encoded(process.answer(request))
         except BaseException as error:
             answer = encoded(failure(error))
         if os.getpid() != OWN_PID:

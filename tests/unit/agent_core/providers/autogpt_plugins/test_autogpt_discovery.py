@@ -15,7 +15,7 @@ TRAP = "raise SystemExit('it was run')\n"
 
 
 def looked(folder: Path, *allowed: str, denied: tuple[str, ...] = ()) -> Discovery:
-    discovery = Discovery(choice=Choice.of(allowed, denied))
+    discovery = Discovery(choice=Choice.of(allowed, denied, "ALLOWLISTED_PLUGINS"))
     discovery.look_into(folder)
     return discovery
 
