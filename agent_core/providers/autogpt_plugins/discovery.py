@@ -109,9 +109,8 @@ class Discovery:
             else:
                 left_out.append(one_line(kind.name, 40))
         if left_out:
-            self.faults.append(
-                f"{source.title}: {', '.join(left_out)} not allowed; {self.choice.setting} names what may run"
-            )
+            why = f"{', '.join(left_out)} not allowed; {self.choice.setting} names what may run"
+            self.faults.append(f"{source.title}: {why}")
 
 
 def _classes(source: PluginSource) -> Iterator[PluginClass]:
