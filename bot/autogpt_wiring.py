@@ -6,6 +6,7 @@ Part of the composition root. Modules for plugins of AutoGPT are imported only i
 import asyncio
 import logging
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +73,7 @@ def _discover(settings: Settings) -> "tuple[PluginPython, Discovery]":
     )
     if settings.plugins_dir:
         found.look_into(settings.plugins_dir)
-    found.look_at(settings.plugin_packages, [*map(str, python.packages)])
+    found.look_at(settings.plugin_packages, [*map(str, python.packages)], sys.path)
     return python, found
 
 

@@ -25,6 +25,7 @@ from agent_core.testing.stage import Stage
 from bot.tool_wiring import extensions_of
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
 from tests.packages import SANDBOX, need
+from tests.scenario.mail_servers import mail_server
 from tests.scenario.published_plugins import fetch_published, serving
 
 FAMILIES = (CommandFamily("files", FILE_COMMANDS), CommandFamily("finish", FINISH_COMMANDS))
@@ -177,6 +178,64 @@ async def test_of_a_zip_of_fifteen_each_that_can_run_runs_and_the_others_say_wha
     stage = stage_of(plugins, found, *replies)
     outputs = [each.output for each in await approved(stage, 4) if isinstance(each, Succeeded)]
     assert outputs[:3] == ["plain 3", "['random', 7]", "Tea at four"]
+
+
+MAIL = """
+import imaplib, os, smtplib
+from email.message import EmailMessage
+
+def send(to, subject):
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Subject"] = os.environ["EMAIL_ADDRESS"], to, subject
+    mail.set_content("Tea is ready.")
+    with smtplib.SMTP("127.0.0.1", int(os.environ["SMTP_PORT"])) as server:
+        server.send_message(mail)
+    return {"sent": to}
+
+def read():
+    with imaplib.IMAP4("127.0.0.1", int(os.environ["IMAP_PORT"])) as server:
+        server.login(os.environ["EMAIL_ADDRESS"], os.environ["EMAIL_PASSWORD"])
+        server.select("INBOX")
+        numbers = server.search(None, "ALL")[1][0].split()
+        return [server.fetch(each, "(RFC822)")[1][0][1].decode() for each in numbers]
+"""
+MAIL_PLUGIN = """
+from auto_gpt_plugin_template import AutoGPTPluginTemplate
+
+class AutoGPTEmailPlugin(AutoGPTPluginTemplate):
+    def can_handle_post_prompt(self):
+        return True
+
+    def post_prompt(self, prompt):
+        from .email_plugin.email_plugin import read, send
+        prompt.add_command("Send Email", "send_email", {"to": "<to>", "subject": "<subject>"}, send)
+        prompt.add_command("Read Emails", "read_emails", {}, read)
+        return prompt
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.proves("autogpt:worker")
+async def test_a_mail_plugin_with_a_namespace_package_sends_and_reads_where_the_network_is_open(tmp_path: Path) -> None:
+    place = "Auto-GPT-Plugins-master/src/autogpt_plugins/email"
+    async with mail_server() as mail:
+        given = {"EMAIL_ADDRESS": "agent@example.com", "EMAIL_PASSWORD": "password-of-mail"}
+        ports = {"SMTP_PORT": str(mail.smtp_port), "IMAP_PORT": str(mail.imap_port)}
+        plugins = Plugins(tmp_path, environment={**given, **ports}, is_open=True)
+        zipped(
+            plugins.folder / "mail.zip",
+            {f"{place}/__init__.py": MAIL_PLUGIN, f"{place}/email_plugin/email_plugin.py": MAIL},
+        )
+        found = await plugins.loaded("AutoGPTEmailPlugin")
+        assert found.faults == []
+        send = reply_text("send_email", {"to": "ana@example.com", "subject": "Tea at four"})
+        sent, read, _ = await approved(stage_of(plugins, found, send, reply_text("Read Emails", {}), DONE), 3)
+        await plugins.close()
+    assert sent == Succeeded("{'sent': 'ana@example.com'}", outside=True)
+    assert isinstance(read, Succeeded)
+    assert "Subject: Tea at four" in read.output
+    assert "agent@example.com" not in read.output
+    assert len(mail.mails) == 1
 
 
 @pytest.mark.proves("autogpt:worker")

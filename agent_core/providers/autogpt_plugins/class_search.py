@@ -29,10 +29,11 @@ class PluginClass:
     folder: str
 
 
-def plugin_classes(sources: Mapping[str, bytes]) -> Iterator[PluginClass]:
+def plugin_classes(sources: Mapping[str, bytes], *, is_installed: bool = False) -> Iterator[PluginClass]:
     """The plugin classes in sources by their paths: packages first, each class name once, tests left out.
 
-    Raise no error: a file that is no Python is passed over.
+    `is_installed`: the paths begin where Python looks for packages. Raise no error: a file that is no Python is passed
+    over.
     """
     seen: set[str] = set()
     for path in sorted(sources, key=lambda each: (PurePosixPath(each).name != "__init__.py", each)):
@@ -40,7 +41,7 @@ def plugin_classes(sources: Mapping[str, bytes]) -> Iterator[PluginClass]:
             for name in _classes_in(sources[path]):
                 if name not in seen:
                     seen.add(name)
-                    yield _placed(PurePosixPath(path), name, sources)
+                    yield _placed(PurePosixPath(path), name, sources, is_installed)
 
 
 def is_native(source: bytes) -> bool:
@@ -107,11 +108,13 @@ def _is_duck(found: ast.ClassDef) -> bool:
     return sum({hook, f"can_handle_{hook}"} <= methods for hook in HOOKS) >= MIN_HOOKS
 
 
-def _placed(path: PurePosixPath, name: str, sources: Mapping[str, bytes]) -> PluginClass:
+def _placed(path: PurePosixPath, name: str, sources: Mapping[str, bytes], is_installed: bool) -> PluginClass:
     """The class with its module's place: below `autogpt_plugins` if it is there, else in its topmost package."""
     folders = [*path.parts[:-1]]
     parts = folders if path.name == "__init__.py" else [*folders, path.stem]
-    if COLLECTION in folders:
+    if is_installed:
+        start = 0
+    elif COLLECTION in folders:
         start = len(folders) - 1 - folders[::-1].index(COLLECTION)
     else:
         start = len(parts) - 1

@@ -1,6 +1,6 @@
 """Finds the plugins of AutoGPT that the operator allows, by names alone, before anything of them runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,17 +66,27 @@ class Discovery:
             if not path.name.startswith((".", "_")):
                 self._add_path(path)
 
-    def look_at(self, packages: Sequence[str], folders: list[str]) -> None:
-        """Look at installed packages, which the operator allows by naming them. Blocking."""
+    def look_at(self, packages: Sequence[str], folders: Sequence[str], own: Sequence[str] = ()) -> None:
+        """Look at installed packages, which the operator allows by naming them. Blocking.
+
+        `folders`: where the Python of plugins has packages. `own`: where Signoff's own has some; a plugin of AutoGPT
+        that is only there is not run.
+        """
         for name in packages:
             try:
-                source = source_of_package(name, folders)
+                theirs = source_of_package(name, folders)
+                source = theirs or source_of_package(name, own)
             except UNREADABLE as fault:
                 self.faults.append(f"package {name}: {reason_of(fault)}")
                 continue
-            if source and not any(map(is_native, source.files.values())) and (found := [*_classes(source)]):
+            if source is None or any(map(is_native, source.files.values())):
+                continue
+            if found := [*plugin_classes(source.files, is_installed=True)]:
                 self.packages.append(name)
-                self._choose(source, found, is_named=True)
+                if theirs:
+                    self._choose(source, found, is_named=True)
+                else:
+                    self.faults.append(f"{source.title}: the Python of plugins does not have it")
 
     def _add_path(self, path: Path) -> None:
         try:
@@ -89,7 +99,7 @@ class Discovery:
         except UNREADABLE as fault:
             self.faults.append(f"{path.name}: {reason_of(fault)}")
             return
-        found = [*_classes(source)]
+        found = [*plugin_classes(source.files)]
         if source.title.startswith("folder") and (not found or any(map(is_native, source.files.values()))):
             return
         if not found:
@@ -111,8 +121,3 @@ class Discovery:
         if left_out:
             why = f"{', '.join(left_out)} not allowed; {self.choice.setting} names what may run"
             self.faults.append(f"{source.title}: {why}")
-
-
-def _classes(source: PluginSource) -> Iterator[PluginClass]:
-    """Its plugins; for an installed package with the module's name as it is imported."""
-    return plugin_classes(source.files)

@@ -4,7 +4,7 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -44,16 +44,17 @@ def source_of_folder(path: Path) -> PluginSource:
     return _packed(f"folder {path.name}", path.name, files)
 
 
-def source_of_package(name: str, folders: list[str]) -> PluginSource | None:
+def source_of_package(name: str, folders: Sequence[str]) -> PluginSource | None:
     """An installed package in one of the folders; None if it is in none of them. Raise one of UNREADABLE."""
+    place = name.replace(".", "/")
     for folder in map(Path, folders):
-        if (module := folder / f"{name}.py").is_file():
-            files = {module.name: module.read_bytes()}
-        elif (package := folder / name).is_dir():
-            files = {f"{name}/{path}": data for path, data in _read(package) if path.endswith(".py")}
+        if (module := folder / f"{place}.py").is_file():
+            files = {f"{place}.py": module.read_bytes()}
+        elif (package := folder / place).is_dir():
+            files = {f"{place}/{path}": data for path, data in _read(package) if path.endswith(".py")}
         else:
             continue
-        version = _version_of(name, str(folder)) or _hash_of(files)
+        version = _version_of(name.partition(".")[0], str(folder)) or _hash_of(files)
         return PluginSource(title=f"package {name}", names=(name,), version=version, files=files)
     return None
 

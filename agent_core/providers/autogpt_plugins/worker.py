@@ -184,8 +184,9 @@ class PluginWorker:
         if self.proxy:
             await self.proxy.close()
         if self.streams:
-            self.streams[1].close()
-        self.channel.close()
+            self.streams[1].transport.abort()
+        else:
+            self.channel.close()
         if self.life:
             await asyncio.wait([self.life])
         with suppress(CommandError):

@@ -60,15 +60,7 @@ class WorkerPool:
 
         Raise PluginRaised or WorkerEnded, or another CommandError if no worker can be started.
         """
-        key, now = (found.title, context.agent.id), self.host.clock.now()
-        place = self._places.setdefault(key, Place(used_at=now))
-        place.used_at = now
-        async with place.starting:
-            if place.worker is None or not place.worker.is_running:
-                place.worker = await self._start(found, context)
-            worker = place.worker
-        if place.idling is None or place.idling.done():
-            place.idling = asyncio.create_task(self._end_when_idle(key, place))
+        worker, place = await self._worker_of(found, context)
         try:
             sites = await self.load_sites(context) if self.load_sites else None
             return await worker.ask(request, self.host.seconds, sites)
@@ -79,6 +71,20 @@ class WorkerPool:
         """End all workers."""
         while self._places:
             await self._remove(next(iter(self._places)))
+
+    async def _worker_of(self, found: FoundPlugin, context: CommandContext) -> tuple[PluginWorker, Place]:
+        key = (found.title, context.agent.id)
+        while True:
+            place = self._places.setdefault(key, Place(used_at=self.host.clock.now()))
+            place.used_at = self.host.clock.now()
+            async with place.starting:
+                if self._places.get(key) is not place:
+                    continue  # it was removed while this one waited
+                if place.worker is None or not place.worker.is_running:
+                    place.worker = await self._start(found, context)
+                if place.idling is None or place.idling.done():
+                    place.idling = asyncio.create_task(self._end_when_idle(key, place))
+                return place.worker, place
 
     async def _start(self, found: FoundPlugin, context: CommandContext) -> PluginWorker:
         await self._make_room()
@@ -116,13 +122,13 @@ class WorkerPool:
         while (left := place.used_at + idle - self.host.clock.now()) > timedelta():
             await self.host.clock.sleep(left.total_seconds())
         place.idling = None
-        await self._remove(key)
+        if self._places.get(key) is place:
+            await self._remove(key)
 
     async def _remove(self, key: Key) -> None:
-        place = self._places.pop(key, None)
-        if place is None:
-            return
+        place = self._places.pop(key)
         if place.idling:
             place.idling.cancel()
-        if place.worker:
-            await place.worker.end()
+        async with place.starting:
+            if place.worker:
+                await place.worker.end()

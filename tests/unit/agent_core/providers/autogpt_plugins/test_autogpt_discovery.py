@@ -98,6 +98,25 @@ def test_the_module_of_a_plugin_is_where_its_own_imports_expect_it(tmp_path: Pat
     assert found.kind.module == module
 
 
+def installed(folder: Path, name: str, source: str) -> str:
+    package = folder / name.replace(".", "/")
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(source)
+    return str(folder)
+
+
+@pytest.mark.proves("autogpt:found")
+def test_a_named_package_is_allowed_by_that_and_run_only_by_the_python_of_plugins(tmp_path: Path) -> None:
+    theirs = installed(tmp_path / "theirs", "some.tea", TRAP + plugin_source("TeaPlugin"))
+    own = installed(tmp_path / "own", "mate", TRAP + plugin_source("MatePlugin"))
+    installed(tmp_path / "own", "native", "from agent_core.plugins import Plugin\nclass Own(Plugin): pass")
+    found = Discovery(choice=Choice.of((), ("soup",)))
+    found.look_at(("some.tea", "mate", "native", "nowhere", "soup"), [theirs], [own])
+    assert [(each.kind.name, each.kind.module) for each in found.plugins] == [("TeaPlugin", "some/tea")]
+    assert found.packages == ["some.tea", "mate"]
+    assert found.faults == ["package mate: the Python of plugins does not have it"]
+
+
 def test_what_cannot_be_used_is_a_line_each(tmp_path: Path) -> None:
     (tmp_path / "broken.zip").write_bytes(b"PK\3\4 no zip")
     zipped(tmp_path / "copy.zip", {"auto_gpt_plugin_template/__init__.py": "class AutoGPTPluginTemplate: pass"})
