@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, OverBudget, UnusableReply
+from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
 from agent_core.loop.hooked_thought import HookedThought
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thoughts
 from agent_core.model.messages import Reply
-from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.ports.clock import Clock
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import ModelProgress
@@ -78,7 +78,7 @@ Thought: TypeAlias = ProposedCommand | UnusableAnswer | Delay | Refusal
 class Proposer:
     """Asks the model what an agent should do next. Saves nothing; the tracker records the cost of the calls.
 
-    `hooks`: what plugins do around a thought; None without such plugins.
+    `extensions`: what plugins add to the standing prompt, and do around a thought.
     """
 
     metered_model: MeteredModel
@@ -90,8 +90,11 @@ class Proposer:
     wanted_profile: ProfileName = "auto"
     commands_setting: str = COMMANDS_SETTING
     shows_reasoning: bool = False
-    guidance: Sequence[str] = ()
-    hooks: ThoughtHooks | None = None
+    extensions: Extensions = NO_EXTENSIONS
+
+    @property
+    def guidance(self) -> Sequence[str]:
+        return self.extensions.guidance
 
     def profile(self, agent: Agent) -> Profile:
         name = self.metered_model.name_for(agent.model)
@@ -110,7 +113,7 @@ class Proposer:
         """Ask for the next command; `report` is called with the progress of the reply as it is streamed."""
         agent, profile = situation.agent, self.profile(situation.agent)
         context = CommandContext(agent=agent, files=self.workspaces.of(agent))
-        hooked = HookedThought(hooks=self.hooks, context=context)
+        hooked = HookedThought(hooks=self.extensions.thoughts, context=context)
         try:
             room = self.metered_model.room(self.metered_model.name_for(agent.model))
             question = ModelRequest(

@@ -2,14 +2,19 @@
 
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from agent_core.commands.agents import AgentCommands
+from agent_core.commands.channel_tools import is_source_on
 from agent_core.model.decision import Approve
 from agent_core.model.result import Succeeded
+from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, serialise_tool_switches
 from agent_core.plugins.registration import PluginSet
+from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
+from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import reply_text
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
 from tests.scenario.test_autogpt_story import DONE, approved, results, stage_of
@@ -183,6 +188,20 @@ async def test_what_plugins_add_to_a_helpers_task_is_on_the_card(plugins: Plugin
         stage.commands.register(each)
     turn = await stage.turn(await stage.create())
     assert turn.call.arguments["prompt"] == "It is four.\nBe brief.\nBe kind."
+
+
+async def test_a_channel_that_switched_a_plugin_off_has_none_of_its_hooks(plugins: Plugins) -> None:
+    changes = hook("pre_command", "('tea', {})", "name, arguments")
+    found = await with_hooks(plugins, changes)
+    stage = stage_of(plugins, found, WRITE)
+    async with stage.database.begin() as work:
+        off = serialise_tool_switches(ToolSwitches(off=("First",)))
+        work.preferences.put(CHANNEL, TOOLS_KEY, off)
+        await work.commit()
+    (loaded,) = found.loaded
+    assert isinstance(loaded.plugin, AutoGptPlugin)
+    loaded.plugin.is_on = partial(is_source_on, stage.database)
+    assert (await stage.turn(await stage.create())).call.name == "write_to_file"
 
 
 async def test_without_hooks_nothing_is_called(plugins: Plugins) -> None:

@@ -10,7 +10,7 @@ from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
-from agent_core.plugins.plugin import Plugin, PluginTools
+from agent_core.plugins.plugin import IsOn, Plugin, PluginTools, on_everywhere
 from agent_core.providers.autogpt_plugins.declared import AddedCommand, PluginAdditions
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
 from agent_core.providers.autogpt_plugins.worker import PluginRaised, WorkerEnded
@@ -31,10 +31,11 @@ class AutoGptPlugin(Plugin):
     secrets: Secrets = NO_SECRETS
     loaded: LoadedPlugin | None = None
     lost: set[str] = field(default_factory=set)
+    is_on: IsOn = on_everywhere
 
     def commands(self, tools: PluginTools) -> Sequence[Command]:
         """The commands that its post_prompt added."""
-        self.pool.load_sites = tools.load_sites
+        self.pool.load_sites, self.is_on = tools.load_sites, tools.is_on
         return [each.as_command(self._run) for each in self.additions.commands]
 
     def guidance(self) -> Sequence[str]:
@@ -51,7 +52,13 @@ class AutoGptPlugin(Plugin):
         return handles and hook not in self.lost
 
     async def hook(self, hook: str, given: Sequence[object], context: CommandContext) -> Any:
-        """What the plugin's hook gave; None if it failed, and then the hook is left out from now on."""
+        """What the plugin's hook gave; None in a channel that has the plugin off, and if it failed.
+
+        A hook that failed is left out from now on.
+        """
+        names = [each.own_name for each in self.additions.commands]
+        if not await self.is_on(self.found.kind.name, names, context):
+            return None
         try:
             answer = await self.pool.ask(self.found, {"do": "hook", "hook": hook, "given": list(given)}, context)
         except CommandError as fault:
