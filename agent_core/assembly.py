@@ -263,7 +263,7 @@ class _Foundation:
             wanted_profile=options.profile,
             commands_setting=options.commands_setting,
             shows_reasoning=options.shows_reasoning,
-            guidance=options.extensions.guidance,
+            extensions=options.extensions,
         )
         runner = CommandRunner(
             commands=self.commands,

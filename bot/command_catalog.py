@@ -7,6 +7,7 @@ from functools import partial
 
 from agent_core.assembly import CommandParts
 from agent_core.commands.agents import AgentCommands
+from agent_core.commands.channel_tools import is_source_on
 from agent_core.commands.downloads import DownloadCommands
 from agent_core.commands.files import FileCommands
 from agent_core.commands.finish import FINISH_COMMANDS
@@ -65,7 +66,8 @@ class CommandCatalog:
 
     def every(self, parts: CommandParts) -> tuple[Command, ...]:
         """All commands, in the order in which prompts list them: those of Signoff, then those of plugins."""
-        tools = PluginTools(load_sites=partial(load_sites, parts.database), web=self.tools.web)
+        sites, is_on = partial(load_sites, parts.database), partial(is_source_on, parts.database)
+        tools = PluginTools(load_sites=sites, web=self.tools.web, is_on=is_on)
         return self.tools.plugins.commands(tools, self._families(parts))
 
     def _families(self, parts: CommandParts) -> tuple[CommandFamily, ...]:

@@ -106,7 +106,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *files,
         *_open_files(settings),
         templates_finding(settings.templates_dir),
-        *filter(None, [plugins_finding(settings), servers]),
+        *filter(None, [await plugins_finding(settings), servers]),
         _memory(settings),
         _embeddings(settings, probes),
         _search(settings),

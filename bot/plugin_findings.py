@@ -3,11 +3,12 @@
 from typing import Any, cast
 
 from agent_core.assembly import CommandParts
+from agent_core.errors import SettingsError
 from agent_core.model.lines import counted
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.loading import load_plugins
 from agent_core.plugins.registration import PluginSet
+from bot.autogpt_wiring import try_plugins
 from bot.command_catalog import CommandCatalog
 from bot.findings import Finding
 from bot.settings import Settings
@@ -16,11 +17,14 @@ from bot.tool_wiring import Tools
 NOTHING = cast("Any", None)  # commands are declared here, and none of them runs
 
 
-def plugins_finding(settings: Settings) -> Finding | None:
+async def plugins_finding(settings: Settings) -> Finding | None:
     """The finding on plugins, or None where none is named: each with its commands, and what is left out. No secrets."""
     if not settings.has_plugins:
         return None
-    found = _registered(settings)
+    try:
+        found = _registered(settings, await try_plugins(settings))
+    except SettingsError as fault:
+        return Finding(name="plugins", state="fault", why=str(fault), variable="PLUGIN_PYTHON")
     titles = ", ".join(f"{each.title} ({counted(len(each.commands), 'command')})" for each in found.working) or "none"
     left_out = [*found.faults, *(fault for each in found.loaded for fault in _left_out(each))]
     why = f"{titles}. Left out: {'; '.join(left_out)}" if left_out else titles
@@ -32,9 +36,8 @@ def plugins_finding(settings: Settings) -> Finding | None:
     )
 
 
-def _registered(settings: Settings) -> PluginSet:
+def _registered(settings: Settings, found: PluginSet) -> PluginSet:
     """The plugins after they were asked for all that they add, beside the commands of Signoff."""
-    found = load_plugins(settings.plugin_packages, settings.plugins_dir)
     tools = Tools(
         documents=NOTHING,
         pictures=NOTHING,

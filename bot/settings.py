@@ -50,6 +50,10 @@ USUAL_NAMES = {
 }
 
 Names = tuple[str, ...]
+LISTS = (
+    *("disabled_commands", "disabled_categories", "allow_internal_hosts"),
+    *("plugin_packages", "allowlisted_plugins", "denylisted_plugins", "plugin_env"),
+)
 RULES: Mapping[str, Rule] = {**CORE_RULES, **MODEL_RULES, **PLATFORM_RULES}
 
 
@@ -76,6 +80,12 @@ class CoreSettings(ModelSettings):
     plugins_dir: Folder | None = None
     mcp_servers: ToolServers | None = None
     mcp_seconds: int = Field(default=60, ge=1, le=600)
+    allowlisted_plugins: Names = ()
+    denylisted_plugins: Names = ()
+    plugin_python: Path | None = None
+    plugin_env: Names = ()
+    plugin_seconds: int = Field(default=10, ge=1, le=600)
+    plugin_network: Literal["gateway", "open"] = "gateway"
     shutdown_seconds: int = Field(default=20, ge=0, le=600)
     tiktoken_cache_dir: Folder | None = None
     pinecone_api_key: Secret = NO_SECRET
@@ -179,9 +189,7 @@ class CoreSettings(ModelSettings):
     def _database_address(cls, url: str, info: ValidationInfo) -> str:
         return database_address(url) if url else f"sqlite:///{info.data.get('home')}/signoff.db"
 
-    @field_validator(
-        "disabled_commands", "disabled_categories", "allow_internal_hosts", "plugin_packages", mode="before"
-    )
+    @field_validator(*LISTS, mode="before")
     @classmethod
     def _split(cls, given: object) -> object:
         if not isinstance(given, str):
@@ -193,15 +201,12 @@ class CoreSettings(ModelSettings):
     def _channel(cls, name: str) -> str:
         return name.casefold()
 
-    @field_validator("log_level", "log_format", "prompt_profile", "vision", "sandbox", mode="before")
+    @field_validator("log_level", "log_format", "prompt_profile", "vision", "sandbox", "plugin_network", mode="before")
     @classmethod
     def _any_case(cls, given: object, info: ValidationInfo) -> object:
         if not isinstance(given, str):
             return given
         return given.strip().upper() if info.field_name == "log_level" else given.strip().lower()
-
-
-LISTS = ("disabled_commands", "disabled_categories", "allow_internal_hosts", "plugin_packages")
 
 
 class Settings(AllPlatformSettings, CoreSettings):

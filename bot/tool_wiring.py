@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
-from agent_core.plugins.loading import load_plugins
 from agent_core.plugins.registration import PluginSet
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import Documents, HtmlRenderer, Pictures
@@ -27,6 +26,7 @@ from agent_core.providers.llm.prices import Prices
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.sandbox.lent_folder import FolderLender
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.autogpt_wiring import load_all_plugins
 from bot.findings import ToolProbes
 from bot.model_wiring import default_model_sees, with_variables
 from bot.settings import Settings
@@ -63,11 +63,13 @@ class Tools:
     async def of(cls, settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock) -> "Tools":
         """Build the tools that the settings choose. If programs are allowed, test the sandbox first (1 to 2 s)."""
         sandbox, why = await make_sandbox(settings, workspaces, clock)
-        return cls.around(settings, sandbox, why)
+        return cls.around(settings, sandbox, why, await load_all_plugins(settings, workspaces, clock))
 
     @classmethod
-    def around(cls, settings: Settings, sandbox: Sandbox, no_programs: str) -> "Tools":
-        """Build the tools around a sandbox that was tested or is disabled."""
+    def around(
+        cls, settings: Settings, sandbox: Sandbox, no_programs: str, plugins: PluginSet | None = None
+    ) -> "Tools":
+        """Build the tools around a sandbox that was tested or is disabled; without plugins if none are given."""
         documents = DocumentReader()
         web, no_clones = make_web(settings, documents)
         return cls(
@@ -81,11 +83,12 @@ class Tools:
             transcriber=make_transcriber(settings),
             voice=make_voice(settings),
             publisher=make_publisher(settings),
-            plugins=load_plugins(settings.plugin_packages, settings.plugins_dir),
+            plugins=plugins or PluginSet(),
         )
 
     async def close(self) -> None:
         """End running programs and close connections."""
+        await self.plugins.close()
         await self.sandbox.close()
         for each in (self.images, self.transcriber, self.voice):
             if close := getattr(getattr(each, "endpoint", None), "close", None):
@@ -97,10 +100,11 @@ def extensions_of(plugins: PluginSet) -> Extensions:
     if not plugins.loaded:
         return NO_EXTENSIONS
     return Extensions(
-        hooks=(plugins.wrap_run,),
+        hooks=(plugins.thoughts.around_run, plugins.wrap_run) if plugins.thoughts else (plugins.wrap_run,),
         observers=(plugins.observe_turn,),
         guidance=plugins.guidance(),
         list_sources=plugins.list_sources,
+        thoughts=plugins.thoughts,
     )
 
 

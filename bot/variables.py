@@ -4,6 +4,7 @@ from functools import partial
 
 from bot.model_variables import MINDS
 from bot.platforms.all_settings import PLATFORM_VARIABLES
+from bot.plugin_variables import PLUGINS
 from bot.tool_variables import TOOLS
 from bot.variable_doc import FOLDER, KEY, WEB_ADDRESS, Variable
 
@@ -142,22 +143,6 @@ TABLE = (
         example="/etc/signoff/templates",
     ),
     runtime(
-        name="PLUGIN_PACKAGES",
-        meaning="Installed Python packages with plugins, by their import names. Their code runs in Signoff's own "
-        "process, with all its rights: name only what you trust. `doctor` names what could not be loaded.",
-        rule="import names, separated by commas",
-        default="none",
-        example="word_counter",
-    ),
-    runtime(
-        name="PLUGINS_DIR",
-        meaning="A folder of plugins, each one Python file or one folder with an `__init__.py`. As with "
-        "PLUGIN_PACKAGES, their code is trusted. Files that import nothing of Signoff's plugins are not run.",
-        rule=FOLDER,
-        default="none",
-        example="/etc/signoff/plugins",
-    ),
-    runtime(
         name="MCP_SERVERS",
         meaning="A file that names tool servers (MCP), in the form that other clients use: their tools become commands "
         "of agents. Programs that it names run with Signoff's own rights.",
@@ -191,6 +176,7 @@ TABLE = (
     *MINDS,
     *PLATFORM_VARIABLES,
     *TOOLS,
+    *PLUGINS,
     limit(
         name="DEFAULT_BUDGET_USD",
         meaning="The budget of a new agent in US dollars, where the form names none.",

@@ -26,6 +26,7 @@ PROGRAMS = {
     "util-linux": ("prlimit", "setpriv", "unshare"),
 }
 SANDBOX = ("bubblewrap", "util-linux")
+REGISTRIES = ("PyPI",)
 
 
 class NotInstalled(Exception):
@@ -34,6 +35,14 @@ class NotInstalled(Exception):
     def __init__(self, packages: tuple[str, ...]) -> None:
         super().__init__(f"This test needs {', '.join(packages)}. Install: {install_command(*packages)}")
         self.packages = packages
+
+
+class NotReachable(NotInstalled):
+    """The registry from which the test takes published packages does not answer."""
+
+    def __init__(self, registry: str) -> None:
+        Exception.__init__(self, f"This test needs {registry}, which cannot be reached.")
+        self.packages = (registry,)
 
 
 def need(*packages: str) -> None:
@@ -77,4 +86,6 @@ def summary(left_out: Iterable[tuple[str, ...]]) -> str:
     tests = "1 test" if len(every) == 1 else f"{len(every):,} tests"
     error = ", which is an error as CI is set" if is_required() else ""
     missing = f"Not installed, or not working here: {reasons}"
-    return f"{tests} did not run{error}. {missing}. Install: {install_command(*sorted(counted))}"
+    installable = sorted(package for package in counted if package not in REGISTRIES)
+    how = f" Install: {install_command(*installable)}" if installable else ""
+    return f"{tests} did not run{error}. {missing}.{how}"

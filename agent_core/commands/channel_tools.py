@@ -1,5 +1,6 @@
 """Which tools of plugins and servers the agents of a channel may use: read in the database, and checked at each use."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from agent_core.commands.registry import CommandContext, Commands
@@ -19,6 +20,12 @@ def switched_by_channel(commands: Commands, database: Database) -> Commands:
     """The registry, which from now on asks the channel's switches at each use."""
     commands.check_use = partial(require_switched_on, database)
     return commands
+
+
+async def is_source_on(database: Database, name: str, commands: Sequence[str], context: CommandContext) -> bool:
+    """Whether the agent's channel has a tool source with these commands on."""
+    async with database.begin() as work:
+        return (await load_tool_switches(work, context.agent.channel)).is_source_on(name, commands)
 
 
 async def require_switched_on(database: Database, spec: CommandSpec, context: CommandContext) -> None:

@@ -14,6 +14,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.tool_sources import ListSources, no_sources
@@ -41,6 +42,7 @@ class Extensions:
     `guidance`: lines for every standing prompt.
     `list_sources`: says where commands come from that are not Signoff's own.
     `wait_for`: waits for a command of this name that is still being registered, within limits; it does not raise.
+    `thoughts`: hooks of the think step, before the card is shown; None costs nothing.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -48,6 +50,7 @@ class Extensions:
     guidance: tuple[str, ...] = ()
     list_sources: ListSources = no_sources
     wait_for: Callable[[str], Awaitable[None]] = wait_for_nothing
+    thoughts: ThoughtHooks | None = None
 
 
 NO_EXTENSIONS = Extensions()

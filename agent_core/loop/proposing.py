@@ -3,10 +3,13 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, OverBudget, UnusableReply
+from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
+from agent_core.loop.hooked_thought import HookedThought
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Thinking
@@ -29,11 +32,15 @@ MAX_REASONING_CHARACTERS = 20_000  # that are kept for people
 
 @dataclass(frozen=True, slots=True)
 class ProposedCommand:
-    """A command that can run, with its spec. `answered_by` is as in `Reply`."""
+    """A command that can run, with its spec. `answered_by` is as in `Reply`.
+
+    `is_touched`: whether plugins added to the thought or changed it, so that it may hold untrusted content.
+    """
 
     proposal: Proposal
     spec: CommandSpec
     answered_by: str = ""
+    is_touched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,10 @@ Thought: TypeAlias = ProposedCommand | UnusableAnswer | Delay | Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposer:
-    """Asks the model what an agent should do next. Saves nothing; the tracker records the cost of the calls."""
+    """Asks the model what an agent should do next. Saves nothing; the tracker records the cost of the calls.
+
+    `extensions`: what plugins add to the standing prompt, and do around a thought.
+    """
 
     metered_model: MeteredModel
     memory: LongTermMemory
@@ -80,7 +90,11 @@ class Proposer:
     wanted_profile: ProfileName = "auto"
     commands_setting: str = COMMANDS_SETTING
     shows_reasoning: bool = False
-    guidance: Sequence[str] = ()
+    extensions: Extensions = NO_EXTENSIONS
+
+    @property
+    def guidance(self) -> Sequence[str]:
+        return self.extensions.guidance
 
     def profile(self, agent: Agent) -> Profile:
         name = self.metered_model.name_for(agent.model)
@@ -98,17 +112,22 @@ class Proposer:
     ) -> Thought:
         """Ask for the next command; `report` is called with the progress of the reply as it is streamed."""
         agent, profile = situation.agent, self.profile(situation.agent)
+        context = CommandContext(agent=agent, files=self.workspaces.of(agent))
+        hooked = HookedThought(hooks=self.extensions.thoughts, context=context)
         try:
+            room = self.metered_model.room(self.metered_model.name_for(agent.model))
             question = ModelRequest(
                 kind="chat",
-                prompt=profile.pack(situation, self.metered_model.room(self.metered_model.name_for(agent.model))),
+                prompt=await hooked.prompt(profile.pack(situation, room), room),
                 schema=profile.schema(situation),
                 max_tokens=profile.max_reply_tokens,
                 temperature=profile.temperature,
                 report=report,
             )
-            reply = await self.metered_model.ask(question, agent.choice, tracker)
-            return replace(await self._read(situation, reply, tracker), answered_by=reply.answered_by)
+            reply = await hooked.answer(question.prompt)
+            if reply is None:
+                reply = await hooked.reply(await self.metered_model.ask(question, agent.choice, tracker))
+            return replace(await self._read(situation, reply, tracker, hooked), answered_by=reply.answered_by)
         except ModelUnavailable as unavailable:
             return Delay(str(unavailable), _delay(agent, unavailable))
         except ModelRefused as refused:
@@ -117,21 +136,21 @@ class Proposer:
             return Refusal(str(over))
 
     async def _read(
-        self, situation: Situation, reply: Reply, tracker: SpendingTracker
+        self, situation: Situation, reply: Reply, tracker: SpendingTracker, hooked: HookedThought
     ) -> ProposedCommand | UnusableAnswer:
         agent = situation.agent
         try:
             thoughts, given = await self._parse(agent, reply, tracker)
-            call = self._require_runnable(situation, given)
-            context = CommandContext(agent=agent, files=self.workspaces.of(agent))
-            preview, spec = await self.commands.preview(call, context), self.commands.get(call.name).spec
+            thoughts, call = await hooked.propose(thoughts, given, partial(self._require_runnable, situation))
+            preview, spec = await self.commands.preview(call, hooked.context), self.commands.get(call.name).spec
         except UnusableReply as problem:
             return UnusableAnswer(str(problem), problem.brief, reply.text)
         except CommandError as problem:
             return UnusableAnswer(str(problem), str(problem), reply.text)
         if self.shows_reasoning:
             thoughts = replace(thoughts, model_reasoning=reply.written_reasoning[:MAX_REASONING_CHARACTERS])
-        return ProposedCommand(Proposal(thoughts=thoughts, call=call, preview=preview), spec)
+        proposal = Proposal(thoughts=thoughts, call=call, preview=preview)
+        return ProposedCommand(proposal, spec, is_touched=hooked.is_touched)
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
         """The call under the command's own names; raise UnusableReply if it cannot run or the profile objects to it."""

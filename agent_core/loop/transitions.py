@@ -50,6 +50,9 @@ def propose(
         why = f"{agent.name} goes round in a circle: {turn_context.circling} It was told, and proposed the same again."
         return pause(agent, f"{why} Write what to do differently, then Resume.", now)
     agent, notices = _expose_to_notes(agent, turn_context, now)
+    if thought.is_touched:
+        agent, more = expose(agent, "a plugin that took part in its thought", now)
+        notices = (*notices, *more)
     turn = Turn(
         id=TurnId(new_id(now)),
         agent_id=agent.id,

@@ -43,7 +43,7 @@ def taken_commands(loaded: LoadedPlugin, offered: Iterable[object], taken: dict[
     """The usable commands of those that a plugin offers; `taken`: the owners of names that are not free any more."""
     for each in offered:
         try:
-            command = guard(_declared(each, loaded.title), loaded)
+            command = guard(_without_taken(_declared(each, loaded.title), taken), loaded)
         except NOT_OF_PLUGINS:
             raise
         except BaseException as failure:
@@ -61,6 +61,12 @@ def claim_names(loaded: LoadedPlugin, spec: CommandSpec, taken: dict[str, str]) 
         return False
     taken |= dict.fromkeys(names, loaded.name)
     return True
+
+
+def _without_taken(command: Command, taken: Mapping[str, str]) -> Command:
+    """The command without those of its other names that are taken: it is still called by its own."""
+    free = tuple(each for each in command.spec.synonyms if normalise_name(each) not in taken)
+    return command if free == command.spec.synonyms else replace(command, spec=replace(command.spec, synonyms=free))
 
 
 def _declared(offered: object, source: str) -> Command:

@@ -17,6 +17,12 @@ MAX_FETCHED_BYTES = 5_000_000
 
 RunOnce: TypeAlias = Callable[[], Awaitable[Result]]
 LoadSites: TypeAlias = Callable[[CommandContext], Awaitable[Sites]]
+IsOn: TypeAlias = Callable[[str, Sequence[str], CommandContext], Awaitable[bool]]
+
+
+async def on_everywhere(_name: str, _commands: Sequence[str], _context: CommandContext) -> bool:
+    """Whether a plugin is on, where channels switch nothing off."""
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +30,13 @@ class PluginTools:
     """What the commands of a plugin may use besides the context that each call brings.
 
     `load_sites`: loads which sites the agents of a channel may reach.
+    `is_on`: whether the agent's channel has a plugin on, by its name and those of its commands.
     None in place of `web`: this host reaches nothing outside.
     """
 
     load_sites: LoadSites
     web: Web | None = None
+    is_on: IsOn = on_everywhere
 
     async def fetch(self, url: str, context: CommandContext, most: int = MAX_FETCHED_BYTES) -> FetchedContent:
         """Get a URL through the egress gateway, within the sites that the agent's channel allows.

@@ -13,6 +13,7 @@ from agent_core.model.turn import Turn
 from agent_core.plugins.declaring import MAX_COMMANDS, claim_names, listed, taken_commands
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.plugin import Plugin, PluginTools, RunOnce
+from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.plugins.wrapping import run_inside, tell
 from agent_core.ports.tool_sources import ToolSource
 
@@ -37,11 +38,15 @@ class PluginSet:
     """The plugins of a process. `faults`: what could not be loaded, a line each.
 
     `observe_seconds`: how long a plugin may take to observe a turn.
+    `thoughts`: hooks of the think step; None if no plugin has any.
+    `closers`: what ends processes of plugins.
     """
 
     loaded: list[LoadedPlugin] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     observe_seconds: float = OBSERVE_SECONDS
+    thoughts: ThoughtHooks | None = None
+    closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
     @property
     def working(self) -> list[LoadedPlugin]:
@@ -73,6 +78,11 @@ class PluginSet:
                 else:
                     each.remarks.append(f"a line is left out: it is {type(text).__name__}, and no text")
         return tuple(filter(None, lines))
+
+    async def close(self) -> None:
+        """End the processes of plugins."""
+        for close in self.closers:
+            await close()
 
     async def wrap_run(
         self,

@@ -18,10 +18,11 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
-On: TypeAlias = Literal["door", "sandbox", "files", "http", "services", "approval"]
+On: TypeAlias = Literal["door", "sandbox", "plugins", "files", "http", "services", "approval"]
 HEADINGS: dict[On, str] = {
     "door": "The egress gateway",
     "sandbox": "The sandbox",
+    "plugins": "Plugins of AutoGPT",
     "files": "Workspace files",
     "http": "The HTTP server",
     "services": "External services",

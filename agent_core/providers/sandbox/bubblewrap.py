@@ -37,6 +37,23 @@ MIN_KERNEL_FOR_USERNS_NPROC = (5, 14)  # since then Linux counts RLIMIT_NPROC fo
 TOOLS = ("bwrap", "prlimit", "setpriv", "nice", "sh")
 FINAL_OPTIONS = ("--remount-ro", "/dev", "--remount-ro", "/")
 EXTRA_PROCESSES = 8  # bubblewrap and the shell that starts it
+OWN_NETWORK = "--unshare-net"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Additions:
+    """What one process gets besides what every program has.
+
+    `mounts`: further options of bubblewrap. `fds`: descriptors that it inherits under the same numbers.
+    `has_network`: whether it has the machine's network; otherwise it has one of its own, which leads nowhere.
+    """
+
+    mounts: Sequence[str] = ()
+    fds: Sequence[int] = ()
+    has_network: bool = False
+
+
+NO_ADDITIONS = Additions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +82,11 @@ class BubblewrapBackend:
         return ""
 
     async def start(
-        self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        sealed: Mapping[str, bytes] = NOTHING_SEALED,
+        more: Additions = NO_ADDITIONS,
     ) -> BwrapProcess:
         """Start a program. Sealed files are passed as memory files (memfd), not through the disk."""
         seccomp_filter, user = build_filter(), user_for(folder.name)
@@ -76,13 +97,21 @@ class BubblewrapBackend:
         with ExitStack() as held:
             files = [(path, held.enter_context(_memory_file(data))) for path, data in etc_files.items()]
             seccomp_fd = held.enter_context(_memory_file(seccomp_filter))
-            options = [*self._namespace_options(user), *self._mounts(folder), "--seccomp", str(seccomp_fd)]
+            options = [
+                *self._namespace_options(user),
+                *self._mounts(folder),
+                *more.mounts,
+                "--seccomp",
+                str(seccomp_fd),
+            ]
+            if more.has_network:
+                options.remove(OWN_NETWORK)
             for path, descriptor in files:
                 options += ["--perms", "0644", "--ro-bind-data", str(descriptor), path]
             args_fd = held.enter_context(
                 _memory_file("\0".join([*options, *FINAL_OPTIONS]).encode(errors="surrogateescape"))
             )
-            fds = (args_fd, seccomp_fd, *(descriptor for _, descriptor in files))
+            fds = (args_fd, seccomp_fd, *(descriptor for _, descriptor in files), *more.fds)
             with self._new_cgroup() as cgroup:
                 line = [*_join_cgroup(cgroup), *self._limits_prefix(), find_program("bwrap"), "--args", str(args_fd)]
                 inside = ["--", *self._inner_prefix(user), *argv]

@@ -1,0 +1,98 @@
+"""A plugin of AutoGPT as one of Signoff's: its commands and lines are declared as those of any other plugin."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_core.commands.registry import Command, CommandContext, CommandOutput
+from agent_core.errors import CommandError
+from agent_core.model.command import Arguments
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.plugins.loaded import LoadedPlugin, one_line
+from agent_core.plugins.plugin import IsOn, Plugin, PluginTools, on_everywhere
+from agent_core.providers.autogpt_plugins.declared import AddedCommand, PluginAdditions
+from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
+from agent_core.providers.autogpt_plugins.worker import PluginRaised, WorkerEnded
+from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
+
+logger = logging.getLogger(__name__)
+LOOK_AFTER = "Look whether {name} took effect before it is run again."
+NO_RESULT = "It gave no result."
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class AutoGptPlugin(Plugin):
+    """A plugin whose code runs in workers. `lost`: the hooks that are left out, as they failed."""
+
+    found: FoundPlugin
+    additions: PluginAdditions
+    pool: WorkerPool
+    secrets: Secrets = NO_SECRETS
+    loaded: LoadedPlugin | None = None
+    lost: set[str] = field(default_factory=set)
+    is_on: IsOn = on_everywhere
+
+    def commands(self, tools: PluginTools) -> Sequence[Command]:
+        """The commands that its post_prompt added."""
+        self.pool.load_sites, self.is_on = tools.load_sites, tools.is_on
+        return [each.as_command(self._run) for each in self.additions.commands]
+
+    def guidance(self) -> Sequence[str]:
+        """The constraints, resources and evaluations that it added."""
+        return [self.secrets.redact(each) for each in self.additions.guidance]
+
+    @property
+    def has_hooks(self) -> bool:
+        return bool(self.additions.hooks) or self.additions.answers
+
+    def has(self, hook: str) -> bool:
+        """Whether the plugin handles the hook, and did not fail in it."""
+        handles = self.additions.answers if hook == "chat_completion" else hook in self.additions.hooks
+        return handles and hook not in self.lost
+
+    async def hook(self, hook: str, given: Sequence[object], context: CommandContext) -> Any:
+        """What the plugin's hook gave; None in a channel that has the plugin off, and if it failed.
+
+        A hook that failed is left out from now on.
+        """
+        names = [each.own_name for each in self.additions.commands]
+        if not await self.is_on(self.found.kind.name, names, context):
+            return None
+        try:
+            answer = await self.pool.ask(self.found, {"do": "hook", "hook": hook, "given": list(given)}, context)
+        except CommandError as fault:
+            self._leave_out(hook, fault)
+            return None
+        return self._redacted(answer.get("value"))
+
+    async def _run(self, added: AddedCommand, arguments: Arguments, context: CommandContext) -> CommandOutput:
+        request = {"do": "command", "label": added.label, "name": added.name, "arguments": dict(arguments)}
+        try:
+            answer = await self.pool.ask(self.found, request, context)
+        except PluginRaised as fault:
+            raise CommandError(f"Error: {self.secrets.redact(str(fault))}") from None
+        except WorkerEnded as fault:
+            raise CommandError(f"{self.secrets.redact(str(fault))} {LOOK_AFTER.format(name=added.own_name)}") from None
+        text = answer.get("text")
+        return CommandOutput(text=self.secrets.redact(text) if isinstance(text, str) and text else NO_RESULT)
+
+    def _leave_out(self, hook: str, fault: CommandError) -> None:
+        if hook in self.lost:
+            return
+        self.lost.add(hook)
+        why = one_line(self.secrets.redact(str(fault)), 200)
+        logger.error("a plugin's hook is left out", extra={"plugin": self.found.title, "hook": hook, "why": why})
+        if self.loaded:
+            self.loaded.remarks.append(f"{hook} is left out: {why}")
+
+    def _redacted(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.secrets.redact(value)
+            case list():
+                return [self._redacted(each) for each in value]
+            case dict():
+                return {name: self._redacted(each) for name, each in value.items()}
+            case _:
+                return value

@@ -1,0 +1,134 @@
+"""The workers of all plugins: one for each plugin and agent, started at first use and ended when idle."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+from agent_core.commands.registry import CommandContext
+from agent_core.model.ids import AgentId
+from agent_core.plugins.plugin import LoadSites
+from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
+from agent_core.providers.autogpt_plugins.worker import PluginWorker, WorkerHost
+from agent_core.providers.sandbox.lent_folder import FolderLender, LentFolder
+from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
+from agent_core.providers.workspace.workspace_paths import LIMITS
+
+IDLE_SECONDS = 600.0
+MAX_WORKERS = 24
+
+Key: TypeAlias = tuple[str, AgentId]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Place:
+    """Where the worker of one plugin and agent is or will be. `used_at`: when it was last asked."""
+
+    used_at: datetime
+    worker: PluginWorker | None = None
+    starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    idling: "asyncio.Task[None] | None" = None
+
+
+@dataclass(slots=True, kw_only=True)
+class WorkerPool:
+    """Starts and ends workers. `load_sites`: loads which sites the agents of a channel may reach."""
+
+    host: WorkerHost
+    workspaces: FolderWorkspaces | FolderLender
+    idle_seconds: float = IDLE_SECONDS
+    load_sites: LoadSites | None = None
+    _places: dict[Key, Place] = field(default_factory=dict)
+
+    async def look(self, found: FoundPlugin) -> dict[str, Any]:
+        """What a plugin adds, asked in an empty folder without network; raise CommandError as `ask` does."""
+        root = self.workspaces.root
+        root.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".plugin-", dir=root, ignore_cleanup_errors=True) as folder:
+            files = FolderFiles(Path(folder) / "empty", LIMITS)
+            worker = await self.host.start(found, LentFolder(files), None)
+            try:
+                return await worker.load(("", "", ()))
+            finally:
+                await worker.end()
+
+    async def ask(self, found: FoundPlugin, request: Mapping[str, Any], context: CommandContext) -> dict[str, Any]:
+        """The answer of the agent's own worker, which is started if it is not running. Nothing is asked twice.
+
+        Raise PluginRaised or WorkerEnded, or another CommandError if no worker can be started.
+        """
+        worker, place = await self._worker_of(found, context)
+        try:
+            sites = await self.load_sites(context) if self.load_sites else None
+            return await worker.ask(request, self.host.seconds, sites)
+        finally:
+            place.used_at = self.host.clock.now()
+
+    async def close(self) -> None:
+        """End all workers."""
+        while self._places:
+            await self._remove(next(iter(self._places)))
+
+    async def _worker_of(self, found: FoundPlugin, context: CommandContext) -> tuple[PluginWorker, Place]:
+        key = (found.title, context.agent.id)
+        while True:
+            place = self._places.setdefault(key, Place(used_at=self.host.clock.now()))
+            place.used_at = self.host.clock.now()
+            async with place.starting:
+                if self._places.get(key) is not place:
+                    continue  # it was removed while this one waited
+                if place.worker is None or not place.worker.is_running:
+                    place.worker = await self._start(found, context)
+                if place.idling is None or place.idling.done():
+                    place.idling = asyncio.create_task(self._end_when_idle(key, place))
+                return place.worker, place
+
+    async def _start(self, found: FoundPlugin, context: CommandContext) -> PluginWorker:
+        await self._make_room()
+        sites = await self.load_sites(context) if self.load_sites else None
+        agent = context.agent
+        lent = (
+            LentFolder(self.workspaces.of(agent))
+            if isinstance(self.workspaces, FolderWorkspaces)
+            else await self.workspaces.lend(agent)
+        )
+        try:
+            worker = await self.host.start(found, lent, sites)
+        except BaseException:
+            await lent.give_back()
+            raise
+        try:
+            await worker.load((agent.name, agent.role, agent.goals))
+        except BaseException:
+            await worker.end()
+            raise
+        return worker
+
+    async def _make_room(self) -> None:
+        """End the worker that was used least recently, if there are too many and it is not busy."""
+        idle = [
+            (place.used_at, key)
+            for key, place in self._places.items()
+            if place.worker and not place.worker.lock.locked() and not place.starting.locked()
+        ]
+        if len(self._places) > MAX_WORKERS and idle:
+            await self._remove(min(idle)[1])
+
+    async def _end_when_idle(self, key: Key, place: Place) -> None:
+        idle = timedelta(seconds=self.idle_seconds)
+        while (left := place.used_at + idle - self.host.clock.now()) > timedelta():
+            await self.host.clock.sleep(left.total_seconds())
+        place.idling = None
+        if self._places.get(key) is place:
+            await self._remove(key)
+
+    async def _remove(self, key: Key) -> None:
+        place = self._places.pop(key)
+        if place.idling:
+            place.idling.cancel()
+        async with place.starting:
+            if place.worker:
+                await place.worker.end()

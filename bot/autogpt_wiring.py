@@ -1,0 +1,139 @@
+"""Loads all plugins: Signoff's own into this process, those of AutoGPT into workers in the sandbox.
+
+Part of the composition root. Modules for plugins of AutoGPT are imported only if there are any.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic_settings import DotEnvSettingsSource
+
+from agent_core.errors import SettingsError
+from agent_core.plugins.loading import load_plugins
+from agent_core.plugins.registration import PluginSet
+from agent_core.ports.clock import Clock
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.sandbox.lent_folder import FolderLender
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.settings import Settings
+from bot.variables import VARIABLES
+
+if TYPE_CHECKING:
+    from agent_core.providers.autogpt_plugins.discovery import Discovery, FoundPlugin
+    from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
+    from agent_core.providers.autogpt_plugins.worker import WorkerHost
+
+logger = logging.getLogger(__name__)
+NEEDS_SANDBOX = "plugins of AutoGPT are off: they run in the sandbox bubblewrap only"
+
+
+async def load_all_plugins(
+    settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock, env_file: str = ".env"
+) -> PluginSet:
+    """The plugins that the settings name; raise SettingsError if PLUGIN_PYTHON is no Python.
+
+    Plugins of AutoGPT are found by their names alone, and each one that is allowed is asked in the sandbox what it
+    adds. If the sandbox does not hold, none of them is.
+    """
+    if not settings.has_plugins:
+        return PluginSet()
+    python, discovery = await asyncio.to_thread(_discover, settings)
+    own = [each for each in settings.plugin_packages if each not in discovery.packages]
+    plugins = load_plugins(own, settings.plugins_dir)
+    plugins.faults += discovery.faults
+    if discovery.plugins:
+        host = _host(settings, python, workspaces, clock, env_file)
+        await _add(plugins, discovery.plugins, host, workspaces)
+    return plugins
+
+
+async def try_plugins(settings: Settings) -> PluginSet:
+    """The plugins as the next start would load them, without any process of theirs; raise SettingsError."""
+    folders = FolderWorkspaces(settings.workspace_folder or settings.home / "workspaces")
+    plugins = await load_all_plugins(settings, folders, SystemClock())
+    await plugins.close()
+    return plugins
+
+
+def _discover(settings: Settings) -> "tuple[PluginPython, Discovery]":
+    from agent_core.providers.autogpt_plugins.discovery import Choice, Discovery
+    from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
+
+    try:
+        python = PluginPython.of(settings.plugin_python)
+    except ValueError as fault:
+        raise SettingsError("PLUGIN_PYTHON", f"{fault}.", VARIABLES["PLUGIN_PYTHON"].example) from None
+    found = Discovery(
+        choice=Choice.of(settings.allowlisted_plugins, settings.denylisted_plugins, "ALLOWLISTED_PLUGINS")
+    )
+    if settings.plugins_dir:
+        found.look_into(settings.plugins_dir)
+    found.look_at(settings.plugin_packages, [*map(str, python.packages)], sys.path)
+    return python, found
+
+
+def _host(
+    settings: Settings,
+    python: "PluginPython",
+    workspaces: FolderWorkspaces | FolderLender,
+    clock: Clock,
+    env_file: str,
+) -> "WorkerHost":
+    from agent_core.providers.autogpt_plugins.worker import WorkerHost
+    from agent_core.providers.egress.address_policy import InternalHosts
+    from agent_core.providers.egress.gateway import EgressGateway
+    from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
+
+    backend = BubblewrapBackend(
+        data=settings.home, file_bytes=workspaces.limits.file_bytes, interpreter=python.interpreter
+    )
+    internal = InternalHosts.of(settings.allow_internal_hosts, "ALLOW_INTERNAL_HOSTS")
+    return WorkerHost(
+        backend=backend,
+        python=python,
+        clock=clock,
+        seconds=settings.plugin_seconds,
+        environment=plugin_environment(settings, env_file),
+        gateway=EgressGateway(internal=internal),
+        is_open=settings.plugin_network == "open",
+    )
+
+
+async def _add(
+    plugins: PluginSet,
+    found: "list[FoundPlugin]",
+    host: "WorkerHost",
+    workspaces: FolderWorkspaces | FolderLender,
+) -> None:
+    from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins, thoughts_of
+    from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
+    from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
+
+    if fault := await bubblewrap_sandbox(workspaces, host.clock, host.backend.data).self_test():
+        logger.error("no plugin of AutoGPT will run", extra={"why": fault})
+        plugins.faults.append(f"{NEEDS_SANDBOX}. {fault.rstrip('.')}")
+        return
+    pool = WorkerPool(host=host, workspaces=workspaces)
+    asked = await load_autogpt_plugins(found, pool, "PLUGIN_PYTHON")
+    plugins.faults += asked.faults
+    for each in asked.loaded:
+        if any(each.name == other.name for other in plugins.loaded):
+            plugins.faults.append(f"{each.source}: there is a plugin {each.name} already")
+        else:
+            plugins.loaded.append(each)
+    plugins.thoughts = thoughts_of(plugins.loaded)
+    plugins.closers.append(pool.close)
+
+
+def plugin_environment(settings: Settings, env_file: str | Path = ".env") -> Mapping[str, str]:
+    """The variables that PLUGIN_ENV names, from the environment or from `.env`; those that are not set are left out."""
+    if not settings.plugin_env:
+        return {}
+    written = {name.upper(): text or "" for name, text in DotEnvSettingsSource(Settings, env_file).env_vars.items()}
+    given = {name: os.environ.get(name, written.get(name.upper(), "")) for name in settings.plugin_env}
+    return {name: text for name, text in given.items() if text}

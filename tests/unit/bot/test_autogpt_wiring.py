@@ -1,0 +1,98 @@
+"""How the settings load plugins of AutoGPT beside Signoff's own, and what the doctor says of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_core.errors import SettingsError
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.autogpt_wiring import load_all_plugins, plugin_environment
+from bot.plugin_findings import plugins_finding
+from bot.settings import Settings, load
+from tests.autogpt_plugins import plugin_source, zipped
+from tests.packages import SANDBOX, need
+
+OWN = "from agent_core.plugins import Plugin\n\nclass Own(Plugin):\n    name = 'own'\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    folder = tmp_path / "plugins"
+    reports = "def can_handle_report(self): return True"
+    zipped(folder / "tea.zip", {"tea_plugin/__init__.py": plugin_source(rest=reports)})
+    zipped(folder / "mate.zip", {"mate_plugin/__init__.py": plugin_source("MatePlugin")})
+    zipped(folder / "soup.zip", {"soup_plugin/__init__.py": plugin_source("SoupPlugin", imports="import bs4_of_2023")})
+    (folder / "own.py").write_text(OWN)
+    return load(
+        {
+            "SIGNOFF_HOME": str(tmp_path / "home"),
+            "PLUGINS_DIR": str(folder),
+            "ALLOWLISTED_PLUGINS": "TeaPlugin, SoupPlugin",
+            "PLUGIN_ENV": "TEA_KEY,NOT_SET",
+        },
+        None,
+    )
+
+
+async def test_plugins_of_autogpt_are_loaded_beside_signoffs_own(settings: Settings) -> None:
+    need(*SANDBOX)
+    folders = FolderWorkspaces(settings.home / "workspaces")
+    plugins = await load_all_plugins(settings, folders, SystemClock())
+    assert [each.name for each in plugins.loaded] == ["own", "TeaPlugin"]
+    assert plugins.thoughts is not None
+    assert plugins.faults == [
+        "zip mate.zip: MatePlugin not allowed; ALLOWLISTED_PLUGINS names what may run",
+        "SoupPlugin (zip soup.zip): it needs bs4_of_2023, which PLUGIN_PYTHON does not have",
+    ]
+    assert [*folders.root.iterdir()] == []
+    await plugins.close()
+
+
+async def test_the_doctor_names_plugins_and_what_is_left_out(settings: Settings) -> None:
+    need(*SANDBOX)
+    finding = await plugins_finding(settings)
+    assert finding is not None
+    assert finding.state == "warn"
+    assert "TeaPlugin sha256:" in finding.why
+    assert "(1 command)" in finding.why
+    assert "SoupPlugin (zip soup.zip): it needs bs4_of_2023, which PLUGIN_PYTHON does not have" in finding.why
+
+
+async def test_without_a_sandbox_plugins_of_autogpt_are_off_and_others_are_not(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = "agent_core.providers.sandbox.bubblewrap.missing_tools"
+    monkeypatch.setattr(missing, lambda _tools: "bwrap is not installed")
+    finding = await plugins_finding(settings)
+    assert finding is not None
+    assert finding.why.startswith("own sha256:")
+    assert "plugins of AutoGPT are off: they run in the sandbox bubblewrap only. Programs cannot" in finding.why
+
+
+async def test_a_python_that_is_none_is_a_fault_of_its_setting(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "python").write_text("no program")
+    wrong = settings.model_copy(update={"plugin_python": tmp_path / "python"})
+    with pytest.raises(SettingsError, match="PLUGIN_PYTHON"):
+        await load_all_plugins(wrong, FolderWorkspaces(settings.home / "workspaces"), SystemClock())
+    finding = await plugins_finding(wrong)
+    assert finding is not None
+    assert (finding.state, finding.variable) == ("fault", "PLUGIN_PYTHON")
+
+
+def test_the_environment_of_plugins_is_taken_from_here_and_from_the_file(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / ".env"
+    file.write_text("TEA_KEY=of-the-file\nOTHER_KEY=not-named\n")
+    assert plugin_environment(settings, file) == {"TEA_KEY": "of-the-file"}
+    monkeypatch.setenv("TEA_KEY", "of-the-environment")
+    assert plugin_environment(settings, file) == {"TEA_KEY": "of-the-environment"}
+
+
+def test_without_plugins_nothing_of_autogpt_is_imported() -> None:
+    code = "import sys, bot.bootstrap; print([name for name in sys.modules if 'autogpt_plugins' in name])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
