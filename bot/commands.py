@@ -9,20 +9,20 @@ from adapters.agent_templates import load_templates
 from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
-from agent_core.assembly import Core
 from agent_core.model.lines import counted
 from bot.bootstrap import Signoff, assemble, migrate_database, probes
 from bot.browser_offer import offer_browser
 from bot.doctor import findings, report
 from bot.http_server import serve_app
 from bot.mcp_findings import how_to_connect
-from bot.mcp_wiring import Pipes, look_regularly, mcp_routes, serve_client, take_pipes
+from bot.mcp_wiring import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
 from bot.model_wiring import Models
 from bot.settings import Settings
 from bot.startup import (
     StartedProcess,
     engine_locked,
     engine_of_home_if_free,
+    has_workers,
     only_engine_of_home,
     require_postgres,
     say,
@@ -64,7 +64,7 @@ async def mcp(settings: Settings, _rest: Sequence[str]) -> int:
     surface = WebSurface()
 
     async def serve_and_drain(process: StartedProcess) -> None:
-        await serve_client(process.signoff, surface.hub.changes, pipes)
+        await serve_client(process.signoff, told_by_engine(process.signoff.core, surface.hub), pipes)
         await _drain(process.signoff)
 
     with engine_of_home_if_free(settings) as is_engine:
@@ -79,11 +79,11 @@ async def _serve_beside_engine(settings: Settings, surface: WebSurface, pipes: P
     """Serve the client; other processes advance the agents and serve the pages."""
     async with assemble(settings, surface) as signoff:
         if settings.sqlite_file:
-            await serve_client(signoff, look_regularly(signoff.core.clock), pipes)
+            await serve_client(signoff, told_by_nobody(settings, signoff.core.clock), pipes)
             return
         surface.hub.join(signoff.broadcast)
         async with engine_locked(signoff) as lock:
-            serving = serve_client(signoff, surface.hub.changes, pipes)
+            serving = serve_client(signoff, told_by_engine(signoff.core, surface.hub), pipes)
             await until_one_ends(serving, lock.watch(), signoff.broadcast.run(), signoff.core.engine.stand_by())
 
 
@@ -179,19 +179,13 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         clock=core.clock,
         model_label=ModelLabel(signoff.model.label),
         renderer=make_renderer(),
-        has_workers=partial(_has_workers, core),
+        has_workers=partial(has_workers, core),
         templates=load_templates(settings.templates_dir),
     )
     async with mcp_routes(signoff, surface.hub) as routes:
         app = application(workspace, (*process.routes, *routes), process.heard)
         async with serve_app(app, settings.host, settings.port):
             yield workspace
-
-
-def _has_workers(core: Core) -> bool:
-    """Whether a worker is known that takes agents: this process or another; True before the first look."""
-    registry = core.engine.registry
-    return registry.accepts or bool(registry.others) or not registry.looks
 
 
 async def _tell(signoff: Signoff, workspace: WebContext) -> None:

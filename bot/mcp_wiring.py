@@ -5,9 +5,10 @@ A client acts as one guest in one channel of the local workspace.
 
 import os
 import stat
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from aiohttp import web
@@ -16,12 +17,15 @@ from adapters.mcp.waiting import Changes
 from adapters.web.identity import WORKSPACE
 from adapters.web.render import agent_path
 from adapters.web.surface import Hub
+from agent_core.assembly import Core
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.clock import Clock
 from bot.bootstrap import Signoff
 from bot.release import release
+from bot.settings import Settings
+from bot.startup import has_workers, is_engine_at_work
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -36,6 +40,14 @@ class Pipes:
 
     reads: BinaryIO
     writes: BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a process learns of the agents' work: which of them change, and whether any process advances them."""
+
+    changes: Changes
+    has_workers: Callable[[], bool]
 
 
 def take_pipes() -> Pipes | None:
@@ -54,11 +66,27 @@ def take_pipes() -> Pipes | None:
     return pipes
 
 
-async def serve_client(signoff: Signoff, changes: Changes, pipes: Pipes) -> None:
+async def serve_client(signoff: Signoff, told: Told, pipes: Pipes) -> None:
     """Serve the client until it closes its end."""
     from adapters.mcp.stdio import serve_pipes
 
-    await serve_pipes(_server(signoff, changes), pipes.reads, pipes.writes)
+    await serve_pipes(_server(signoff, told), pipes.reads, pipes.writes)
+
+
+def told_by_engine(core: Core, hub: Hub) -> Told:
+    """What a process knows that advances agents, or hears of those that do."""
+    return Told(hub.changes, partial(has_workers, core))
+
+
+def told_by_nobody(settings: Settings, clock: Clock) -> Told:
+    """What a process finds out that stands beside the engine of a data folder: it looks regularly."""
+
+    async def beats() -> AsyncGenerator[None, None]:
+        while True:
+            await clock.sleep(LOOK_SECONDS)
+            yield None
+
+    return Told(beats, partial(is_engine_at_work, settings))
 
 
 @asynccontextmanager
@@ -70,23 +98,13 @@ async def mcp_routes(signoff: Signoff, hub: Hub) -> AsyncIterator[Sequence[web.R
     from adapters.mcp.http import McpEndpoint
 
     token = signoff.settings.mcp_token.get_secret_value()
-    endpoint = McpEndpoint(server=_server(signoff, hub.changes), token=token, clock=signoff.core.clock)
+    server = _server(signoff, told_by_engine(signoff.core, hub))
+    endpoint = McpEndpoint(server=server, token=token, clock=signoff.core.clock)
     async with endpoint.run():
         yield endpoint.routes
 
 
-def look_regularly(clock: Clock) -> Changes:
-    """A heartbeat alone, for a process that is told of no change."""
-
-    async def beats() -> AsyncGenerator[None, None]:
-        while True:
-            await clock.sleep(LOOK_SECONDS)
-            yield None
-
-    return beats
-
-
-def _server(signoff: Signoff, changes: Changes) -> "Server[Any]":
+def _server(signoff: Signoff, told: Told) -> "Server[Any]":
     from adapters.mcp.agent_tools import AgentTools
     from adapters.mcp.results import ResultTexts
     from adapters.mcp.server import make_server
@@ -100,8 +118,8 @@ def _server(signoff: Signoff, changes: Changes) -> "Server[Any]":
     tools = AgentTools(
         service=replace(core.service, limits=replace(core.service.limits, guests_may_create=True)),
         views=core.views,
-        waits=AgentWaits(views=core.views, changes=changes),
-        texts=ResultTexts(redact=Secrets.of(settings.secrets).redact, page_of=page_of),
+        waits=AgentWaits(views=core.views, changes=told.changes),
+        texts=ResultTexts(redact=Secrets.of(settings.secrets).redact, page_of=page_of, has_workers=told.has_workers),
         channel=ChannelScope("web", WORKSPACE, settings.mcp_channel),
     )
     return make_server(tools, release())

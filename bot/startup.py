@@ -11,6 +11,7 @@ from aiohttp import web
 from filelock import Timeout
 
 from adapters.web.surface import WebSurface
+from agent_core.assembly import Core
 from agent_core.errors import DatabaseAway, DatabaseUnreachable, EngineTaken, SettingsError
 from agent_core.model.channels import SurfaceName
 from agent_core.model.lines import counted
@@ -170,6 +171,21 @@ def engine_of_home_if_free(settings: Settings) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+def is_engine_at_work(settings: Settings) -> bool:
+    """Whether another process holds the lock of the data folder. The lock is tried and released at once."""
+    try:
+        with home_lock(settings):
+            return False
+    except Timeout:
+        return True
+
+
+def has_workers(core: Core) -> bool:
+    """Whether a worker is known that takes agents: this process or another; True before the first look."""
+    registry = core.engine.registry
+    return registry.accepts or bool(registry.others) or not registry.looks
 
 
 @asynccontextmanager

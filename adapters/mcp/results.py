@@ -14,6 +14,7 @@ from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn, text_of
 
 MAX_LINE_CHARACTERS, MAX_ENTRY_CHARACTERS, MAX_TURN_CHARACTERS = 400, 4_000, 100_000
+NO_WORKER = "No Signoff is at work on it, so it waits until one is started (make run). Until then: "
 LEFT_OUT = "… (cut: read_turn gives all of it)"
 
 
@@ -151,10 +152,14 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultTexts:
-    """Makes results of agents, turns and files. `redact` removes secrets; `page_of` gives an agent's address."""
+    """Makes results of agents, turns and files.
+
+    `redact` removes secrets; `page_of` gives an agent's address; `has_workers` tells whether a process advances agents.
+    """
 
     redact: Callable[[str], str]
     page_of: Callable[[Agent], str]
+    has_workers: Callable[[], bool]
 
     def shown(self, text: str, most: int = MAX_ENTRY_CHARACTERS) -> str:
         """The text without secrets, at most `most` characters of it, with invisible characters spelled out."""
@@ -166,7 +171,7 @@ class ResultTexts:
             name=self.shown(agent.title, MAX_LINE_CHARACTERS),
             role=self.shown(agent.role, MAX_LINE_CHARACTERS),
             state=agent.status.kind,
-            says=self.shown(status_text(agent), MAX_LINE_CHARACTERS),
+            says=self.shown(f"{self._wait_for_worker(agent)}{status_text(agent)}", MAX_LINE_CHARACTERS),
             needs_people=agent.needs_people,
             is_at_rest=agent.is_at_rest,
             is_archived=agent.is_archived,
@@ -176,6 +181,9 @@ class ResultTexts:
             spent=spend_text(agent),
             page=self.page_of(agent),
         )
+
+    def _wait_for_worker(self, agent: Agent) -> str:
+        return "" if agent.is_at_rest or self.has_workers() else NO_WORKER
 
     def turn(self, agent: Agent, turn: Turn, most: int = MAX_ENTRY_CHARACTERS) -> TurnText:
         by = turn.approvals[-1].by if turn.approvals else turn.ended_by

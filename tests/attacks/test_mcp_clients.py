@@ -50,6 +50,12 @@ async def test_nobody_is_served_without_the_token(base: str, answer: str) -> Non
     assert answer.startswith("401")
 
 
+@pytest.mark.proves("mcp:token")
+async def test_nothing_is_served_unless_the_operator_asks_for_it(tmp_path: Path) -> None:
+    async with served(ScriptedModel(), tmp_path) as address:
+        assert await status_of(address, BEARER) == 404
+
+
 @attack("http", "A page of another site sends a call to the MCP server, with the token", "403, nothing done")
 async def test_other_sites_are_refused(base: str, answer: str) -> None:
     for origin in ("http://evil.example", "null", "http://localhost", f"{base}.evil.example", "file://"):

@@ -143,7 +143,11 @@ def endpoint_of(stage: Stage, surface: WebSurface, agents_per_person: int = 50) 
         service=replace(stage.service, limits=limits),
         views=stage.views,
         waits=AgentWaits(views=stage.views, changes=surface.hub.changes),
-        texts=ResultTexts(redact=Secrets.of([SECRET]).redact, page_of=lambda agent: f"http://signoff.test/{agent.id}"),
+        texts=ResultTexts(
+            redact=Secrets.of([SECRET]).redact,
+            page_of=lambda agent: f"http://signoff.test/{agent.id}",
+            has_workers=lambda: True,
+        ),
         channel=HERE,
     )
     return McpEndpoint(server=make_server(tools, "1.0"), token=TOKEN, clock=SystemClock())
