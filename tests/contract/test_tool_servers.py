@@ -68,7 +68,7 @@ async def reached(by: str) -> AsyncIterator[McpServer]:
         await process.wait()
 
 
-both = pytest.mark.parametrize("by", ["stdio", "http"])
+both = pytest.mark.parametrize("by", ["stdio", pytest.param("http", marks=pytest.mark.slow)])
 
 
 @both
@@ -200,3 +200,9 @@ def is_running(number: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+async def test_a_server_without_tools_still_has_resources() -> None:
+    async with connected(entry_of(local("library.py"))) as server:
+        assert not server.tools
+        assert [each.uri for each in await server.list_resources()] == ["tea://green"]

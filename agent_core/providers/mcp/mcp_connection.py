@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import httpx2
 import mcp_types
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
@@ -90,6 +91,8 @@ class McpConnection:
 
     async def list_tools(self, seconds: float) -> Sequence[ServerTool]:
         """All tools, page by page, at most MAX_TOOLS."""
+        if self.client.server_capabilities.tools is None:
+            return ()
         found: list[ServerTool] = []
         cursor: str | None = None
         async with asyncio.timeout(seconds):
@@ -179,6 +182,8 @@ def fault_of(failure: BaseException, seconds: float) -> str:
     match failure:
         case TimeoutError():
             return f"did not answer within {seconds:.0f} seconds"
+        case httpx2.ConnectError():
+            return "cannot be reached at its address"
         case FileNotFoundError():
             return "cannot be started: there is no such program or folder"
         case _:
