@@ -18,7 +18,7 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
 BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
-On: TypeAlias = Literal["door", "sandbox", "plugins", "files", "http", "services", "approval"]
+On: TypeAlias = Literal["door", "sandbox", "plugins", "servers", "files", "http", "services", "approval"]
 HEADINGS: dict[On, str] = {
     "door": "The egress gateway",
     "sandbox": "The sandbox",
@@ -27,6 +27,7 @@ HEADINGS: dict[On, str] = {
     "http": "The HTTP server",
     "services": "External services",
     "approval": "Approval and secrets",
+    "servers": "Tool servers",
 }
 
 

@@ -68,7 +68,7 @@ async def reached(by: str) -> AsyncIterator[McpServer]:
         await process.wait()
 
 
-both = pytest.mark.parametrize("by", ["stdio", "http"])
+both = pytest.mark.parametrize("by", ["stdio", pytest.param("http", marks=pytest.mark.slow)])
 
 
 @both
@@ -200,3 +200,24 @@ def is_running(number: int) -> bool:
     except FileNotFoundError:
         return False
     return state != "Z"
+
+
+async def test_a_server_without_tools_still_has_resources() -> None:
+    async with connected(entry_of(local("library.py"))) as server:
+        assert not server.tools
+        assert [each.uri for each in await server.list_resources()] == ["tea://green"]
+
+
+@pytest.mark.slow
+async def test_a_server_that_reads_no_more_keeps_nobody_from_stopping_and_is_started_again() -> None:
+    async with connected(entry_of(local("hostile.py", "deaf"))) as server:
+        calls = [asyncio.create_task(server.call("wide", {"cup1": "x" * 500_000}, print)) for _ in range(3)]
+        await asyncio.wait(calls, timeout=0.5)
+        begun = CLOCK.elapsed()
+        for each in calls:
+            each.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        assert CLOCK.elapsed() - begun < 4  # the SDK alone waits for five seconds
+        await until(lambda: server.state.condition == "away")
+        assert server.state.why == "reads nothing any more, so it was given up"
+        await until(lambda: server.state.condition == "connected")

@@ -28,10 +28,10 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def serving(scene: Scene, name: str, folder: Path) -> AsyncIterator[ToolServerSet]:
+async def serving(scene: Scene, name: str, folder: Path, **env: str) -> AsyncIterator[ToolServerSet]:
     """Signoff with one tool server, whose tools are there."""
     file = folder / "mcp.json"
-    entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")]}
+    entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")], "env": env}
     file.write_text(json.dumps({"mcpServers": {name: entry}}))
     commands, settings = scene.stage.commands, load({"MCP_SERVERS": str(file)}, None)
     async with serve_tools(settings, ToolServerSet(), commands, SystemClock()) as found:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import httpx2
 import mcp_types
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
@@ -26,6 +27,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 SESSION_ENDED = "Session terminated"  # what the SDK says when a server forgot the session
 CLIENT = mcp_types.Implementation(name="signoff", version="1")
+CANCEL_SECONDS = 0.5
 MAX_PAGES, MAX_TOOLS, MAX_RESOURCES = 50, 1_000, 1_000
 MAX_INSTRUCTIONS_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PROGRESS_CHARACTERS = 4_000, 300, 300
 
@@ -40,6 +42,7 @@ class McpConnection:
     _client: Client | None = None
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _list_changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _given_up: set["asyncio.Future[Any]"] = field(default_factory=set)
 
     @asynccontextmanager
     async def open(self, seconds: float) -> AsyncIterator["McpConnection"]:
@@ -90,6 +93,8 @@ class McpConnection:
 
     async def list_tools(self, seconds: float) -> Sequence[ServerTool]:
         """All tools, page by page, at most MAX_TOOLS."""
+        if self.client.server_capabilities.tools is None:
+            return ()
         found: list[ServerTool] = []
         cursor: str | None = None
         async with asyncio.timeout(seconds):
@@ -141,10 +146,23 @@ class McpConnection:
         except Exception as failure:
             raise CommandError(f"The tool server {self.entry.name} failed: {fault_of(failure, 0)}.") from failure
         finally:
-            for each in (asking, ending):
-                each.cancel()
-            await asyncio.gather(asking, ending, return_exceptions=True)
+            ending.cancel()
+            await self._give_up(asking)
         raise self._lost()
+
+    async def _give_up(self, asking: "asyncio.Future[T]") -> None:
+        """Cancel what was asked. The SDK tells the server; if that cannot be sent, the connection has ended."""
+        asking.cancel()
+        _, waiting = await asyncio.wait((asking,), timeout=CANCEL_SECONDS)
+        if waiting:
+            self.end("reads nothing any more, so it was given up")
+            self._given_up.add(asking)  # ends within seconds
+        asking.add_done_callback(self._forget)
+
+    def _forget(self, given_up: "asyncio.Future[Any]") -> None:
+        self._given_up.discard(given_up)
+        if not given_up.cancelled():
+            given_up.exception()  # nobody waits for it
 
     def _lost(self) -> CommandError:
         self.end("closed the connection")
@@ -179,6 +197,8 @@ def fault_of(failure: BaseException, seconds: float) -> str:
     match failure:
         case TimeoutError():
             return f"did not answer within {seconds:.0f} seconds"
+        case httpx2.ConnectError():
+            return "cannot be reached at its address"
         case FileNotFoundError():
             return "cannot be started: there is no such program or folder"
         case _:

@@ -1,9 +1,11 @@
 """A tool server that does not keep to anything, written on bare pipes. `python hostile.py HOW`.
 
 flood: answers a call with a line of 50 MB. drip: answers with 500,000 short lines. idle: floods unasked.
+deaf: neither answers a call nor reads on.
 """
 
 import json
+import signal
 import sys
 from typing import Any
 
@@ -57,7 +59,7 @@ def answer(how: str, request: dict[str, Any]) -> None:
         case "tools/list":
             result = {"tools": TOOLS}
         case "tools/call":
-            {"flood": flood, "drip": drip}.get(how, lambda: None)()
+            {"flood": flood, "drip": drip, "deaf": signal.pause}.get(how, lambda: None)()
             if how == "samples":
                 ask_to_sample()
             result = {"content": [{"type": "text", "text": "poured"}], "structuredContent": {"said": "a" * 40 + "!"}}
