@@ -185,6 +185,8 @@ class PluginWorker:
             await self.proxy.close()
         if self.streams:
             self.streams[1].transport.abort()
+            with suppress(OSError):
+                await self.streams[1].wait_closed()
         else:
             self.channel.close()
         if self.life:
