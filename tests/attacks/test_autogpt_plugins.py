@@ -136,10 +136,12 @@ async def test_a_channels_sites_hold_for_workers_that_run(tmp_path: Path) -> Non
 @pytest.mark.proves("autogpt:time")
 async def test_a_plugin_that_hangs_holds_nothing_up(tmp_path: Path) -> None:
     plugins = Plugins(tmp_path, seconds=1)
-    made = await command_of(plugins, "while True: pass")
-    other = plugins.context(replace(AGENT, id=AgentId("0other")))
+    made = await command_of(plugins, "while named: pass\nreturn 'tea'")
+    contexts = [plugins.context(), plugins.context(replace(AGENT, id=AgentId("0other")))]
+    for each in contexts:
+        await made.run({}, each)
     with Heartbeat() as heartbeat:
-        ended = await asyncio.gather(made.run({}, plugins.context()), made.run({}, other), return_exceptions=True)
+        ended = await asyncio.gather(*(made.run({"kind": "slow"}, each) for each in contexts), return_exceptions=True)
     assert all("it did not answer within 1 seconds" in str(each) for each in ended)
     assert heartbeat.longest < LONGEST_PAUSE
     await plugins.close()
@@ -184,15 +186,16 @@ async def test_no_grandchild_survives(plugins: Plugins, tmp_path: Path) -> None:
 @attack("plugins", "Answering with 50 MB", "not parsed: its worker is ended")
 @pytest.mark.proves("autogpt:worker")
 async def test_a_flood_is_not_parsed(plugins: Plugins) -> None:
-    forged = "import struct\nimport gc\n" + (
+    forged = "import struct\nimport gc\nif not named:\n    return 'tea'\n" + (
         "for each in gc.get_objects():\n"
         "    if isinstance(each, socket.socket):\n"
         "        each.sendall(struct.pack('>I', 50_000_000))\n"
         "return 'forged'"
     )
     made = await command_of(plugins, forged)
+    await made.run({}, plugins.context())
     with Heartbeat() as heartbeat, pytest.raises(CommandError, match="its answer cannot be used"):
-        await made.run({}, plugins.context())
+        await made.run({"kind": "flood"}, plugins.context())
     assert heartbeat.longest < LONGEST_PAUSE
 
 
