@@ -1,7 +1,7 @@
 """The hooks of AutoGPT's plugins around a thought and a run: their order, and what they cannot do."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,6 +9,8 @@ import pytest
 
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.channel_tools import is_source_on
+from agent_core.commands.registry import CommandContext
+from agent_core.errors import DatabaseAway
 from agent_core.model.decision import Approve
 from agent_core.model.result import Succeeded
 from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, serialise_tool_switches
@@ -202,6 +204,20 @@ async def test_a_channel_that_switched_a_plugin_off_has_none_of_its_hooks(plugin
     assert isinstance(loaded.plugin, AutoGptPlugin)
     loaded.plugin.is_on = partial(is_source_on, stage.database)
     assert (await stage.turn(await stage.create())).call.name == "write_to_file"
+
+
+async def test_no_result_is_lost_to_a_hook_while_the_database_is_away(plugins: Plugins) -> None:
+    found = await with_hooks(plugins, hook("post_command", "'changed'", "name, response"))
+    stage = stage_of(plugins, found, WRITE, DONE)
+
+    async def away(_name: str, _commands: Sequence[str], _context: CommandContext) -> bool:
+        raise DatabaseAway
+
+    (loaded,) = found.loaded
+    assert isinstance(loaded.plugin, AutoGptPlugin)
+    loaded.plugin.is_on = away
+    assert (await approved(stage, 1))[0] == Succeeded("tea.txt now holds 5 characters.")
+    assert loaded.plugin.has("post_command")
 
 
 async def test_without_hooks_nothing_is_called(plugins: Plugins) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_core.commands.registry import Command, CommandContext, CommandOutput
-from agent_core.errors import CommandError
+from agent_core.errors import CommandError, DatabaseAway
 from agent_core.model.command import Arguments
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
@@ -54,15 +54,17 @@ class AutoGptPlugin(Plugin):
     async def hook(self, hook: str, given: Sequence[object], context: CommandContext) -> Any:
         """What the plugin's hook gave; None in a channel that has the plugin off, and if it failed.
 
-        A hook that failed is left out from now on.
+        A hook that failed is left out from now on; one is not called while database or files are away.
         """
         names = [each.own_name for each in self.additions.commands]
-        if not await self.is_on(self.found.kind.name, names, context):
-            return None
         try:
+            if not await self.is_on(self.found.kind.name, names, context):
+                return None
             answer = await self.pool.ask(self.found, {"do": "hook", "hook": hook, "given": list(given)}, context)
-        except CommandError as fault:
+        except (PluginRaised, WorkerEnded) as fault:
             self._leave_out(hook, fault)
+            return None
+        except (CommandError, DatabaseAway):
             return None
         return self._redacted(answer.get("value"))
 
