@@ -1,6 +1,5 @@
 """Plugins on a stage, for tests of what a channel sees and switches."""
 
-from dataclasses import replace
 from functools import partial
 
 from agent_core.commands.pages import load_sites
@@ -23,7 +22,7 @@ def add_plugins(stage: Stage, found: PluginSet) -> None:
     """Register the commands of the plugins, and let the stage's views name them."""
     for command in found.commands(PluginTools(load_sites=partial(load_sites, stage.database))):
         stage.commands.register(command)
-    stage.views = replace(stage.views, list_sources=found.list_sources)
+    object.__setattr__(stage.views, "list_sources", found.list_sources)  # surfaces have these views already
 
 
 def _loaded(name: str, plugin: Plugin) -> LoadedPlugin:
