@@ -169,7 +169,7 @@ def _schema(given: type[BaseModel]) -> dict[str, object]:
     return {"type": "object", "properties": {}, **schema, "additionalProperties": False}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Commands:
     """The registry. Commands can be registered, and those of one owner replaced, while the process runs.
 
