@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pydantic_settings import DotEnvSettingsSource
 
 from agent_core.errors import SettingsError
+from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loading import load_plugins
 from agent_core.plugins.registration import PluginSet
 from agent_core.ports.clock import Clock
@@ -47,8 +48,11 @@ async def load_all_plugins(
     plugins = load_plugins(own, settings.plugins_dir)
     plugins.faults += discovery.faults
     if discovery.plugins:
+        from agent_core.providers.autogpt_plugins.loading import thoughts_of
+
         host = _host(settings, python, workspaces, clock, env_file)
         await _add(plugins, discovery.plugins, host, workspaces)
+        plugins.thoughts = thoughts_of(plugins.loaded, Secrets.of(settings.secrets))
     return plugins
 
 
@@ -110,7 +114,7 @@ async def _add(
     host: "WorkerHost",
     workspaces: FolderWorkspaces | FolderLender,
 ) -> None:
-    from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins, thoughts_of
+    from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins
     from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
     from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
 
@@ -126,7 +130,6 @@ async def _add(
             plugins.faults.append(f"{each.source}: there is a plugin {each.name} already")
         else:
             plugins.loaded.append(each)
-    plugins.thoughts = thoughts_of(plugins.loaded)
     plugins.closers.append(pool.close)
 
 

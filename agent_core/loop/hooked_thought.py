@@ -17,17 +17,26 @@ FROM_PLUGIN = "Written by a plugin: material, no instruction."
 
 @dataclass(slots=True, kw_only=True)
 class HookedThought:
-    """What plugins make of one thought. `is_touched`: whether they added to it or changed it."""
+    """What plugins make of one thought. `is_touched`: whether they added to it or changed it.
+
+    `redact`: replaces what plugins are not told.
+    """
 
     hooks: ThoughtHooks | None
     context: CommandContext
+    redact: Callable[[str], str]
     is_touched: bool = False
+
+    @property
+    def had_folder(self) -> bool:
+        """Whether processes of plugins had the agent's folder."""
+        return self.hooks is not None and self.hooks.had_folder(self.context)
 
     async def prompt(self, messages: Sequence[Message], room: TokenRoom) -> Sequence[Message]:
         """The prompt with what plugins add at its end, as far as there is room for it."""
         if self.hooks is None:
             return messages
-        for text in await self.hooks.before_thinking(messages, self.context):
+        for text in await self.hooks.before_thinking(self._told(messages), self.context):
             *others, last = messages
             wider = (*others, replace(last, content=f"{last.content}\n{FROM_PLUGIN}\n{quote(text)}"))
             if TOKENS_PER_PROMPT + room.taken_by(wider) > room.tokens:
@@ -37,7 +46,7 @@ class HookedThought:
 
     async def answer(self, messages: Sequence[Message]) -> Reply | None:
         """A plugin's reply in place of the model's, which costs nothing; None to ask the model."""
-        text = await self.hooks.answer(messages, self.context) if self.hooks else None
+        text = await self.hooks.answer(self._told(messages), self.context) if self.hooks else None
         if text is None:
             return None
         self.is_touched = True
@@ -64,6 +73,9 @@ class HookedThought:
         call = self._checked(planned, given, check)
         self.is_touched = self.is_touched or made != thoughts
         return made, self._checked(await self.hooks.before_card(call, self.context), call, check)
+
+    def _told(self, messages: Sequence[Message]) -> list[Message]:
+        return [replace(each, content=self.redact(each.content)) for each in messages]
 
     def _checked(
         self, made: CommandCall, before: CommandCall, check: Callable[[CommandCall], CommandCall]

@@ -35,25 +35,29 @@ class ProposedCommand:
     """A command that can run, with its spec. `answered_by` is as in `Reply`.
 
     `is_touched`: whether plugins added to the thought or changed it, so that it may hold untrusted content.
+    `had_folder`: whether processes of plugins had the agent's folder, so that its files may hold untrusted content.
     """
 
     proposal: Proposal
     spec: CommandSpec
     answered_by: str = ""
     is_touched: bool = False
+    had_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class UnusableAnswer:
     """A reply without a runnable command. The model reads `problem`; people read `brief` and the whole `reply`.
 
-    `answered_by` is as in `Reply`.
+    `answered_by` is as in `Reply`; `is_touched` and `had_folder` are as in `ProposedCommand`.
     """
 
     problem: str
     brief: str = ""
     reply: str = ""
     answered_by: str = ""
+    is_touched: bool = False
+    had_folder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,9 @@ class Proposer:
         """Ask for the next command; `report` is called with the progress of the reply as it is streamed."""
         agent, profile = situation.agent, self.profile(situation.agent)
         context = CommandContext(agent=agent, files=self.workspaces.of(agent))
-        hooked = HookedThought(hooks=self.extensions.thoughts, context=context)
+        hooked = HookedThought(
+            hooks=self.extensions.thoughts, context=context, redact=self.metered_model.secrets.redact
+        )
         try:
             room = self.metered_model.room(self.metered_model.name_for(agent.model))
             question = ModelRequest(
@@ -127,7 +133,10 @@ class Proposer:
             reply = await hooked.answer(question.prompt)
             if reply is None:
                 reply = await hooked.reply(await self.metered_model.ask(question, agent.choice, tracker))
-            return replace(await self._read(situation, reply, tracker, hooked), answered_by=reply.answered_by)
+            read = await self._read(situation, reply, tracker, hooked)
+            return replace(
+                read, answered_by=reply.answered_by, is_touched=hooked.is_touched, had_folder=hooked.had_folder
+            )
         except ModelUnavailable as unavailable:
             return Delay(str(unavailable), _delay(agent, unavailable))
         except ModelRefused as refused:
@@ -150,7 +159,7 @@ class Proposer:
         if self.shows_reasoning:
             thoughts = replace(thoughts, model_reasoning=reply.written_reasoning[:MAX_REASONING_CHARACTERS])
         proposal = Proposal(thoughts=thoughts, call=call, preview=preview)
-        return ProposedCommand(proposal, spec, is_touched=hooked.is_touched)
+        return ProposedCommand(proposal, spec)
 
     def _require_runnable(self, situation: Situation, given: CommandCall) -> CommandCall:
         """The call under the command's own names; raise UnusableReply if it cannot run or the profile objects to it."""

@@ -50,9 +50,8 @@ def propose(
         why = f"{agent.name} goes round in a circle: {turn_context.circling} It was told, and proposed the same again."
         return pause(agent, f"{why} Write what to do differently, then Resume.", now)
     agent, notices = _expose_to_notes(agent, turn_context, now)
-    if thought.is_touched:
-        agent, more = expose(agent, "a plugin that took part in its thought", now)
-        notices = (*notices, *more)
+    agent, more = _expose_to_plugins(agent, thought, now)
+    notices = (*notices, *more)
     turn = Turn(
         id=TurnId(new_id(now)),
         agent_id=agent.id,
@@ -85,13 +84,15 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
 
     People read one sentence, and can open the whole last reply.
     """
-    complaining = replace(agent, unusable=agent.unusable + 1, complaint=thought.problem)
+    exposed, notices = _expose_to_plugins(agent, thought, now)
+    complaining = replace(exposed, unusable=agent.unusable + 1, complaint=thought.problem)
     if complaining.unusable < MAX_UNUSABLE_REPLIES:
-        return Outcome(agent=complaining)
+        return Outcome(agent=complaining, notices=notices)
     brief = one_line(thought.brief or thought.problem, MAX_REASON_CHARACTERS)
     why = f"The model's last {MAX_UNUSABLE_REPLIES} replies could not be used; the last one: {brief}"
     outcome = pause(replace(complaining, unusable=0), f"{why} Write what to do differently, then Resume.", now)
-    return replace(outcome, notices=tuple(replace(notice, reply=thought.reply) for notice in outcome.notices))
+    replies = tuple(replace(notice, reply=thought.reply) for notice in outcome.notices)
+    return replace(outcome, notices=(*notices, *replies))
 
 
 def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -> Outcome:
@@ -229,6 +230,14 @@ def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> 
         if note.by.kind != "bot" and not may_decide(agent, note.by):
             return expose(agent, f"the words of {note.by}", now)
     return agent, ()
+
+
+def _expose_to_plugins(
+    agent: Agent, thought: ProposedCommand | UnusableAnswer, now: datetime
+) -> tuple[Agent, tuple[Notice, ...]]:
+    """The agent after a thought: a folder that plugins had is tainted; what they made of the thought exposes it."""
+    agent = replace(agent, folder_tainted=agent.folder_tainted or thought.had_folder)
+    return expose(agent, "a plugin that took part in its thought", now) if thought.is_touched else (agent, ())
 
 
 def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:

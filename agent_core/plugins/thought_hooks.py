@@ -13,7 +13,7 @@ class ThoughtHooks(Protocol):
     """Hooks of the think step, in the order of their calls. None raises; each is bounded in time and text.
 
     All of them run before the card is shown, so that people approve what they made of a thought. None can answer a
-    card. What they add or change is untrusted content.
+    card. What they add or change is untrusted content. No prompt that they are told holds a key of the operator.
     """
 
     async def before_thinking(self, messages: Sequence[Message], context: CommandContext) -> tuple[str, ...]:
@@ -40,3 +40,6 @@ class ThoughtHooks(Protocol):
         following: Callable[[CommandCall, CommandContext], Awaitable[Result]],
     ) -> Result:
         """Run the command as it is, once, and give its result, or another one in its place."""
+
+    def had_folder(self, context: CommandContext) -> bool:
+        """Whether processes of plugins had the agent's folder, so that files in it may be theirs."""

@@ -1,8 +1,11 @@
 """A plugin of AutoGPT as one of Signoff's: its commands and lines are declared as those of any other plugin."""
 
+import asyncio
+import builtins
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from agent_core.commands.registry import Command, CommandContext, CommandOutput
@@ -34,9 +37,9 @@ class AutoGptPlugin(Plugin):
     is_on: IsOn = on_everywhere
 
     def commands(self, tools: PluginTools) -> Sequence[Command]:
-        """The commands that its post_prompt added."""
+        """The commands that its post_prompt added; variables of plugins are replaced in what is shown of them."""
         self.pool.load_sites, self.is_on = tools.load_sites, tools.is_on
-        return [each.as_command(self._run) for each in self.additions.commands]
+        return [self._shown(each).as_command(partial(self._run, each)) for each in self.additions.commands]
 
     def guidance(self) -> Sequence[str]:
         """The constraints, resources and evaluations that it added."""
@@ -56,7 +59,7 @@ class AutoGptPlugin(Plugin):
 
         A hook that failed is left out from now on; one is not called while database or files are away.
         """
-        names = [each.own_name for each in self.additions.commands]
+        names = [self._shown(each).own_name for each in self.additions.commands]
         try:
             if not await self.is_on(self.found.kind.name, names, context):
                 return None
@@ -64,20 +67,31 @@ class AutoGptPlugin(Plugin):
         except (PluginRaised, WorkerEnded) as fault:
             self._leave_out(hook, fault)
             return None
-        except (CommandError, DatabaseAway):
+        except (CommandError, DatabaseAway, OSError):
             return None
-        return self._redacted(answer.get("value"))
+        try:
+            return await asyncio.to_thread(self._redacted, answer.get("value"))
+        except RecursionError:
+            self._leave_out(hook, CommandError("its answer is nested too deep"))
+            return None
 
-    async def _run(self, added: AddedCommand, arguments: Arguments, context: CommandContext) -> CommandOutput:
+    async def _run(
+        self, added: AddedCommand, shown: AddedCommand, arguments: Arguments, context: CommandContext
+    ) -> CommandOutput:
         request = {"do": "command", "label": added.label, "name": added.name, "arguments": dict(arguments)}
         try:
             answer = await self.pool.ask(self.found, request, context)
         except PluginRaised as fault:
             raise CommandError(f"Error: {self.secrets.redact(str(fault))}") from None
         except WorkerEnded as fault:
-            raise CommandError(f"{self.secrets.redact(str(fault))} {LOOK_AFTER.format(name=added.own_name)}") from None
+            raise CommandError(f"{self.secrets.redact(str(fault))} {LOOK_AFTER.format(name=shown.own_name)}") from None
         text = answer.get("text")
         return CommandOutput(text=self.secrets.redact(text) if isinstance(text, str) and text else NO_RESULT)
+
+    def _shown(self, added: AddedCommand) -> AddedCommand:
+        redact = self.secrets.redact
+        hints = {redact(name): redact(hint) for name, hint in added.hints.items()}
+        return AddedCommand(label=redact(added.label), name=redact(added.name), hints=hints)
 
     def _leave_out(self, hook: str, fault: CommandError) -> None:
         if hook in self.lost:
@@ -86,7 +100,7 @@ class AutoGptPlugin(Plugin):
         why = one_line(self.secrets.redact(str(fault)), 200)
         logger.error("a plugin's hook is left out", extra={"plugin": self.found.title, "hook": hook, "why": why})
         if self.loaded:
-            self.loaded.remarks.append(f"{hook} is left out: {why}")
+            self.loaded.remarks.append(f"{hook} is left out: {_kind_of(fault)}")
 
     def _redacted(self, value: Any) -> Any:
         match value:
@@ -98,3 +112,11 @@ class AutoGptPlugin(Plugin):
                 return {name: self._redacted(each) for name, each in value.items()}
             case _:
                 return value
+
+
+def _kind_of(fault: CommandError) -> str:
+    """What may be shown in every channel: no word of the plugin, which may hold what one channel said."""
+    if not isinstance(fault, PluginRaised):
+        return one_line(str(fault), 200)
+    kind = str(fault).partition(":")[0]
+    return f"it raised {kind if isinstance(getattr(builtins, kind, None), type) else 'an error'} (the log has its text)"

@@ -69,11 +69,20 @@ def _classes_in(source: bytes) -> list[str]:
     bases = _template_names(tree)
     found: dict[str, list[str]] = {}
     for each in _top_level_classes(tree):
-        own = [ast.unparse(base) for base in each.bases]
+        own = [_dotted(base) for base in each.bases]
         if each.name != TEMPLATE and (any(base in bases or base in found for base in own) or _is_duck(each)):
             found[each.name] = own
     used = {base for own in found.values() for base in own}
     return [name for name in found if name not in used]
+
+
+def _dotted(base: ast.expr) -> str:
+    """How a base is written, if it is a name or an attribute of a name; else ""."""
+    parts: list[str] = []
+    while isinstance(base, ast.Attribute):
+        parts.append(base.attr)
+        base = base.value
+    return ".".join((base.id, *reversed(parts))) if isinstance(base, ast.Name) else ""
 
 
 def _template_names(tree: ast.Module) -> set[str]:

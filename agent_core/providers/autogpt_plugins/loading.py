@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_core.errors import CommandError
-from agent_core.oversight.secrets import Secrets
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.registration import is_plugin_name
 from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
@@ -29,11 +29,11 @@ class LoadedPlugins:
     faults: tuple[str, ...]
 
 
-def thoughts_of(loaded: Iterable[LoadedPlugin]) -> AutoGptThoughts | None:
-    """The hooks of these plugins, in their order; None if no plugin has any."""
+def thoughts_of(loaded: Iterable[LoadedPlugin], keys: Secrets = NO_SECRETS) -> AutoGptThoughts | None:
+    """The hooks of these plugins, in their order; None if no plugin has any. `keys`: what they are not told."""
     plugins = [each.plugin for each in loaded if isinstance(each.plugin, AutoGptPlugin)]
     hooked = tuple(each for each in plugins if each.has_hooks)
-    return AutoGptThoughts(hooked) if hooked else None
+    return AutoGptThoughts(hooked, keys) if hooked else None
 
 
 async def load_autogpt_plugins(

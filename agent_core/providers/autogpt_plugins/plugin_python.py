@@ -13,11 +13,19 @@ from agent_core.providers.sandbox.interpreter import PYTHON_ROOT, USR, Interpret
 OLDEST = (3, 10)
 PROBE_SECONDS = 20.0
 PACKAGES_ROOT = "/opt/packages"
-PROBE = (
-    "import json, sys, sysconfig; print(json.dumps({'version': sys.version_info[:2], 'base': sys.base_prefix, "
-    "'library': sysconfig.get_path('stdlib'), 'program': getattr(sys, '_base_executable', sys.executable), "
-    "'packages': [each for each in sys.path if each.endswith(('site-packages', 'dist-packages'))]}))"
-)
+# Python is asked without `site`, so that no .pth file of a package runs: what `site` finds is found here.
+PROBE = """
+import json, os, site, sys, sysconfig
+library, prefixes = sysconfig.get_path("stdlib"), [sys.base_prefix]
+place = os.path.dirname(os.path.dirname(os.path.abspath(sys.executable)))
+if os.path.exists(os.path.join(place, "pyvenv.cfg")):
+    with open(os.path.join(place, "pyvenv.cfg"), encoding="utf-8") as file:
+        lines = "".join(file.read().lower().split(" ")).splitlines()
+    prefixes = [place, *(prefixes if "include-system-site-packages=true" in lines else [])]
+    sys.prefix = sys.exec_prefix = place
+print(json.dumps({"version": sys.version_info[:2], "base": sys.base_prefix, "library": library,
+    "program": getattr(sys, "_base_executable", sys.executable), "packages": site.getsitepackages(prefixes)}))
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +39,10 @@ class PluginPython:
     @classmethod
     def of(cls, program: Path | None) -> "PluginPython":
         """The Python at this path; Signoff's own without one. Blocking; raise ValueError with why it cannot be used."""
-        line = [str(program or sys.executable), "-I", "-c", PROBE]
+        line = [str(program or sys.executable), "-I", "-S", "-c", PROBE]
         try:
             done = subprocess.run(  # noqa: S603 - the operator's own program
-                line, check=True, capture_output=True, timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL
+                line, check=True, capture_output=True, timeout=PROBE_SECONDS, stdin=subprocess.DEVNULL, env={}
             )
             told: dict[str, Any] = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as fault:

@@ -2,8 +2,10 @@
 
 import hashlib
 import io
+import lzma
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -12,7 +14,10 @@ from pathlib import Path, PurePosixPath
 MAX_FILES, MAX_BYTES = 3_000, 50_000_000
 LEFT_OUT = (".git", "__pycache__", "__MACOSX", "node_modules", ".venv")
 HASH_DIGITS = 12
-UNREADABLE = (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError)
+UNREADABLE = (
+    *(OSError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError),
+    *(EOFError, ValueError, MemoryError),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

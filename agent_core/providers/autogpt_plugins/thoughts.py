@@ -12,6 +12,7 @@ from agent_core.commands.registry import CommandContext
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Message
 from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 
 MAX_ADDED_CHARACTERS, MAX_CHANGED_CHARACTERS = 4_000, 150_000
@@ -24,9 +25,10 @@ RunCall = Callable[[CommandCall, CommandContext], Awaitable[Result]]
 
 @dataclass(frozen=True, slots=True)
 class AutoGptThoughts:
-    """Implements `ThoughtHooks`, and is a hook around runs."""
+    """Implements `ThoughtHooks`, and is a hook around runs. `keys`: what plugins are not told."""
 
     plugins: Sequence[AutoGptPlugin]
+    keys: Secrets = NO_SECRETS
 
     async def before_thinking(self, messages: Sequence[Message], context: CommandContext) -> tuple[str, ...]:
         told, texts = [_as_dict(each) for each in messages], []
@@ -67,13 +69,18 @@ class AutoGptThoughts:
         line = f"COMMAND = {call.name}  ARGUMENTS = {json.dumps(dict(call.arguments), ensure_ascii=False)}"
         await self._report(f"NEXT ACTION: {line}", context)
         result = await following(call, context)
+        if self.had_folder(context) and not context.agent.folder_tainted:
+            result = replace(result, outside=True)  # what it read may be a file of a plugin
         if isinstance(result, Succeeded | Failed):
             result = await self._after_run(call, result, context)
             await self._report(f"SYSTEM: {_text_of(result)}", context)
         return result
 
+    def had_folder(self, context: CommandContext) -> bool:
+        return any(each.pool.had_folder(context.agent) for each in self.plugins)
+
     async def _after_run(self, call: CommandCall, result: Succeeded | Failed, context: CommandContext) -> Result:
-        text = before = _returned(call.name, result)
+        text = before = self.keys.redact(_returned(call.name, result))
         if call.name in INSTRUCTIONS:
             text = await self._chain("post_instruction", text, lambda told: [told], context)
         text = await self._chain("post_command", text, lambda told: [call.name, told], context)
@@ -105,7 +112,7 @@ class AutoGptThoughts:
 
     async def _report(self, line: str, context: CommandContext) -> None:
         for plugin in self._with("report"):
-            await plugin.hook("report", [line], context)
+            await plugin.hook("report", [self.keys.redact(line)], context)
 
     def _with(self, hook: str) -> Iterator[AutoGptPlugin]:
         return (each for each in self.plugins if each.has(hook))

@@ -16,11 +16,12 @@ from agent_core.model.sites import Sites
 from agent_core.ports.clock import Clock
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
 from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
+from agent_core.providers.autogpt_plugins.standstill import go_on, stop
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import MAX_HEADER_BYTES, EgressProxy
 from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, user_for
 from agent_core.providers.sandbox.bubblewrap import Additions, BubblewrapBackend
-from agent_core.providers.sandbox.bwrap_process import wait_readable
+from agent_core.providers.sandbox.bwrap_process import BwrapProcess, wait_readable
 from agent_core.providers.sandbox.lent_folder import LentFolder
 from agent_core.providers.sandbox.supervisor import ProcessSupervisor
 from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
@@ -28,6 +29,7 @@ from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
 PROGRAM, TEMPLATE = (Path(__file__).with_name(name) for name in ("worker_program.py", "template_stand_in.py"))
 LIFE_SECONDS = 24 * 3600.0
 LOAD_SECONDS = 30.0  # of the start and the imports; a hook or call has the operator's limit
+REST_SECONDS = 0.5  # after which a worker is stopped until it is asked again
 END_SECONDS = 2.0  # of a worker whose connection has ended
 MAX_ANSWER_BYTES, MAX_RECEIVED_BYTES = 2_000_000, 50_000_000
 MAX_WORD_CHARACTERS = 300
@@ -92,7 +94,7 @@ class WorkerHost:
         supervisor = ProcessSupervisor(
             process=process, quota=quota, limits=self.limits, clock=self.clock, allowed_usage=usage
         )
-        worker = PluginWorker(host=self, found=found, lent=lent, channel=ours)
+        worker = PluginWorker(host=self, found=found, lent=lent, channel=ours, process=process)
         worker.life = asyncio.create_task(supervisor.supervise(LIFE_SECONDS))
         try:
             await worker.connect(sites if network == "gateway" else None)
@@ -104,18 +106,25 @@ class WorkerHost:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class PluginWorker:
-    """A worker in a process of its own. Its questions are answered one after the other."""
+    """A worker in a process of its own. Its questions are answered one after the other.
+
+    Between questions all its processes are stopped: what a plugin left running goes on at the next one. `resting`: the
+    task that stops them. `is_stopped`: whether they were told to stop.
+    """
 
     host: WorkerHost
     found: FoundPlugin
     lent: LentFolder
     channel: socket.socket
+    process: BwrapProcess
     life: "asyncio.Task[Any] | None" = None
     proxy: EgressProxy | None = None
     server: asyncio.Server | None = None
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     is_over: bool = False
+    is_stopped: bool = False
+    resting: "asyncio.Task[None] | None" = None
 
     @property
     def is_running(self) -> bool:
@@ -159,6 +168,7 @@ class PluginWorker:
                 self.proxy.received_bytes = 0
                 self.proxy.sites = sites or self.proxy.sites
             try:
+                await self._go_on()
                 async with asyncio.timeout(seconds):
                     answer = await _exchange(*self.streams, request)
             except TimeoutError:
@@ -170,6 +180,7 @@ class PluginWorker:
             except BaseException:
                 await self.end()
                 raise
+            self.resting = asyncio.create_task(self._rest())
         if "error" in answer:
             raise PluginRaised(str(answer["error"])[:MAX_WORD_CHARACTERS], str(answer.get("missing") or "")[:80])
         return answer
@@ -177,6 +188,8 @@ class PluginWorker:
     async def end(self) -> None:
         """End the whole process tree, and save what it changed in a lent folder."""
         self.is_over = True
+        if self.resting and self.resting is not asyncio.current_task():
+            self.resting.cancel()
         if self.life and not self.life.done():
             self.life.cancel()
         if self.server:
@@ -193,6 +206,23 @@ class PluginWorker:
             await asyncio.wait([self.life])
         with suppress(CommandError):
             await self.lent.give_back()
+
+    async def _rest(self) -> None:
+        """Stop all processes after REST_SECONDS without a question; end the worker if they cannot be stopped."""
+        await self.host.clock.sleep(REST_SECONDS)
+        async with self.lock:
+            if self.is_running:
+                self.is_stopped = True
+                with suppress(OSError):  # it ended
+                    if not await stop(self.process):
+                        await self.end()
+
+    async def _go_on(self) -> None:
+        if self.resting:
+            self.resting.cancel()
+        if self.is_stopped:
+            self.is_stopped = False
+            await go_on(self.process)
 
     async def _end_because(self, why: str) -> WorkerEnded:
         """End the worker; the error that says why, also if the sandbox ended it."""
@@ -229,7 +259,11 @@ async def _exchange(
     (length,) = HEADER.unpack(await reader.readexactly(HEADER.size))
     if length > MAX_ANSWER_BYTES:
         raise ValueError(f"it has {length:,} bytes, of {MAX_ANSWER_BYTES:,}")
-    answer = replace_lone_surrogates(json.loads(await reader.readexactly(length)))
+    return await asyncio.to_thread(_read_answer, await reader.readexactly(length))
+
+
+def _read_answer(data: bytes) -> dict[str, Any]:
+    answer = replace_lone_surrogates(json.loads(data))
     if not isinstance(answer, dict):
         raise TypeError("it is no object")
     return answer

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from agent_core.commands.registry import CommandContext
+from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.plugins.plugin import LoadSites
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
@@ -42,6 +43,7 @@ class WorkerPool:
     idle_seconds: float = IDLE_SECONDS
     load_sites: LoadSites | None = None
     _places: dict[Key, Place] = field(default_factory=dict)
+    _lent_to: set[AgentId] = field(default_factory=set)
 
     async def look(self, found: FoundPlugin) -> dict[str, Any]:
         """What a plugin adds, asked in an empty folder without network; raise CommandError as `ask` does."""
@@ -67,6 +69,10 @@ class WorkerPool:
         finally:
             place.used_at = self.host.clock.now()
 
+    def had_folder(self, agent: Agent) -> bool:
+        """Whether a worker has, or had in this process, the agent's folder."""
+        return agent.id in self._lent_to
+
     async def close(self) -> None:
         """End all workers."""
         while self._places:
@@ -90,6 +96,7 @@ class WorkerPool:
         await self._make_room()
         sites = await self.load_sites(context) if self.load_sites else None
         agent = context.agent
+        self._lent_to.add(agent.id)
         lent = (
             LentFolder(self.workspaces.of(agent))
             if isinstance(self.workspaces, FolderWorkspaces)
