@@ -14,11 +14,11 @@ from tests.attacks.rows import attack
 from tests.autogpt_plugins import Plugins, plugin_source
 
 LONGEST_PAUSE = 0.1
-BIG = """
+GIVES = """
 def can_handle_on_planning(self):
     return True
 def on_planning(self, prompt, messages):
-    return [[] for _ in range(480_000)]
+    return {answer}
 """
 
 
@@ -29,9 +29,15 @@ async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
     await made.close()
 
 
-@attack("plugins", "Answering with 2 MB of empty lists", "read in a thread: Signoff goes on meanwhile")
-async def test_an_answer_of_two_megabytes_does_not_hold_up_the_loop(plugins: Plugins) -> None:
-    loaded = await plugins.one(plugin_source(rest=BIG))
+@attack("plugins", "Answering with 2 MB of empty lists", "its worker is ended before they are read")
+@pytest.mark.parametrize(
+    ("answer", "is_taken"),
+    [("[[] for _ in range(480_000)]", False), ("[[] for _ in range(39_000)]", True), ("['tea'] * 220_000", True)],
+)
+async def test_an_answer_of_two_megabytes_does_not_hold_up_the_loop(
+    plugins: Plugins, answer: str, is_taken: bool
+) -> None:
+    loaded = await plugins.one(plugin_source(rest=GIVES.format(answer=answer)))
     plugin, sites = loaded.plugin, plugins.pool.load_sites
     assert isinstance(plugin, AutoGptPlugin)
     assert sites is not None
@@ -39,5 +45,5 @@ async def test_an_answer_of_two_megabytes_does_not_hold_up_the_loop(plugins: Plu
     PluginSet(loaded=[loaded]).commands(PluginTools(load_sites=sites))
     with Heartbeat() as beat:
         await plugin.hook("on_planning", [[]], plugins.context())
-    assert not plugin.lost
+    assert plugin.has("on_planning") == is_taken
     assert beat.longest < LONGEST_PAUSE

@@ -32,6 +32,7 @@ LOAD_SECONDS = 30.0  # of the start and the imports; a hook or call has the oper
 REST_SECONDS = 0.5  # after which a worker is stopped until it is asked again
 END_SECONDS = 2.0  # of a worker whose connection has ended
 MAX_ANSWER_BYTES, MAX_RECEIVED_BYTES = 2_000_000, 50_000_000
+MAX_PARTS = 40_000  # brackets of an answer, also those in its texts: parsing lists holds up everything else
 MAX_WORD_CHARACTERS = 300
 CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted")
 RESOLVING = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf")
@@ -263,6 +264,8 @@ async def _exchange(
 
 
 def _read_answer(data: bytes) -> dict[str, Any]:
+    if (parts := data.count(b"[") + data.count(b"{")) > MAX_PARTS:
+        raise ValueError(f"it has {parts:,} lists and objects, of {MAX_PARTS:,}")
     answer = replace_lone_surrogates(json.loads(data))
     if not isinstance(answer, dict):
         raise TypeError("it is no object")
