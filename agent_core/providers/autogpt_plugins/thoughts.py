@@ -18,7 +18,7 @@ from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 MAX_ADDED_CHARACTERS, MAX_CHANGED_CHARACTERS = 4_000, 150_000
 TEXTS = ("text", "reasoning", "plan", "criticism", "speak")
 INSTRUCTIONS = {"start_agent": "prompt", "message_agent": "message"}  # the argument that holds what the helper is told
-MAX_REPLY_TOKENS = 4_000
+MAX_REPLY_TOKENS, MAX_MESSAGES = 4_000, 100
 
 RunCall = Callable[[CommandCall, CommandContext], Awaitable[Result]]
 
@@ -124,7 +124,7 @@ async def _instructions(plugin: AutoGptPlugin, told: str, context: CommandContex
     texts = []
     if plugin.has("pre_instruction"):
         made = await plugin.hook("pre_instruction", [messages], context)
-        every = made if isinstance(made, list) else []
+        every = made[:MAX_MESSAGES] if isinstance(made, list) else []
         texts = [each["content"] for each in every if each not in messages and _is_message(each)]
     if plugin.has("on_instruction"):
         text = await plugin.hook("on_instruction", [messages], context)
@@ -150,15 +150,18 @@ def _called(made: object) -> CommandCall | None:
 
 
 def _is_short(arguments: object) -> bool:
-    return len(json.dumps(arguments)) <= MAX_CHANGED_CHARACTERS
+    try:
+        return len(json.dumps(arguments)) <= MAX_CHANGED_CHARACTERS
+    except RecursionError:
+        return False
 
 
 def _planned(made: Any, thoughts: Thoughts, call: CommandCall) -> tuple[Thoughts, CommandCall]:
     """What a plugin's post_planning made of a reply, as far as it can be read; it may be JSON, as the template says."""
     if isinstance(made, str):
         try:
-            made = json.loads(made)
-        except ValueError:
+            made = json.loads(made[: MAX_CHANGED_CHARACTERS + 1])
+        except (ValueError, RecursionError):
             return thoughts, call
     match made:
         case {"command": {"name": str(name), "args": dict(arguments)}} if _is_short(made):

@@ -87,6 +87,8 @@ class WorkerPool:
                 if self._places.get(key) is not place:
                     continue  # it was removed while this one waited
                 if place.worker is None or not place.worker.is_running:
+                    if place.worker:
+                        await place.worker.end()
                     place.worker = await self._start(found, context)
                 if place.idling is None or place.idling.done():
                     place.idling = asyncio.create_task(self._end_when_idle(key, place))
