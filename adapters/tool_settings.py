@@ -94,12 +94,20 @@ def _command_text(command: ToolCommand) -> str:
 
 def _require_known(words: Sequence[str], here: ToolsInChannel) -> tuple[str, ...]:
     """The names in the spelling of the sources and commands; also of one that is stored and gone."""
-    known = {name.casefold(): name for name in (*here.switches.off, *here.switches.only, *sorted(here.names))}
-    if unknown := [word for word in words if word.casefold() not in known]:
-        names = [each.source.name for each in here.sources]
-        there = f"There {'is' if len(names) == 1 else 'are'}: {', '.join(names)}." if names else NO_TOOLS
-        raise InvalidInput({"tools": f"Tools: {unknown[0][:60]} is no plugin, server or command of one. {there}"})
-    return tuple(dict.fromkeys(known[word.casefold()] for word in words))
+    return tuple(dict.fromkeys(_require_name(word, here) for word in words))
+
+
+def _require_name(word: str, here: ToolsInChannel) -> str:
+    """The name that is written so, or the only one that is but for the case of letters."""
+    names = {*here.switches.off, *here.switches.only, *here.names}
+    like = sorted(name for name in names if name.casefold() == word.casefold())
+    if word in names or len(like) == 1:
+        return word if word in names else like[0]
+    if like:
+        raise InvalidInput({"tools": f"Tools: which one: {' or '.join(like)}? Write it with the same letters."})
+    sources = [each.source.name for each in here.sources]
+    there = f"There {'is' if len(sources) == 1 else 'are'}: {', '.join(sources)}." if sources else NO_TOOLS
+    raise InvalidInput({"tools": f"Tools: {word[:60]} is no plugin, server or command of one. {there}"})
 
 
 def _require_source_on(names: Sequence[str], here: ToolsInChannel) -> None:
