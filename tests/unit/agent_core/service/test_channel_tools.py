@@ -141,3 +141,15 @@ async def test_the_card_names_the_plugin_before_and_after_the_run() -> None:
     agent = await stage.wait_until_settled(agent)
     ended = (await stage.views.turn(CHANNEL, turn.id))[1]
     assert turn_card(agent, ended).footer[0] == "command of word_counter"
+
+
+@pytest.mark.proves("plugin:named")
+async def test_the_decision_log_that_people_read_names_the_plugin_also_after_the_run() -> None:
+    stage = a_stage(TEA, NO_FILE, DONE)
+    agent = await stage.create()
+    for _ in range(2):
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    ran = {row.command: row async for row in stage.views.log.rows(stage.origin()) if row.act == "ran"}
+    assert ran["count_words"].detail.startswith("command of word_counter 1.0 · ")
+    assert "command of" not in ran["write_to_file"].detail
