@@ -22,6 +22,8 @@ from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
 
 MAX_SHOWN_WORD = 40
+SLASH_COMMAND = re.compile(r"/agent\b", re.IGNORECASE)
+NO_SLASH = "In a thread commands begin with !, as in !tools or !sites. Nothing was sent to the agent."
 ASKED = "Asked: the model answers in this thread, and nothing is decided."
 HELP = HelpText(
     "In the agent's thread",
@@ -106,6 +108,8 @@ class ActionDispatcher:
         """
         if text.startswith("@"):
             agent_id, text = await self._find_addressee(agent_id, text, origin)
+        if SLASH_COMMAND.match(text):
+            raise InvalidInput({"text": NO_SLASH})
         if not text.startswith("!"):
             return await self._reply(agent_id, text, origin, seen)
         verb, rest = first_word(text[1:])

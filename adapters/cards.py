@@ -21,6 +21,7 @@ from agent_core.model.usage import Budget
 
 READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
 FROM_UNTRUSTED = "untrusted content"
+ASKS_EACH_TIME = "asks each time, also under Approve ×N"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,8 @@ def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
     if not turn.is_open:
         return (*source, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
     costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
-    return (*source, *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
+    asks = (ASKS_EACH_TIME,) if turn.always_asks else ()
+    return (*source, *asks, *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:

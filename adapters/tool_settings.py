@@ -1,7 +1,7 @@
 """Shows what plugins and tool servers add in a channel, and switches it on and off there."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from adapters.durations import span_text
 from adapters.risk_labels import labels_of, risk_text
@@ -29,10 +29,13 @@ async def set_tools(settings: AgentSettings, views: AgentViews, said: str, origi
 
     Raise InvalidInput for any other text, NotAllowed if the person may not change it.
     """
-    if said:
-        change = await parse_tool_change(views, said, origin)
-        await settings.set_tools(change, origin, said)
-    return tools_text(await views.tools.of_channel(origin.channel))
+    if not said:
+        return tools_text(await views.tools.of_channel(origin.channel))
+    change = await parse_tool_change(views, said, origin)
+    before = (await views.tools.of_channel(origin.channel)).switches
+    after = await settings.set_tools(change, origin, said)
+    changed = {*before.off, *before.only} ^ {*after.off, *after.only}
+    return changed_text(await views.tools.of_channel(origin.channel), changed)
 
 
 async def parse_tool_change(views: AgentViews, said: str, origin: Origin) -> Callable[[ToolSwitches], ToolSwitches]:
@@ -63,6 +66,14 @@ def tools_text(here: ToolsInChannel) -> str:
     return "\n".join((*lines, TOO_MANY) if here.is_chosen_by_fit else lines)
 
 
+def changed_text(here: ToolsInChannel, changed: Collection[str]) -> str:
+    """The sources that a change named, as they are now; all of them if it concerned others by not naming them."""
+    named = [each for each in here.sources if not {each.source.name, *each.source.commands}.isdisjoint(changed)]
+    if here.switches.only or not named:
+        return tools_text(here)
+    return "\n".join(("Now, from the next thought of an agent on:", *map(_source_text, named)))
+
+
 def source_title(each: SourceInChannel) -> str:
     """Name, version and kind of a source."""
     source = each.source
@@ -79,7 +90,7 @@ def uses_text(uses: Uses) -> str:
 
 
 def _source_text(each: SourceInChannel) -> str:
-    state = readable(each.source.fault) or ("on" if each.is_on else "off here")
+    state = " · ".join(filter(None, (readable(each.source.fault), "on" if each.is_on else "off here")))
     commands = [_command_text(command) for command in each.commands[:SHOWN_COMMANDS]]
     if more := len(each.commands) - len(commands):
         commands.append(f"and {more} more")
@@ -94,12 +105,20 @@ def _command_text(command: ToolCommand) -> str:
 
 def _require_known(words: Sequence[str], here: ToolsInChannel) -> tuple[str, ...]:
     """The names in the spelling of the sources and commands; also of one that is stored and gone."""
-    known = {name.casefold(): name for name in (*here.switches.off, *here.switches.only, *sorted(here.names))}
-    if unknown := [word for word in words if word.casefold() not in known]:
-        names = [each.source.name for each in here.sources]
-        there = f"There {'is' if len(names) == 1 else 'are'}: {', '.join(names)}." if names else NO_TOOLS
-        raise InvalidInput({"tools": f"Tools: {unknown[0][:60]} is no plugin, server or command of one. {there}"})
-    return tuple(dict.fromkeys(known[word.casefold()] for word in words))
+    return tuple(dict.fromkeys(_require_name(word, here) for word in words))
+
+
+def _require_name(word: str, here: ToolsInChannel) -> str:
+    """The name that is written so, or the only one that is but for the case of letters."""
+    names = {*here.switches.off, *here.switches.only, *here.names}
+    like = sorted(name for name in names if name.casefold() == word.casefold())
+    if word in names or len(like) == 1:
+        return word if word in names else like[0]
+    if like:
+        raise InvalidInput({"tools": f"Tools: which one: {' or '.join(like)}? Write it with the same letters."})
+    sources = [each.source.name for each in here.sources]
+    there = f"There {'is' if len(sources) == 1 else 'are'}: {', '.join(sources)}." if sources else NO_TOOLS
+    raise InvalidInput({"tools": f"Tools: {word[:60]} is no plugin, server or command of one. {there}"})
 
 
 def _require_source_on(names: Sequence[str], here: ToolsInChannel) -> None:

@@ -26,6 +26,7 @@ from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import CommandFamily
+from agent_core.plugins.tool_servers import CATEGORY as TOOLS
 from agent_core.ports.search import Search
 from bot.settings import Settings
 from bot.tool_wiring import X_VARIABLES, Tools
@@ -57,8 +58,12 @@ class CommandCatalog:
         """
         every, settings = self.every(parts), self.settings
         check = _log_unknown if settings.has_plugins or settings.mcp_servers else _must_be_known
-        check("DISABLED_COMMANDS", settings.disabled_commands, {each.spec.name for each in every})
-        check("DISABLED_CATEGORIES", settings.disabled_categories, {each.spec.category for each in every})
+        servers = {each.name for each in settings.mcp_servers.entries} if settings.mcp_servers else set()
+        now = [
+            name for name in settings.disabled_commands if name.partition(".")[0] not in servers
+        ]  # others come later
+        check("DISABLED_COMMANDS", now, {each.spec.name for each in every})
+        check("DISABLED_CATEGORIES", settings.disabled_categories, {TOOLS, *(each.spec.category for each in every)})
         disabled = {*settings.disabled_commands, *settings.disabled_categories}
         secrets = Secrets.of(settings.secrets)
         kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})

@@ -26,20 +26,37 @@ from bot.settings import Settings
 
 logger = logging.getLogger(__name__)
 DOCTOR_SECONDS, FIRST_LIST_SECONDS = 20.0, 10.0
+FIRST_TRY_SECONDS, POLL_SECONDS = 5.0, 0.02
 
 
 @dataclass(slots=True, kw_only=True)
 class ToolServerSet:
-    """The servers of a process. `loaded`: what became of the tools of each; `listed`: which have listed theirs once."""
+    """The servers of a process. `loaded`: what became of the tools of each; `listed`: which have listed theirs once.
+
+    `tried_until`: when nobody waits for the first try of a server any more, on `clock`.
+    """
 
     servers: Sequence[ToolServer] = ()
     loaded: dict[str, LoadedPlugin] = field(default_factory=dict)
     listed: dict[str, asyncio.Event] = field(default_factory=dict)
     secrets: Secrets = NO_SECRETS
+    clock: Clock = field(default_factory=SystemClock)
+    tried_until: float = 0.0
 
     def list_sources(self) -> tuple[ToolSource, ...]:
         """The servers for people, also those that are away."""
         return tuple(map(self._as_source, self.servers))
+
+    async def wait_until_tried(self) -> None:
+        """Wait until each server has listed its tools once, or failed; five seconds at most after the start.
+
+        So the first thought after a start has the tools of servers that are quick, and its prompt stays the same later.
+        """
+        while self.clock.elapsed() < self.tried_until and any(map(self._is_new, self.servers)):
+            await self.clock.sleep(POLL_SECONDS)
+
+    def _is_new(self, server: ToolServer) -> bool:
+        return server.state.condition == "connecting" and not self.listed[server.entry.name].is_set()
 
     async def wait_for(self, command: str) -> None:
         """Wait until the server of a command has listed its tools once, at most ten seconds; for others not at all.
@@ -73,7 +90,7 @@ def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Se
     def list_sources() -> tuple[ToolSource, ...]:
         return (*extensions.list_sources(), *found.list_sources())
 
-    return replace(extensions, list_sources=list_sources, wait_for=found.wait_for)
+    return replace(extensions, list_sources=list_sources, wait_for=found.wait_for, ready=found.wait_until_tried)
 
 
 @asynccontextmanager
@@ -86,7 +103,8 @@ async def serve_tools(
         return
     from agent_core.providers.mcp.mcp_server import McpServer
 
-    found.secrets = Secrets.of(settings.secrets)
+    found.secrets, found.clock = Secrets.of(settings.secrets), clock
+    found.tried_until = clock.elapsed() + FIRST_TRY_SECONDS
     register = _registering(settings, commands, found)
     entries = settings.mcp_servers.entries
     servers = [McpServer(entry=each, clock=clock, seconds=settings.mcp_seconds, changed=register) for each in entries]

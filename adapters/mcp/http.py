@@ -16,9 +16,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from adapters.http_body import read_body
 from adapters.mcp.access import MCP_PATH, require_access
 from adapters.mcp.asgi_bridge import answer
+from adapters.mcp.server import MAX_CALLS
 from agent_core.ports.clock import Clock
 
-MAX_BODY_BYTES, MAX_CALLS = 2**20, 64
+MAX_BODY_BYTES = 2**20
 TOO_MANY = "As many calls as possible are being answered. Try again in a few seconds.\n"
 RETRY_SECONDS = 5
 

@@ -1,5 +1,6 @@
 """The tools as an MCP server of the official SDK: their list, and what becomes of a call. Loads the SDK."""
 
+import asyncio
 import inspect
 import json
 import logging
@@ -22,6 +23,7 @@ from agent_core.errors import CommandError, DatabaseAway, PersonError
 
 logger = logging.getLogger(__name__)
 
+MAX_CALLS = 64
 INSTRUCTIONS = (
     "Signoff runs agents that ask people before they act. You can make agents, read them, write to them and wait for "
     "them. You cannot decide what an agent wants to run: only people can, on the agent's page. When `wait` says that "
@@ -83,8 +85,8 @@ def tools_of(agents: AgentTools) -> tuple[Tool, ...]:
 
 
 def make_server(agents: AgentTools, version: str) -> Server[Any]:
-    """The server; each client's calls go to the same tools."""
-    tools = {tool.name: tool for tool in tools_of(agents)}
+    """The server; each client's calls go to the same tools, MAX_CALLS at a time."""
+    tools, free = {tool.name: tool for tool in tools_of(agents)}, asyncio.Semaphore(MAX_CALLS)
 
     async def list_tools(
         _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
@@ -98,7 +100,8 @@ def make_server(agents: AgentTools, version: str) -> Server[Any]:
         if tool is None:
             name = cut(one_line(params.name), given.MAX_NAME_CHARACTERS)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {name}.")
-        return await run(tool, params.arguments)
+        async with free:
+            return await run(tool, params.arguments)
 
     return Server(
         "signoff",

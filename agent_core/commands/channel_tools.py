@@ -1,6 +1,5 @@
 """Which tools of plugins and servers the agents of a channel may use: read in the database, and checked at each use."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from agent_core.commands.registry import CommandContext, Commands
@@ -22,10 +21,10 @@ def switched_by_channel(commands: Commands, database: Database) -> Commands:
     return commands
 
 
-async def is_source_on(database: Database, name: str, commands: Sequence[str], context: CommandContext) -> bool:
-    """Whether the agent's channel has a tool source with these commands on."""
+async def is_source_on(database: Database, name: str, context: CommandContext) -> bool:
+    """Whether the agent's channel has a tool source on. If it has only single commands on, the source is off."""
     async with database.begin() as work:
-        return (await load_tool_switches(work, context.agent.channel)).is_source_on(name, commands)
+        return (await load_tool_switches(work, context.agent.channel)).is_source_on(name)
 
 
 async def require_switched_on(database: Database, spec: CommandSpec, context: CommandContext) -> None:

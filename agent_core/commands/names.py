@@ -30,9 +30,10 @@ def unknown_command(
             f"{name[:MAX_TYPED_CHARACTERS]} cannot be used: {owner} offers no such command, or is not connected now."
         )
     else:
-        near = _find_near_name(every, name)
+        near = _find_near_name((spec for spec in every if not spec.source), name)
         brief = f"there is no command {name[:MAX_TYPED_CHARACTERS]!r}.{f' Did you mean {near}?' if near else ''}"
-    return UnusableReply(f"{brief} Commands are: {', '.join(spec.name for spec in usable)}.", brief)
+    own = ", ".join(spec.name for spec in usable if not spec.source)  # what a channel switched off is not named
+    return UnusableReply(f"{brief} Commands are: {own}, and those of plugins and servers that are listed.", brief)
 
 
 def _find_near_name(specs: Iterable[CommandSpec], name: str) -> str:

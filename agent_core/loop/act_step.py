@@ -65,7 +65,7 @@ class ActStep:
 
     async def _recover(self, agent: Agent, turn: Turn) -> Agent:
         """Go on with a command that was running when a process ended. Its files may tell whether it ran."""
-        if not turn.only_reads:
+        if not turn.only_reads or self._always_asks(turn):
             match await self._find_outcome(agent, turn):
                 case Succeeded() as ran:
                     return await self._finish(turn.id, ran)
@@ -89,6 +89,7 @@ class ActStep:
         if self.draining.is_requested:
             return agent
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
+        remark = self._replaced_text(turn) or remark
         try:
             started = await self.claim.save_and_present(partial(self._save_start, turn.id, preview, remark))
         except asyncio.CancelledError:
@@ -98,6 +99,18 @@ class ActStep:
             return await self._run(started.agent, turn, preview)
         return started.agent
 
+    def _always_asks(self, turn: Turn) -> bool:
+        known = self.runner.commands.by_name.get(turn.call.name)
+        return turn.always_asks or (known is not None and known.spec.always_asks)
+
+    def _replaced_text(self, turn: Turn) -> str:
+        """That the command is another plugin's, or another version's, than people were shown; "" if it is not."""
+        now = self.runner.commands.source_of(turn.call.name)
+        if now == turn.source:
+            return ""
+        shown = turn.source or "Signoff or an unnamed plugin"
+        return f"This is a command of {now or 'Signoff'} now. What was shown was one of {shown}."
+
     async def _save_start(
         self, turn_id: TurnId, preview: Preview | None, remark: str, work: UnitOfWork, agent: Agent
     ) -> Outcome:
@@ -105,11 +118,15 @@ class ActStep:
         turn, now = await _require_turn(work, agent, turn_id, "approved"), self.clock.now()
         reason = remark or ("" if is_still_allowed(agent, turn) else PERMISSION_ENDED)
         if reason:
+            spec = self.runner.commands.get(turn.call.name).spec
             asked = turn.show_again(preview, reason, now)
             asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
+            asked = replace(asked, source=spec.source, risks=spec.risks, always_asks=spec.always_asks)
             return move(agent, asked, Awaiting(), now)
-        started, source = turn.start(now, preview), self.runner.commands.source_of(turn.call.name)
-        return replace(move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now, source),))
+        started = turn.start(now, preview)
+        return replace(
+            move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now, turn.source),)
+        )
 
     async def _take_back_start(self, turn_id: TurnId) -> None:
         """After a cancelled save of the start: the command has not begun, so that nobody is asked whether it ran."""

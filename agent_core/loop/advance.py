@@ -153,6 +153,7 @@ class AgentLoop:
         return await step.act(agent)
 
     async def _think(self, claim: AgentClaim, agent: Agent) -> Agent:
+        await self.runner.extensions.ready()
         await claim.confirm()
         async with self.priority.background(), self.database.begin() as work:
             turn_context = await load_turn_context(work, agent, has_tools=self.proposer.commands.has_sources())

@@ -33,6 +33,10 @@ async def wait_for_nothing(_command: str) -> None:
     """Return at once: every command is registered at the start."""
 
 
+async def ready_at_once() -> None:
+    """Return at once: there is nothing to wait for at the start."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extensions:
     """What a host adds to the loop, such as its plugins.
@@ -42,6 +46,7 @@ class Extensions:
     `guidance`: lines for every standing prompt.
     `list_sources`: says where commands come from that are not Signoff's own.
     `wait_for`: waits for a command of this name that is still being registered, within limits; it does not raise.
+    `ready`: waits before a thought for what is still being connected at the start, within seconds; it does not raise.
     `thoughts`: hooks of the think step, before the card is shown; None costs nothing.
     """
 
@@ -50,6 +55,7 @@ class Extensions:
     guidance: tuple[str, ...] = ()
     list_sources: ListSources = no_sources
     wait_for: Callable[[str], Awaitable[None]] = wait_for_nothing
+    ready: Callable[[], Awaitable[None]] = ready_at_once
     thoughts: ThoughtHooks | None = None
 
 

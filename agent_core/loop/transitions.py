@@ -60,6 +60,7 @@ def propose(
         proposal=thought.proposal,
         risks=thought.spec.risks,
         source=thought.spec.source,
+        always_asks=thought.spec.always_asks,
         usage=agent.unbilled,
         proposed_at=now,
         exposed=agent.exposed,

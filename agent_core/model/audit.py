@@ -85,10 +85,10 @@ class AuditEntry:
     def of_run(cls, agent: Agent, turn: Turn, at: datetime, source: str = "") -> Self:
         """The entry for the start of a command, to be saved in the same transaction as the started turn.
 
-        `source`: name and version of the plugin that added the command, or "".
+        `source`: name and version of the plugin or server that added the command, or "".
         """
         approval = turn.approvals[-1]
-        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn, detail=f"plugin {source}" if source else "")
+        entry = cls.on(agent, RAN, by=approval.by, at=at, turn=turn, detail=f"command of {source}" if source else "")
         return replace(
             entry,
             run_hash=turn.run_hash,

@@ -21,9 +21,9 @@ class ToolSwitches:
     only: tuple[str, ...] = ()
     off: tuple[str, ...] = ()
 
-    def is_source_on(self, name: str, commands: Iterable[str] = ()) -> bool:
-        """Whether agents of the channel may use the source, or at least one of its `commands`."""
-        return name not in self.off and (not self.only or not {name, *commands}.isdisjoint(self.only))
+    def is_source_on(self, name: str) -> bool:
+        """Whether the source itself is on, with what it does besides its commands."""
+        return name not in self.off and (not self.only or name in self.only)
 
     def allows(self, spec: CommandSpec) -> bool:
         """Whether agents of the channel may use the command; True for Signoff's own."""

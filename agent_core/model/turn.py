@@ -32,6 +32,7 @@ class Turn:
     """A turn's state; every method returns the next state.
 
     `source`: name and version of the plugin or server that added the command; "" for Signoff's own.
+    `always_asks`: no lease and no policy covers the command.
     `remark`: why the turn is shown again, for people.
     `review`: the model's criticism of its own proposal, if a person asked for it.
     `live`: the output so far of its running command.
@@ -59,6 +60,7 @@ class Turn:
     ended_by: Actor | None = None
     result: Result | None = None
     source: str = ""
+    always_asks: bool = False
     remark: str = ""
     review: str = ""
     live: str = ""

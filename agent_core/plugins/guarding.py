@@ -15,8 +15,13 @@ KNOWN_OF_A_RUN = (*KNOWN, MemoryAway, ModelError)
 
 
 def guard(command: Command, loaded: LoadedPlugin) -> Command:
-    """The same command, which raises nothing that its callers do not know."""
+    """The same command, which raises nothing that its callers do not know.
+
+    Where it shows no preview, people are shown what its plugin says of it.
+    """
     name = command.spec.name
+    said = command.spec.description or command.spec.label
+    stated = Preview(title=f"a command of the plugin {loaded.name}", body=f"{loaded.title} says: {said}", target=name)
 
     async def run(arguments: Arguments, context: CommandContext) -> CommandOutput:
         with _guarded(loaded, name, KNOWN_OF_A_RUN):
@@ -24,7 +29,7 @@ def guard(command: Command, loaded: LoadedPlugin) -> Command:
 
     async def preview(arguments: Arguments, context: CommandContext) -> Preview | None:
         with _guarded(loaded, name, KNOWN):
-            return _require_preview(await command.preview(arguments, context))
+            return _require_preview(await command.preview(arguments, context)) or stated
 
     async def find_outcome(arguments: Arguments, context: CommandContext) -> FoundOutcome:
         with _guarded(loaded, name, KNOWN):

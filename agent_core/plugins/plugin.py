@@ -17,10 +17,10 @@ MAX_FETCHED_BYTES = 5_000_000
 
 RunOnce: TypeAlias = Callable[[], Awaitable[Result]]
 LoadSites: TypeAlias = Callable[[CommandContext], Awaitable[Sites]]
-IsOn: TypeAlias = Callable[[str, Sequence[str], CommandContext], Awaitable[bool]]
+IsOn: TypeAlias = Callable[[str, CommandContext], Awaitable[bool]]
 
 
-async def on_everywhere(_name: str, _commands: Sequence[str], _context: CommandContext) -> bool:
+async def on_everywhere(_name: str, _context: CommandContext) -> bool:
     """Whether a plugin is on, where channels switch nothing off."""
     return True
 

@@ -99,7 +99,7 @@ class ChannelTools:
         specs = [each.spec for each in known if each]
         return SourceInChannel(
             source=source,
-            is_on=switches.is_source_on(source.name, source.commands),
+            is_on=switches.is_source_on(source.name) or any(map(switches.allows, specs)),
             commands=tuple(
                 ToolCommand(spec=spec, is_on=switches.allows(spec), uses=self._uses([spec.name], timings))
                 for spec in specs

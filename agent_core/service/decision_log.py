@@ -148,7 +148,9 @@ class _LogReader:
         end = self.ends.pop(entry.turn_id, None)
         if end is None and self.is_within:
             end = await self._end_of(entry)
-        return replace(entry, outcome=end.outcome, detail=end.detail) if end else entry
+        if end is None:
+            return entry
+        return replace(entry, outcome=end.outcome, detail=" · ".join(filter(None, (entry.detail, end.detail))))
 
     async def _end_of(self, start: AuditEntry) -> AuditEntry | None:
         """The end that follows this start and precedes the turn's next start; None while the command runs."""

@@ -1,7 +1,7 @@
 """The hooks of AutoGPT's plugins around a thought and a run: their order, and what they cannot do."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
@@ -210,7 +210,7 @@ async def test_no_result_is_lost_to_a_hook_while_the_database_is_away(plugins: P
     found = await with_hooks(plugins, hook("post_command", "'changed'", "name, response"))
     stage = stage_of(plugins, found, WRITE, DONE)
 
-    async def away(_name: str, _commands: Sequence[str], _context: CommandContext) -> bool:
+    async def away(_name: str, _context: CommandContext) -> bool:
         raise DatabaseAway
 
     (loaded,) = found.loaded

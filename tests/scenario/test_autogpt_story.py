@@ -258,7 +258,7 @@ async def test_a_plugins_command_is_edited_rejected_and_refused_like_any_other(p
     assert isinstance(failed, Failed)
     assert "Error: KeyError: 'kind'" in failed.error
     ran = [entry for entry in await stage.views.audit(agent.channel, agent.id) if entry.act == "ran"]
-    assert ran[-1].detail.startswith("plugin TeaPlugin sha256:")
+    assert ran[-1].detail.startswith("command of TeaPlugin sha256:")
 
 
 async def test_what_a_plugin_adds_to_the_prompt_is_lines_that_cannot_pass_for_others(plugins: Plugins) -> None:

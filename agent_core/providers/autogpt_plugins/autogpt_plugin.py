@@ -59,9 +59,8 @@ class AutoGptPlugin(Plugin):
 
         A hook that failed is left out from now on; one is not called while database or files are away.
         """
-        names = [self._shown(each).own_name for each in self.additions.commands]
         try:
-            if not await self.is_on(self.found.kind.name, names, context):
+            if not await self.is_on(self.found.kind.name, context):
                 return None
             answer = await self.pool.ask(self.found, {"do": "hook", "hook": hook, "given": list(given)}, context)
         except (PluginRaised, WorkerEnded) as fault:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.actions import HELP
-from agent_core.errors import NotPossible
+from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Paused
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -50,3 +50,13 @@ async def test_a_file_of_one_byte_is_listed_as_one_byte() -> None:
     agent = await stage.create()
     await stage.workspaces.of(agent).write("a.txt", b"1", expected="")
     assert (await actions_of(stage).say(agent.id, "!files", stage.origin())).text == "a.txt · 1 byte"
+
+
+async def test_a_slash_command_in_a_reply_is_neither_sent_nor_a_reason_to_reject() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent = await stage.create()
+    with pytest.raises(InvalidInput, match="In a thread commands begin with !"):
+        await actions_of(stage).say(agent.id, "/agent tools off time", stage.origin())
+    assert (await stage.turn(agent)).state == "proposed"
+    await actions_of(stage).say(agent.id, "/agents are not what I meant", stage.origin())
+    assert (await stage.turn(agent)).state == "rejected"

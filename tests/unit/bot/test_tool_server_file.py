@@ -176,3 +176,18 @@ async def test_a_call_that_was_approved_before_a_restart_waits_for_its_server() 
     await settling
     assert server.asked == [("pour", {})]
     assert "poured" in str(model.prompts[-1])
+
+
+@pytest.mark.proves("tool-server:start")
+async def test_the_first_thought_waits_for_a_servers_tools_but_not_for_a_silent_server(tmp_path: Path) -> None:
+    settings = settings_of(written(tmp_path, helpful=HELPFUL))
+    found, commands = ToolServerSet(), Commands.of(*FINISH_COMMANDS)
+    async with serve_tools(settings, found, commands, SystemClock()):
+        await found.wait_until_tried()
+        assert "helpful.echo" in commands.by_name
+    settings = settings_of(written(tmp_path, silent={"command": "sleep", "args": ["600"]}))
+    found = ToolServerSet()
+    async with serve_tools(settings, found, commands, SystemClock()):
+        found.tried_until = found.clock.elapsed()  # the time is over
+        await found.wait_until_tried()
+        assert found.servers[0].state.condition == "connecting"

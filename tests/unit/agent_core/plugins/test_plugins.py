@@ -83,7 +83,7 @@ async def test_a_plugins_command_goes_from_the_prompt_to_its_result_and_the_log_
     assert "count_words(filename" in stage.script.prompts[0][0].content
     assert Succeeded("tea.txt has 4 words.") in await results(stage, agent)
     ran = [entry for entry in await stage.views.audit(agent.channel, agent.id) if entry.act == "ran"]
-    assert {entry.command: entry.detail for entry in ran}["count_words"] == "plugin WordCounter 1"
+    assert {entry.command: entry.detail for entry in ran}["count_words"] == "command of WordCounter 1"
     assert {entry.command: entry.detail for entry in ran}["write_to_file"] == ""
 
 

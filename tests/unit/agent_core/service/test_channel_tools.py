@@ -91,7 +91,7 @@ def test_only_names_what_is_left_and_on_brings_back() -> None:
     assert [only.turn_on(["count_words"]).allows(each) for each in (words, links)] == [True, True]
     assert not only.turn_off(["link_checker"]).allows(links)
     assert only.turn_off(["link_checker"]).turn_on(["link_checker"]) == only
-    assert [only.is_source_on("word_counter", ["count_words"]), only.is_source_on("link_checker")] == [False, True]
+    assert [only.is_source_on("word_counter"), only.is_source_on("link_checker")] == [False, True]
 
 
 def test_what_a_newer_release_keeps_beside_the_switches_stays() -> None:
@@ -141,3 +141,15 @@ async def test_the_card_names_the_plugin_before_and_after_the_run() -> None:
     agent = await stage.wait_until_settled(agent)
     ended = (await stage.views.turn(CHANNEL, turn.id))[1]
     assert turn_card(agent, ended).footer[0] == "command of word_counter"
+
+
+@pytest.mark.proves("plugin:named")
+async def test_the_decision_log_that_people_read_names_the_plugin_also_after_the_run() -> None:
+    stage = a_stage(TEA, NO_FILE, DONE)
+    agent = await stage.create()
+    for _ in range(2):
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    ran = {row.command: row async for row in stage.views.log.rows(stage.origin()) if row.act == "ran"}
+    assert ran["count_words"].detail.startswith("command of word_counter 1.0 · ")
+    assert "command of" not in ran["write_to_file"].detail
