@@ -14,6 +14,7 @@ from tests.attacks.rows import attack
 from tests.autogpt_plugins import Plugins, plugin_source
 
 LONGEST_PAUSE = 0.1
+LISTS = attack("plugins", "Answering with 2 MB of empty lists", "its worker is ended before they are read")
 GIVES = """
 def can_handle_on_planning(self):
     return True
@@ -29,10 +30,13 @@ async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
     await made.close()
 
 
-@attack("plugins", "Answering with 2 MB of empty lists", "its worker is ended before they are read")
 @pytest.mark.parametrize(
     ("answer", "is_taken"),
-    [("[[] for _ in range(480_000)]", False), ("[[] for _ in range(39_000)]", True), ("['tea'] * 220_000", True)],
+    [
+        pytest.param("[[] for _ in range(480_000)]", False, marks=LISTS),
+        ("[[] for _ in range(39_000)]", True),
+        ("['tea'] * 220_000", True),
+    ],
 )
 async def test_an_answer_of_two_megabytes_does_not_hold_up_the_loop(
     plugins: Plugins, answer: str, is_taken: bool

@@ -16,6 +16,7 @@ from tests.autogpt_plugins import Plugins, plugin_source
 from tests.patience import PATIENCE_SECONDS
 
 CLOCK = SystemClock()
+ON = attack("plugins", "Working on in a thread or a process after its answer", "stopped until it is asked again")
 THREAD = """
 import threading
 def go_on():
@@ -52,9 +53,8 @@ def states(worker: PluginWorker) -> set[str]:
     return {Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()[0] for each in every}
 
 
-@attack("plugins", "Working on in a thread or a process after its answer", "stopped until it is asked again")
 @pytest.mark.proves("autogpt:rest")
-@pytest.mark.parametrize("body", [THREAD, CHILDREN], ids=["thread", "processes"])
+@pytest.mark.parametrize("body", [pytest.param(THREAD, marks=ON), CHILDREN], ids=["thread", "processes"])
 async def test_a_worker_does_nothing_between_its_questions(plugins: Plugins, body: str) -> None:
     loaded, sites = await plugins.one(plugin_source(command=body)), plugins.pool.load_sites
     assert sites is not None
