@@ -183,7 +183,7 @@ class PluginWorker:
                 raise
             self.resting = asyncio.create_task(self._rest())
         if "error" in answer:
-            raise PluginRaised(str(answer["error"])[:MAX_WORD_CHARACTERS], str(answer.get("missing") or "")[:80])
+            raise PluginRaised(_text(answer["error"])[:MAX_WORD_CHARACTERS], _text(answer.get("missing"))[:80])
         return answer
 
     async def end(self) -> None:
@@ -270,6 +270,10 @@ def _read_answer(data: bytes) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise TypeError("it is no object")
     return answer
+
+
+def _text(given: object) -> str:
+    return given if isinstance(given, str) else ""
 
 
 def _sealed(found: FoundPlugin) -> dict[str, bytes]:
