@@ -8,7 +8,7 @@ from dataclasses import replace
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, FoundOutcome
 from agent_core.errors import CommandError, DatabaseAway, MemoryAway, ModelError
 from agent_core.model.command import Arguments, Preview
-from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, require_not_cancelled
+from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, require_not_cancelled, title_of
 
 KNOWN = (CommandError, DatabaseAway)
 KNOWN_OF_A_RUN = (*KNOWN, MemoryAway, ModelError)
@@ -21,7 +21,7 @@ def guard(command: Command, loaded: LoadedPlugin) -> Command:
     """
     name = command.spec.name
     said = command.spec.description or command.spec.label
-    stated = Preview(title=f"a command of the plugin {loaded.name}", body=f"{loaded.title} says: {said}", target=name)
+    stated = Preview(title="", body=f"The plugin {loaded.title} says: {said}", target=name)
 
     async def run(arguments: Arguments, context: CommandContext) -> CommandOutput:
         with _guarded(loaded, name, KNOWN_OF_A_RUN):
@@ -29,7 +29,8 @@ def guard(command: Command, loaded: LoadedPlugin) -> Command:
 
     async def preview(arguments: Arguments, context: CommandContext) -> Preview | None:
         with _guarded(loaded, name, KNOWN):
-            return _require_preview(await command.preview(arguments, context)) or stated
+            shown = _require_preview(await command.preview(arguments, context))
+        return shown or replace(stated, title=title_of(command.spec.label, arguments))
 
     async def find_outcome(arguments: Arguments, context: CommandContext) -> FoundOutcome:
         with _guarded(loaded, name, KNOWN):

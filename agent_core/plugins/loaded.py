@@ -3,15 +3,18 @@
 import asyncio
 import logging
 from dataclasses import dataclass, field
+from itertools import islice
 
 from agent_core.commands.registry import Command
 from agent_core.errors import CommandError
+from agent_core.model.command import Arguments
 from agent_core.plugins.plugin import Plugin
 from agent_core.ports.tool_sources import ToolSource
 
 logger = logging.getLogger(__name__)
 NOT_OF_PLUGINS = (KeyboardInterrupt, GeneratorExit)  # any other failure is the plugin's, also one that ends a process
 MAX_REASON_CHARACTERS = 200
+MAX_TITLE_CHARACTERS, MAX_TITLE_ARGUMENTS = 100, 5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,6 +80,12 @@ def one_line(text: str, most: int) -> str:
     """The text on one line, without invisible characters, cut to `most` characters."""
     plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+
+
+def title_of(label: str, arguments: Arguments) -> str:
+    """The title of a preview that says no more than the call itself: `Count words: filename tea.txt`."""
+    given = " · ".join(f"{name} {value}" for name, value in islice(arguments.items(), MAX_TITLE_ARGUMENTS))
+    return one_line(f"{label}: {given[:MAX_REASON_CHARACTERS]}" if given else label, MAX_TITLE_CHARACTERS)
 
 
 def require_not_cancelled(task: "asyncio.Task[object] | None") -> None:
