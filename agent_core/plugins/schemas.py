@@ -28,12 +28,12 @@ def own_schema(parameters: Mapping[str, object]) -> dict[str, object]:
     given = json.loads(json.dumps(dict(parameters), allow_nan=False))
     written = {"properties": {}, **_Writer(given.get("$defs", {})).write(given), "type": "object"}
     _require_arguments(written["properties"])
+    if (length := len(json.dumps(written, ensure_ascii=False))) > MAX_SCHEMA_CHARACTERS:
+        raise ValueError(f"its arguments take {length:,} characters of JSON, of {MAX_SCHEMA_CHARACTERS:,}")
     try:
         Draft202012Validator.check_schema(written, format_checker=Draft202012Validator.FORMAT_CHECKER)
     except SchemaError as error:
         raise ValueError(f"its arguments: {error.message}") from None
-    if (length := len(json.dumps(written, ensure_ascii=False))) > MAX_SCHEMA_CHARACTERS:
-        raise ValueError(f"its arguments take {length:,} characters of JSON, of {MAX_SCHEMA_CHARACTERS:,}")
     return cast("dict[str, object]", written)
 
 
@@ -80,7 +80,7 @@ class _Writer:
         if key in VALUES:
             return value
         if key in TEXTS and isinstance(value, str):
-            return one_line(value, MAX_ARGUMENT_DESCRIPTION)
+            return one_line(value[:MAX_SCHEMA_CHARACTERS], MAX_ARGUMENT_DESCRIPTION)
         if key in NAMED_PARTS and isinstance(value, dict):
             return {name: self.write(each, within) for name, each in value.items()}
         return self.write(value, within)

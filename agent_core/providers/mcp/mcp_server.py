@@ -32,7 +32,7 @@ RELIST_SECONDS = 2.0  # between two looks at a list that a server says has chang
 RECONNECT_SECONDS = 10.0  # how long a call waits for a server that is being connected
 
 
-def ignore_change(_server: "McpServer") -> None:
+async def ignore_change(_server: "McpServer") -> None:
     """Nobody wants to know."""
 
 
@@ -43,7 +43,7 @@ class McpServer:
     entry: ServerEntry
     clock: Clock
     seconds: float
-    changed: Callable[["McpServer"], None] = ignore_change
+    changed: Callable[["McpServer"], Awaitable[None]] = ignore_change
     state: ServerState = field(init=False)
     tools: Sequence[ServerTool] = ()
     has_resources: bool = False
@@ -78,7 +78,7 @@ class McpServer:
         try:
             async with connection.open(self.seconds) as opened:
                 self.has_resources, self.instructions = opened.has_resources, opened.instructions
-                self._take(await opened.list_tools(self.seconds))
+                await self._take(await opened.list_tools(self.seconds))
                 self.connection = opened
                 self._enter("connected")
                 self._is_ready.set()
@@ -93,8 +93,15 @@ class McpServer:
             self.connection = None
         return connection.why_ended
 
-    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
-        return await self._ask(lambda connection: connection.call(tool, arguments, report))
+    async def call(
+        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+    ) -> ServerAnswer:
+        def ask(connection: "McpConnection") -> Awaitable[ServerAnswer]:
+            if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
+                raise CommandError(f"{tool!a} changed after this was approved, so it was not called. Propose it anew.")
+            return connection.call(tool, arguments, report)
+
+        return await self._ask(ask)
 
     async def read(self, uri: str) -> ServerAnswer:
         return await self._ask(lambda connection: connection.read(uri))
@@ -108,7 +115,7 @@ class McpServer:
             async with asyncio.timeout(self.seconds):
                 return await connection.unless_ended(ask(connection))
         except TimeoutError:
-            late = f"did not answer within {self.seconds:.0f} seconds"
+            late = f"did not answer within {self.seconds:.0f} seconds: look whether the call took effect"
             raise CommandError(f"The tool server {self.entry.name} {late}.") from None
 
     async def _require_connection(self) -> "McpConnection":
@@ -125,14 +132,14 @@ class McpServer:
     async def _follow(self, connection: "McpConnection") -> None:
         """Until the connection ends, take each new list of tools."""
         while await connection.list_changed_or_ended():
-            self._take(await connection.list_tools(self.seconds))
+            await self._take(await connection.list_tools(self.seconds))
             await self.clock.sleep(RELIST_SECONDS)
 
-    def _take(self, tools: Sequence[ServerTool]) -> None:
+    async def _take(self, tools: Sequence[ServerTool]) -> None:
         kept = tuple(tool for tool in tools if _is_wanted(tool.name, self.entry))
         if kept != self.tools or not self._is_ready.is_set():
             self.tools = kept
-            self.changed(self)
+            await self.changed(self)
 
     def _enter(self, condition: ServerCondition, why: str = "") -> None:
         self.state = replace(self.state, condition=condition, since=self.clock.now(), why=why)
