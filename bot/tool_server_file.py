@@ -177,13 +177,14 @@ def _address(url: str) -> SplitResult | None:
     """The parts of an address; None if it is none."""
     try:
         parts = urlsplit(url)
-        return parts if parts.port is None or parts.port else None
+        is_one = parts.port != 0
     except ValueError:
         return None
+    return parts if is_one else None
 
 
 def _secrets_of(text: str) -> list[str]:
-    """What is secret in an address: its password, or the user where it has none, and its query. None of another text."""
+    """What is secret in an address: its password, or the user where it has none, and its query; for others nothing."""
     parts = _address(text)
     if parts is None or not parts.hostname:
         return []

@@ -131,5 +131,5 @@ def _validator(parameters: str) -> "tuple[Draft202012Validator, _Steps]":
 
     steps = _Steps()
     checks = {name: partial(steps.counted, check) for name, check in Draft202012Validator.VALIDATORS.items()}
-    counting = validators.extend(Draft202012Validator, validators=checks)
+    counting = validators.extend(Draft202012Validator, validators=checks)  # type: ignore[no-untyped-call]
     return counting(json.loads(parameters)), steps

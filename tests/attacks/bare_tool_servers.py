@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
@@ -64,7 +64,7 @@ async def until(holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) ->
 
 @asynccontextmanager
 async def running(
-    reached: LocalProgram, changed: Callable[[McpServer], None] = ignore_change, seconds: float = 60
+    reached: LocalProgram, changed: Callable[[McpServer], Awaitable[None]] = ignore_change, seconds: float = 60
 ) -> AsyncIterator[McpServer]:
     """The server, being connected in the background."""
     entry = ServerEntry(name="tea", reached=reached, place="here")

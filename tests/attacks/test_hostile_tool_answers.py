@@ -17,7 +17,7 @@ from tests.attacks.heartbeat import Heartbeat
 from tests.attacks.rows import attack
 
 LONGEST_PAUSE = 0.1
-REFUSED = "sent a message of more than 30,000 parts"
+REFUSED, REFUSED_LIST = "sent a message of more than 30,000 parts", "sent a list of more than 1,000 entries"
 ANSWERS = {
     "hidden": """{"content": [{"type": "text", "text": "\\u200d\\u200b" * 75_000}]}""",
     "wide": """{"content": [], "structuredContent": {"a": [[] for _ in range(900_000)], "b": 1}}""",
@@ -25,6 +25,9 @@ ANSWERS = {
     "names": """{"content": [], "structuredContent": {str(number): "" for number in range(300_000)}}""",
     "blocks": """{"content": [{"type": "text", "text": "x"}] * 120_000}""",
     "fewer blocks": """{"content": [{"type": "text", "text": "x"}] * 9_900}""",
+    "no blocks": """{"content": [0] * 29_000}""",
+    "few blocks": """{"content": [{"type": "text", "text": "x"}] * 1_000}""",
+    "few wrong blocks": """{"content": [{}] * 1_000}""",
     "fewer values": """{"content": [], "structuredContent": {"a": [[] for _ in range(14_000)], "b": 1}}""",
     "text": """{"content": [{"type": "text", "text": "\\\\\\"[{," * 500_000}]}""",
 }
@@ -59,7 +62,10 @@ async def told(folder: Path, behaviour: str) -> str:
         pytest.param("zeros", marks=attack("servers", "An answer of 1,300,000 numbers", REFUSED)),
         pytest.param("names", marks=attack("servers", "An answer of 300,000 names", REFUSED)),
         pytest.param("blocks", marks=attack("servers", "An answer of 120,000 texts", REFUSED)),
-        pytest.param("fewer blocks", marks=attack("servers", "An answer of 9,900 texts", "x")),
+        pytest.param("fewer blocks", marks=attack("servers", "An answer of 9,900 texts", REFUSED_LIST)),
+        pytest.param("no blocks", marks=attack("servers", "An answer of 29,000 wrong blocks", REFUSED_LIST)),
+        pytest.param("few blocks", marks=attack("servers", "An answer of 1,000 texts", "x")),
+        pytest.param("few wrong blocks", marks=attack("servers", "An answer of 1,000 wrong blocks", "failed")),
         pytest.param("fewer values", marks=attack("servers", "An answer of 14,000 empty lists", "[]")),
         pytest.param("text", marks=attack("servers", "An answer of 3 MB of brackets and quotes", "are left out")),
         pytest.param("hidden", marks=attack("servers", "An answer of 150,000 hidden letters", "⟨U+200D⟩⟨U+200B⟩")),

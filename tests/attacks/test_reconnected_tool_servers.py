@@ -43,7 +43,7 @@ async def test_an_approved_call_does_not_reach_a_tool_that_changed_while_the_cal
             await server.call("die", {}, print)
         await until(lambda: server.state.condition == "connecting")
         approved = CommandContext(agent=an_agent(), files=InMemoryFiles(), approved=shown)
-        run = asyncio.create_task(pour.run({}, approved))
+        run = asyncio.ensure_future(pour.run({}, approved))
         await until(lambda: (tmp_path / "starts").read_text() == "2")
         (tmp_path / "go").touch()
         await asyncio.wait([run])

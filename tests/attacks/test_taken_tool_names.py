@@ -1,7 +1,7 @@
 """A plugin takes the names of a tool server's commands, which are listed later."""
 
 from adapters.visible_text import visible
-from agent_core.commands.registry import Commands
+from agent_core.commands.registry import CommandOutput, Commands
 from agent_core.plugins.declaring import taken_commands
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.plugin import Plugin
@@ -11,7 +11,7 @@ from agent_core.providers.autogpt_plugins.declared import AddedCommand
 from agent_core.testing.tool_servers import InMemoryToolServer
 
 
-async def _run(*_given: object) -> object:
+async def _run(*_given: object) -> CommandOutput:
     raise NotImplementedError
 
 

@@ -11,7 +11,7 @@ import mcp_types
 from agent_core.ports.tool_servers import AnswerFile, ServerAnswer, ServerResource, ServerTool
 
 MAX_ANSWER_CHARACTERS = 150_000
-MAX_PIECES = 30_000  # of structured content: a bracket, or a value with what is before it
+MAX_PIECES = 20_000  # of structured content: a bracket, or a value with what is before it
 MAX_NAME_CHARACTERS = 1_000
 MAX_DESCRIPTION_CHARACTERS = 10_000
 

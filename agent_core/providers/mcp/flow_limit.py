@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from agent_core.ports.clock import Clock
 
 MAX_MESSAGE_BYTES = 4 * 2**20
-MAX_PARTS = 30_000  # values in one message: what checks them takes up to 10 µs for each
+MAX_PARTS = 30_000  # values in one message
+MAX_ENTRIES = 1_000  # of a list in a message; the SDK takes up to 70 µs to check each
 MAX_BYTES, MAX_MESSAGES = 16 * 2**20, 5_000  # between two requests, or within WINDOW_SECONDS without one
 WINDOW_SECONDS = 60.0
 
@@ -50,6 +51,11 @@ class FlowLimit:
         """Raise TooMuchSent if one message has too many parts."""
         if parts > MAX_PARTS:
             self.refuse(f"sent a message of more than {MAX_PARTS:,} parts")
+
+    def require_entries(self, entries: int) -> None:
+        """Raise TooMuchSent if a list in a message is too long."""
+        if entries > MAX_ENTRIES:
+            self.refuse(f"sent a list of more than {MAX_ENTRIES:,} entries")
 
     def refuse(self, what: str) -> None:
         """Tell what was too much, and raise TooMuchSent."""
