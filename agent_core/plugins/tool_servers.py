@@ -123,7 +123,10 @@ class ServerCommands:
             return entry.classes or ("read", "network"), False
         is_destructive = tool.destructive is True or (tool.destructive is None and not entry.classes)
         is_unknown = not entry.is_trusted and not entry.classes
-        return entry.classes or ASKS_UNLESS_TOLD, is_destructive or is_unknown
+        risks = entry.classes or ASKS_UNLESS_TOLD
+        if is_destructive and risks == ("read",):
+            risks = ("read", "network")  # what only reads is run again after a crash, and nobody is asked
+        return risks, is_destructive or is_unknown
 
     def _of_resources(self) -> Iterator[Command]:
         if not self.server.has_resources:

@@ -1,4 +1,4 @@
-"""A server's schema of arguments, which is run on each call before any card, holds up the loop or ends a thought."""
+"""Schemas of arguments, by which each call is checked before any card, that would hold up the loop."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +13,7 @@ from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool
 from agent_core.testing.tool_servers import InMemoryToolServer
 from tests.attacks.heartbeat import Heartbeat
+from tests.attacks.rows import attack
 
 LONGEST_PAUSE = 0.1
 
@@ -32,17 +33,38 @@ def unevaluated(depth: int) -> dict[str, Any]:
 
 
 UNIQUE = {"type": "array", "uniqueItems": True}
+CHOICES = {"type": "array", "items": {"anyOf": [{"type": "integer"} for _ in range(300)]}}
 
 
 @pytest.mark.parametrize(
     ("schema", "given"),
-    [(unevaluated(11), {"x": 1}), (UNIQUE, [{"x": number} for number in range(1_000)])],
-    ids=["11 levels of unevaluatedProperties; 16 take minutes", "uniqueItems of a thousand objects"],
+    [
+        pytest.param(
+            unevaluated(16),
+            {"x": 1},
+            marks=attack("servers", "`unevaluatedProperties` in 16 levels", "not checked here"),
+        ),
+        pytest.param(
+            UNIQUE,
+            [{"x": number} for number in range(1_000)],
+            marks=attack("servers", "`uniqueItems` of a thousand objects", "not checked here"),
+        ),
+        pytest.param(
+            CHOICES, ["x"] * 10_000, marks=attack("servers", "300 choices for each of 10,000 values", "takes too long")
+        ),
+    ],
 )
-async def test_the_check_of_a_call_does_not_hold_up_the_loop(schema: dict[str, Any], given: object) -> None:
+async def test_the_check_of_a_call_does_not_hold_up_the_loop(
+    schema: dict[str, Any], given: object, answer: str
+) -> None:
     commands = Commands.of(pour(schema))
     with pytest.raises(UnusableReply):
         commands.checked(CommandCall("tea.pours", {}))  # imports what it needs
     with Heartbeat() as beat:
-        commands.checked(CommandCall("tea.pour", {"a": given}))
+        refused = ""
+        try:
+            commands.checked(CommandCall("tea.pour", {"a": given}))
+        except UnusableReply as long:
+            refused = str(long)
+    assert (answer in refused) == bool(refused)
     assert beat.longest < LONGEST_PAUSE

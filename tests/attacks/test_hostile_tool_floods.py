@@ -1,11 +1,12 @@
-"""A tool server that sends more than it may, without being cut off."""
+"""Tool servers that would send more than they may, in many parts."""
 
 import json
 from pathlib import Path
 
 from agent_core.errors import CommandError
-from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGES
+from agent_core.providers.mcp.flow_limit import MAX_BYTES
 from tests.attacks.bare_tool_servers import program, running, until
+from tests.attacks.rows import attack
 
 PINGS = """
 def called(params):
@@ -25,18 +26,21 @@ def tools(cursor):
 """
 
 
-async def test_answers_to_pings_do_not_let_a_flood_go_on(tmp_path: Path) -> None:
+@attack("servers", "32,000 messages, with questions between them", "sent more than 5,000 messages in one go")
+async def test_answers_to_pings_do_not_let_a_flood_go_on(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, PINGS)) as server:
         await until(lambda: server.state.condition == "connected")
         try:
             told = (await server.call("pour", {}, print)).text
         except CommandError as refused:
             told = str(refused)
-    assert f"more than {MAX_MESSAGES:,} messages" in told, told
+    assert answer in told
 
 
-async def test_pages_of_a_list_do_not_fill_the_memory(tmp_path: Path) -> None:
+@attack("servers", "A list of 42 MB on 12 pages", "lists tools of more than 16,777,216 characters")
+async def test_pages_of_a_list_do_not_fill_the_memory(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, WIDE_PAGES)) as server:
         await until(lambda: server.state.condition != "connecting")
+        assert answer in server.state.why
         kept = sum(len(json.dumps(tool.schema)) for tool in server.tools)
     assert kept <= MAX_BYTES, f"{kept:,} characters of schemas are kept"

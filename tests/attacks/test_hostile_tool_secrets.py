@@ -13,6 +13,7 @@ from bot.settings import load
 from bot.tool_server_file import read_tool_servers
 from bot.tool_server_wiring import ToolServerSet, serve_tools
 from tests.attacks.bare_tool_servers import program, until
+from tests.attacks.rows import attack
 
 SECRET = "sk-of-the-operator-4711"
 
@@ -31,13 +32,15 @@ def tools(cursor):
 """
 
 
-async def test_a_key_in_what_a_server_says_of_its_tool_is_not_shown(tmp_path: Path) -> None:
+@attack("servers", "A tool's title, description and arguments hold a key of its entry", "[secret]")
+async def test_a_key_in_what_a_server_says_of_its_tool_is_not_shown(tmp_path: Path, answer: str) -> None:
     made = program(tmp_path, TELLS)
     entry = {"command": made.command, "args": [*made.args], "env": {"TEA_KEY": SECRET}}
     settings, commands = load({"MCP_SERVERS": str(written(tmp_path, tea=entry))}, None), Commands()
     async with serve_tools(settings, ToolServerSet(), commands, SystemClock()):
         await until(lambda: "tea.pour" in commands.by_name)
         spec = commands.by_name["tea.pour"].spec
+    assert answer in spec.label
     assert SECRET not in str(spec)  # description: page, prompt, hooks of plugins; label and hints: forms
 
 

@@ -1,4 +1,4 @@
-"""A tool that changed while its server was away is called by an approval of the old one."""
+"""A tool that changed while its server was away, and an approval of the old one."""
 
 import asyncio
 from pathlib import Path
@@ -12,6 +12,7 @@ from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from tests.attacks.bare_tool_servers import program, running, until
+from tests.attacks.rows import attack
 
 CHANGES_WHEN_IT_IS_BACK = """
 COUNT = HERE / "starts"
@@ -31,7 +32,13 @@ def called(params):
 """
 
 
-async def test_an_approved_call_does_not_reach_a_tool_that_changed_while_the_call_waited(tmp_path: Path) -> None:
+@pytest.mark.proves("tool-server:changed")
+@attack(
+    "servers", "A server dies, and comes back with another tool while a call waits", "changed after this was approved"
+)
+async def test_an_approved_call_does_not_reach_a_tool_that_changed_while_the_call_waited(
+    tmp_path: Path, answer: str
+) -> None:
     async with running(program(tmp_path, CHANGES_WHEN_IT_IS_BACK)) as server:
         await until(lambda: server.state.condition == "connected")
         pour = ServerCommands(server, visible).loaded({}).commands[0]
@@ -49,3 +56,4 @@ async def test_an_approved_call_does_not_reach_a_tool_that_changed_while_the_cal
         await asyncio.wait([run])
     assert not (tmp_path / "called-2").exists(), "the changed tool ran by the approval of the old one"
     assert isinstance(run.exception(), CommandError)
+    assert answer in str(run.exception())
