@@ -16,7 +16,7 @@ Received = SessionMessage | Exception
 
 
 @asynccontextmanager
-async def checked(
+async def check_messages(
     transport: AbstractAsyncContextManager[TransportStreams], limit: FlowLimit
 ) -> AsyncIterator[TransportStreams]:
     """The same transport, whose messages are looked at before the SDK checks them."""

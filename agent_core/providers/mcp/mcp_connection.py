@@ -19,7 +19,7 @@ from agent_core.model.command import Arguments
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram, ServerAnswer, ServerEntry, ServerResource, ServerTool
 from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of, tool_of
-from agent_core.providers.mcp.checked_stream import checked
+from agent_core.providers.mcp.checked_stream import check_messages
 from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.http_transport import limited_client
 from agent_core.providers.mcp.stdio_transport import stdio_transport
@@ -51,7 +51,7 @@ class McpConnection:
         limit = FlowLimit(self.clock, self.end)
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(seconds):
-                transport = checked(await self._transport(stack, limit), limit)
+                transport = check_messages(await self._transport(stack, limit), limit)
                 client = Client(
                     transport, message_handler=self._on_message, client_info=CLIENT, cache=None, raise_exceptions=False
                 )
