@@ -26,7 +26,7 @@ from agent_core.ports.tool_servers import ServerAnswer, ServerTool, ToolServer
 CATEGORY = "tool servers"
 MAX_NAME_CHARACTERS, DIGEST_DIGITS = 64, 6
 MAX_QUOTED_CHARACTERS, MAX_TITLE_CHARACTERS = 2_000, 60
-MAX_SHOWN_RESOURCES, MAX_SHOWN_CHARACTERS = 200, 300_000
+MAX_SHOWN_RESOURCES, MAX_SHOWN_CHARACTERS = 200, 200_000
 ASKS_UNLESS_TOLD: tuple[RiskClass, ...] = ("network",)
 
 

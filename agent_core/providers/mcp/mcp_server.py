@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
 STEADY_SECONDS = 60.0  # a connection that lasted so long starts again with the first wait
 RELIST_SECONDS = 2.0  # between two looks at a list that a server says has changed
+REST = 10  # so many times as long as it took to take a list over, nothing is done about the next one
 RECONNECT_SECONDS = 10.0  # how long a call waits for a server that is being connected
 
 
@@ -132,8 +133,9 @@ class McpServer:
     async def _follow(self, connection: "McpConnection") -> None:
         """Until the connection ends, take each new list of tools."""
         while await connection.list_changed_or_ended():
-            await self._take(await connection.list_tools(self.seconds))
-            await self.clock.sleep(RELIST_SECONDS)
+            tools, began = await connection.list_tools(self.seconds), self.clock.elapsed()
+            await self._take(tools)
+            await self.clock.sleep(max(RELIST_SECONDS, REST * (self.clock.elapsed() - began)))
 
     async def _take(self, tools: Sequence[ServerTool]) -> None:
         kept = tuple(tool for tool in tools if _is_wanted(tool.name, self.entry))
