@@ -1,15 +1,17 @@
 """Tool servers of the tests here: programs on bare pipes, whose behaviour is a few lines of Python."""
 
 import asyncio
+import gc
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
 
 from agent_core.ports.tool_servers import LocalProgram, ServerEntry
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.mcp.mcp_server import McpServer, ignore_change
+from tests.attacks.heartbeat import Heartbeat
 from tests.patience import PATIENCE_SECONDS
 
 CLOCK = SystemClock()
@@ -76,3 +78,15 @@ async def running(
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+@contextmanager
+def heartbeat() -> Iterator[Heartbeat]:
+    """Measures pauses in a process that does not search its whole memory for garbage, as `bot.worker` has it."""
+    gc.collect()
+    gc.freeze()
+    try:
+        with Heartbeat() as beat:
+            yield beat
+    finally:
+        gc.unfreeze()

@@ -12,8 +12,7 @@ from agent_core.plugins.tool_servers import MAX_SHOWN_CHARACTERS, ServerCommands
 from agent_core.providers.mcp.answers import answer_of
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
-from tests.attacks.bare_tool_servers import program, running, until
-from tests.attacks.heartbeat import Heartbeat
+from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 
 LONGEST_PAUSE = 0.1
@@ -46,7 +45,7 @@ async def told(folder: Path, behaviour: str) -> str:
     async with running(program(folder, behaviour)) as server:
         await until(lambda: server.state.condition == "connected")
         pour = ServerCommands(server, visible).loaded({}).commands[0]
-        with Heartbeat() as beat:
+        with heartbeat() as beat:
             try:
                 answer = (await pour.run({}, CommandContext(agent=an_agent(), files=InMemoryFiles()))).text
             except CommandError as refused:
@@ -83,7 +82,7 @@ async def test_progress_with_hidden_letters_does_not_hold_up_the_loop(tmp_path: 
 
 async def test_structured_content_is_written_no_further_than_it_is_shown() -> None:
     result = mcp_types.CallToolResult(content=[], structured_content={"result": [0] * 1_300_000})
-    with Heartbeat() as beat:
+    with heartbeat() as beat:
         shown = answer_of(result).text
     assert beat.longest < LONGEST_PAUSE
     assert shown.endswith("(The rest is left out.)")

@@ -12,7 +12,7 @@ from agent_core.model.command import CommandCall
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool
 from agent_core.testing.tool_servers import InMemoryToolServer
-from tests.attacks.heartbeat import Heartbeat
+from tests.attacks.bare_tool_servers import heartbeat
 from tests.attacks.rows import attack
 
 LONGEST_PAUSE = 0.1
@@ -60,7 +60,7 @@ async def test_the_check_of_a_call_does_not_hold_up_the_loop(
     commands = Commands.of(pour(schema))
     with pytest.raises(UnusableReply):
         commands.checked(CommandCall("tea.pours", {}))  # imports what it needs
-    with Heartbeat() as beat:
+    with heartbeat() as beat:
         refused = ""
         try:
             commands.checked(CommandCall("tea.pour", {"a": given}))

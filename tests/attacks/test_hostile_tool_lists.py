@@ -12,8 +12,7 @@ from agent_core.plugins.tool_server_schemas import ToolArguments
 from agent_core.providers.clock import SystemClock
 from bot.settings import load
 from bot.tool_server_wiring import ToolServerSet, serve_tools
-from tests.attacks.bare_tool_servers import program, running, until
-from tests.attacks.heartbeat import Heartbeat
+from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 
 LONGEST_PAUSE = 0.1
@@ -44,7 +43,7 @@ async def test_a_list_of_a_hundred_tools_does_not_hold_up_the_loop(tmp_path: Pat
     file.write_text(json.dumps({"mcpServers": {"tea": {"command": made.command, "args": [*made.args]}}}))
     ToolArguments.of({}, visible)  # imports what it needs
     settings = load({"MCP_SERVERS": str(file)}, None)
-    with Heartbeat() as beat:
+    with heartbeat() as beat:
         async with serve_tools(settings, ToolServerSet(), registry, SystemClock()):
             await until(lambda: bool(registry.by_name))
     assert len(registry.by_name) == 100
@@ -62,7 +61,7 @@ async def test_a_list_of_a_hundred_tools_does_not_hold_up_the_loop(tmp_path: Pat
     ],
 )
 async def test_one_list_does_not_hold_up_the_loop(tmp_path: Path, what: str, answer: str) -> None:
-    with Heartbeat() as beat:
+    with heartbeat() as beat:
         async with running(program(tmp_path, f"def tools(cursor):\n    return {LISTS[what]}")) as server:
             await until(lambda: server.state.condition != "connecting")
             assert server.state.condition == answer, server.state.why
@@ -72,7 +71,7 @@ async def test_one_list_does_not_hold_up_the_loop(tmp_path: Path, what: str, ans
 @pytest.mark.parametrize("what", SCHEMAS)
 async def test_one_schema_that_is_too_large_is_refused_at_once(what: str) -> None:
     ToolArguments.of({}, visible)
-    with Heartbeat() as beat:
+    with heartbeat() as beat:
         arguments = ToolArguments.of(SCHEMAS[what], visible)
     assert beat.longest < LONGEST_PAUSE
     assert "characters of JSON" in arguments.why_object
