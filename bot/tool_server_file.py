@@ -4,6 +4,7 @@ Errors name the file, the server and the key. Values of `env` and `headers` may 
 own environment, and nothing else of it is passed on.
 """
 
+import base64
 import json
 import os
 import re
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Annotated, Any, NoReturn
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
@@ -21,7 +22,10 @@ from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEnt
 
 SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}", re.ASCII)
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
-SECRET_NAME = re.compile(r"key|token|secret|passw|pwd|auth|credential|cookie", re.IGNORECASE)
+SECRET_NAME = re.compile(r"key|token|secret|pass|pwd|auth|credential|cookie|(^|_)pat($|_)", re.IGNORECASE)
+VARIABLE_NAME = re.compile(r"[^=\0]+")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e]")
 KEYS = {
     "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
 }  # fmt: skip
@@ -114,23 +118,26 @@ class _Entry:
         if bool(command) == bool(url):
             self._refuse("", "must have either command or url")
         if command:
-            env = self._filled("env", every=False)
+            env = self._filled("env", VARIABLE_NAME, every=False)
             return LocalProgram(command=command, args=self._texts("args"), env=env, cwd=self._text("cwd"))
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = _address(url)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             self._refuse("url", "must be an http or https address")
-        self.secrets += [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
-        return RemoteAddress(url=url, headers=self._filled("headers", every=True))
+        self.secrets += _secrets_of(url)
+        return RemoteAddress(url=url, headers=self._filled("headers", HEADER_NAME, every=True))
 
-    def _filled(self, key: str, *, every: bool) -> dict[str, str]:
+    def _filled(self, key: str, names: re.Pattern[str], *, every: bool) -> dict[str, str]:
         """The texts of an object with variables filled in; `every`: all values are secrets, not only likely ones."""
         given = self.given.get(key, {})
         if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
             self._refuse(key, "must be an object of texts")
         filled = {name: VARIABLE.sub(lambda named: self._variable(key, named[1]), text) for name, text in given.items()}
         for name, text in filled.items():
+            if not names.fullmatch(name) or "\0" in text or (every and NO_HEADER_VALUE.search(text)):
+                self._refuse(key, f"has a name or a value that cannot be sent: {name[:40]!a}")
+            self.secrets += _secrets_of(text)
             if every or text != given[name] or SECRET_NAME.search(name):
-                self.secrets += [text, *text.split()[1:]]
+                self.secrets += [text, *text.split()[1:], _basic_password(text)]
         return filled
 
     def _variable(self, key: str, name: str) -> str:
@@ -164,6 +171,37 @@ class _Entry:
 
     def _refuse(self, key: str, why: str) -> NoReturn:
         raise _WrongEntry(f"{' · '.join(filter(None, (f'{self.name[:40]!a}', key)))} {why}.")
+
+
+def _address(url: str) -> SplitResult | None:
+    """The parts of an address; None if it is none."""
+    try:
+        parts = urlsplit(url)
+        is_one = parts.port != 0
+    except ValueError:
+        return None
+    return parts if is_one else None
+
+
+def _secrets_of(text: str) -> list[str]:
+    """What is secret in an address: its password, or the user where it has none, and its query; for others nothing."""
+    parts = _address(text)
+    if parts is None or not parts.hostname:
+        return []
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    found = [parts.password or parts.username or "", *(value or name for name, value in query)]
+    return [each for secret in found for each in (secret, unquote(secret))]
+
+
+def _basic_password(text: str) -> str:
+    """The password in a header such as `Basic bWU6dGVh`; "" if there is none."""
+    scheme, _, given = text.partition(" ")
+    if scheme.lower() != "basic":
+        return ""
+    try:
+        return base64.b64decode(given).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _place(reached: LocalProgram | RemoteAddress) -> str:

@@ -5,13 +5,14 @@ Part of the composition root, like `bot.tool_wiring`. The SDK is imported only i
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from adapters.visible_text import visible
 from agent_core.commands.redaction import redact_output
-from agent_core.commands.registry import Commands
+from agent_core.commands.registry import Command, Commands
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
@@ -109,8 +110,11 @@ async def serve_tools(
     entries = settings.mcp_servers.entries
     servers = [McpServer(entry=each, clock=clock, seconds=settings.mcp_seconds, changed=register) for each in entries]
     found.servers, found.listed = servers, {each.name: asyncio.Event() for each in entries}
+    before = [*commands.by_name]
     for each in servers:
         commands.replace_from(each.entry.name, ())  # so that prompts list them in the order of the file
+    if lost := [name for name in before if name not in commands.by_name]:
+        logger.warning("plugins took names of tool servers, and lost them", extra={"commands": ", ".join(lost)})
     tasks = [asyncio.create_task(each.run(), name=f"tool server {each.entry.name}") for each in servers]
     try:
         yield found
@@ -120,15 +124,18 @@ async def serve_tools(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _registering(settings: Settings, commands: Commands, found: ToolServerSet) -> Callable[[ToolServer], None]:
+def _registering(
+    settings: Settings, commands: Commands, found: ToolServerSet
+) -> Callable[[ToolServer], Awaitable[None]]:
     """What registers the tools of a server each time it lists them."""
     disabled = {*settings.disabled_commands, *settings.disabled_categories}
 
-    def register(server: ToolServer) -> None:
+    async def register(server: ToolServer) -> None:
         name = server.entry.name
-        loaded = ServerCommands(server, visible).loaded(commands.taken_besides(name))
+        told = ServerCommands(server, lambda text: visible(found.secrets.redact(text)))
+        loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
         kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
-        loaded.commands = tuple(redact_output(each, found.secrets) for each in kept)
+        loaded.commands = tuple(redact_output(_without_secrets(each, found.secrets), found.secrets) for each in kept)
         commands.replace_from(name, loaded.commands)
         found.loaded[name] = loaded
         found.listed[name].set()
@@ -136,6 +143,23 @@ def _registering(settings: Settings, commands: Commands, found: ToolServerSet) -
         logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
 
     return register
+
+
+def _without_secrets(command: Command, secrets: Secrets) -> Command:
+    """The command with no secret in its schema either, such as in the values that an argument may have."""
+
+    def redacted(part: Any) -> Any:
+        match part:
+            case dict():
+                return {name: redacted(value) for name, value in part.items()}
+            case list():
+                return [*map(redacted, part)]
+            case str():
+                return secrets.redact(part)
+            case _:
+                return part
+
+    return replace(command, spec=replace(command.spec, parameters=redacted(command.spec.parameters)))
 
 
 async def tool_servers_finding(settings: Settings) -> Finding | None:

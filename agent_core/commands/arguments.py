@@ -3,9 +3,11 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import Arguments, CommandSpec
@@ -13,7 +15,8 @@ from agent_core.model.command import Arguments, CommandSpec
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-MAX_FAULT_CHARACTERS = 300
+MAX_FAULT_CHARACTERS, MAX_FAULTS = 300, 20
+MAX_STEPS = 10_000  # of a check, 5 µs each
 INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,2})?", re.ASCII)
 
@@ -88,9 +91,32 @@ def _canonical(value: object) -> str:
 
 
 def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
-    """A sentence for each fault by which the arguments violate the command's schema."""
-    errors = _validator(json.dumps(spec.parameters)).iter_errors(dict(arguments))
+    """A sentence for each of the first 20 faults by which the arguments violate the command's schema."""
+    validator, steps = _validator(json.dumps(spec.parameters))
+    steps.taken = 0
+    try:
+        errors = [*islice(validator.iter_errors(dict(arguments)), MAX_FAULTS)]
+    except _TooLong:
+        return ["arguments: checking them takes too long, so give fewer or shorter ones."]
     return [f"{'.'.join(map(str, error.absolute_path)) or 'arguments'}: {_shorten(error.message)}." for error in errors]
+
+
+class _TooLong(Exception):
+    """A check takes more than MAX_STEPS."""
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Counts the steps of a check."""
+
+    taken: int = 0
+
+    def counted(self, check: Callable[..., Any], validator: Any, value: Any, given: Any, schema: Any) -> Iterator[Any]:
+        """A check of one keyword, each value of which is a step; raise _TooLong if there are too many."""
+        self.taken += len(value) if isinstance(value, list) else 1
+        if self.taken > MAX_STEPS:
+            raise _TooLong
+        yield from check(validator, value, given, schema) or ()
 
 
 def _shorten(message: str) -> str:
@@ -100,7 +126,10 @@ def _shorten(message: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _validator(parameters: str) -> "Draft202012Validator":
-    from jsonschema import Draft202012Validator  # imported late: it takes 0.1 s of the start
+def _validator(parameters: str) -> "tuple[Draft202012Validator, _Steps]":
+    from jsonschema import Draft202012Validator, validators  # imported late: it takes 0.1 s of the start
 
-    return Draft202012Validator(json.loads(parameters))
+    steps = _Steps()
+    checks = {name: partial(steps.counted, check) for name, check in Draft202012Validator.VALIDATORS.items()}
+    counting = validators.extend(Draft202012Validator, validators=checks)  # type: ignore[no-untyped-call]
+    return counting(json.loads(parameters)), steps

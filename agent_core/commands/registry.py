@@ -199,7 +199,8 @@ class Commands:
         """Put these commands in the place of those that the owner registered before, all at once.
 
         They follow the commands that no owner registered, in the order in which owners came first: what prompts list
-        before them stays the same. Raise ValueError, and change nothing, if a name is taken.
+        before them stays the same. Names `OWNER.…` are the owner's: others lose them for good. Raise ValueError, and
+        change nothing, if another name is taken.
         """
         by_owner = {**self.by_owner, owner: tuple(commands)}
         taken = self.taken_besides(owner)
@@ -208,19 +209,21 @@ class Commands:
                 raise ValueError(f"There is a command {min(clash)} already.")
             taken |= dict.fromkeys(names_of(each.spec), owner)
         own = (each for owned in by_owner.values() for each in owned)
-        self.by_name = {each.spec.name: each for each in (*self._without_owner, *own)}
+        self.by_name = {each.spec.name: each for each in (*self._without_owner(owner), *own)}
         self.by_owner = by_owner
 
     def taken_besides(self, owner: str) -> dict[str, str]:
         """The names that this owner cannot take, in the form in which they are compared, and who has each."""
         others = {other: commands for other, commands in self.by_owner.items() if other != owner}
-        every = {"Signoff": self._without_owner, **others}
+        every = {"Signoff": self._without_owner(owner), **others}
         return {name: other for other, commands in every.items() for each in commands for name in names_of(each.spec)}
 
-    @property
-    def _without_owner(self) -> tuple[Command, ...]:
+    def _without_owner(self, owner: str) -> tuple[Command, ...]:
+        """The commands that nobody owns, without those that have a name of this owner's."""
         owned = {each.spec.name for commands in self.by_owner.values() for each in commands}
-        return tuple(each for each in self.by_name.values() if each.spec.name not in owned)
+        own, every = normalise_name(f"{owner}."), self.by_name.values()
+        free = (each for each in every if each.spec.name not in owned)
+        return tuple(each for each in free if not any(name.startswith(own) for name in names_of(each.spec)))
 
     def get(self, name: str) -> Command:
         """The command of that name; raise UnusableReply if it is unknown or off."""

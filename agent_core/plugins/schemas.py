@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 from agent_core.plugins.loaded import one_line
@@ -23,18 +24,25 @@ def own_schema(parameters: Mapping[str, object]) -> dict[str, object]:
     Raise an error that says what is wrong with a schema that is too large, refers to itself, has an argument that no
     line of a prompt can have, or is no JSON Schema that Python can check.
     """
-    from jsonschema import Draft202012Validator, SchemaError  # imported late: it takes 0.1 s of the start
-
     given = json.loads(json.dumps(dict(parameters), allow_nan=False))
     written = {"properties": {}, **_Writer(given.get("$defs", {})).write(given), "type": "object"}
     _require_arguments(written["properties"])
+    text = json.dumps(written, ensure_ascii=False)
+    if len(text) > MAX_SCHEMA_CHARACTERS:
+        raise ValueError(f"its arguments take {len(text):,} characters of JSON, of {MAX_SCHEMA_CHARACTERS:,}")
+    _require_schema(text)
+    return cast("dict[str, object]", written)
+
+
+@lru_cache(maxsize=512)
+def _require_schema(text: str) -> None:
+    """Raise ValueError if the JSON is no schema. One that has been checked is remembered: it takes up to 50 ms."""
+    from jsonschema import Draft202012Validator, SchemaError  # imported late: it takes 0.1 s of the start
+
     try:
-        Draft202012Validator.check_schema(written, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        Draft202012Validator.check_schema(json.loads(text), format_checker=Draft202012Validator.FORMAT_CHECKER)
     except SchemaError as error:
         raise ValueError(f"its arguments: {error.message}") from None
-    if (length := len(json.dumps(written, ensure_ascii=False))) > MAX_SCHEMA_CHARACTERS:
-        raise ValueError(f"its arguments take {length:,} characters of JSON, of {MAX_SCHEMA_CHARACTERS:,}")
-    return cast("dict[str, object]", written)
 
 
 def _require_arguments(arguments: object) -> None:
@@ -80,7 +88,7 @@ class _Writer:
         if key in VALUES:
             return value
         if key in TEXTS and isinstance(value, str):
-            return one_line(value, MAX_ARGUMENT_DESCRIPTION)
+            return one_line(value[:MAX_SCHEMA_CHARACTERS], MAX_ARGUMENT_DESCRIPTION)
         if key in NAMED_PARTS and isinstance(value, dict):
             return {name: self.write(each, within) for name, each in value.items()}
         return self.write(value, within)

@@ -9,9 +9,11 @@ from agent_core.model.command import Arguments
 from agent_core.plugins.schemas import ARGUMENT_NAME, own_schema
 
 OBJECT = "arguments"  # the one argument of a tool whose arguments cannot be declared one by one
-PATTERNS = ("pattern", "patternProperties")  # a server's pattern may take for ever, and is checked by the server
+# What may take for ever, and is checked by the server.
+UNCHECKED = ("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems", "uniqueItems")
 NAMED = ("properties", "$defs", "definitions", "dependentSchemas")
-MOST_NAMES = 12
+MOST_NAMES, MAX_NAME_CHARACTERS = 12, 80
+MAX_GIVEN_CHARACTERS, MAX_TEXT_CHARACTERS = 200_000, 500  # before descriptions are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class ToolArguments:
     def of(cls, schema: Mapping[str, object], spell_out: Callable[[str], str]) -> "ToolArguments":
         """The arguments that a tool's schema declares; as one object where they cannot be declared one by one."""
         try:
+            _require_size(schema)
             plain = _plain(dict(schema), spell_out)
             renamed, names = _renamed(plain)
             return cls(own_schema(renamed), names)
@@ -41,6 +44,12 @@ class ToolArguments:
             meant = given.get(OBJECT)
             return dict(meant) if isinstance(meant, dict) else {}
         return {self.names.get(name, name): value for name, value in given.items()}
+
+
+def _require_size(schema: Mapping[str, object]) -> None:
+    length = len(json.dumps(dict(schema)))
+    if length > MAX_GIVEN_CHARACTERS:
+        raise ValueError(f"its arguments take {length:,} characters of JSON, of {MAX_GIVEN_CHARACTERS:,}")
 
 
 def _plain(part: object, spell_out: Callable[[str], str], *, is_named: bool = False) -> object:
@@ -56,10 +65,10 @@ def _plain(part: object, spell_out: Callable[[str], str], *, is_named: bool = Fa
                 value, spell_out, is_named=not is_named
             )
         elif key in ("description", "title") and isinstance(value, str):
-            kept[key] = spell_out(value)
+            kept[key] = spell_out(value[:MAX_TEXT_CHARACTERS])
         elif key == "$ref" and isinstance(value, str):
             kept[key] = value.replace("#/definitions/", "#/$defs/")
-        elif key not in PATTERNS:
+        elif key not in UNCHECKED:
             kept[key] = _plain(value, spell_out)
     return kept
 
@@ -73,6 +82,8 @@ def _renamed(schema: object) -> tuple[dict[str, object], dict[str, str]]:
     properties = given.get("properties")
     if not isinstance(properties, dict) or all(map(ARGUMENT_NAME.fullmatch, properties)):
         return given, {}
+    if any(len(name) > MAX_NAME_CHARACTERS for name in properties):
+        raise ValueError(f"a name of its arguments has more than {MAX_NAME_CHARACTERS} characters")
     new = {name: name if ARGUMENT_NAME.fullmatch(name) else _argument_name(name) for name in properties}
     if len({*new.values()}) < len(new) or not all(new.values()):
         raise ValueError("its arguments have names that are not told apart by letters, digits and _")
@@ -93,6 +104,8 @@ def _argument_name(name: str) -> str:
 def _as_object(schema: Mapping[str, object]) -> dict[str, object]:
     properties = schema.get("properties")
     names = [*properties][:MOST_NAMES] if isinstance(properties, dict) else []
-    told = f"; names: {', '.join(json.dumps(name) for name in names)}" if names else ""
+    told = f"; names: {', '.join(json.dumps(name[:MAX_NAME_CHARACTERS]) for name in names)}" if names else ""
     about = {"type": "object", "description": f"all arguments of the tool as one JSON object{told}"}
-    return own_schema({"type": "object", "properties": {OBJECT: about}, "required": [OBJECT]})
+    return own_schema(
+        {"type": "object", "properties": {OBJECT: about}, "required": [OBJECT], "additionalProperties": False}
+    )

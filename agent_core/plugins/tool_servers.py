@@ -1,5 +1,6 @@
 """Makes the tools and resources of a tool server commands of agents. What a server says makes them stricter only."""
 
+import asyncio
 import hashlib
 import json
 import re
@@ -25,7 +26,7 @@ from agent_core.ports.tool_servers import ServerAnswer, ServerTool, ToolServer
 CATEGORY = "tool servers"
 MAX_NAME_CHARACTERS, DIGEST_DIGITS = 64, 6
 MAX_QUOTED_CHARACTERS, MAX_TITLE_CHARACTERS = 2_000, 60
-MAX_SHOWN_RESOURCES = 200
+MAX_SHOWN_RESOURCES, MAX_SHOWN_CHARACTERS = 200, 200_000
 ASKS_UNLESS_TOLD: tuple[RiskClass, ...] = ("network",)
 
 
@@ -67,6 +68,7 @@ class ServerCommands:
             label=self._line(tool.title or tool.name)[:MAX_TITLE_CHARACTERS],
             description=self._line(f"{entry.name} says: {tool.description or tool.title or tool.name}"),
             parameters=arguments.parameters,
+            aliases={name: own for own, name in arguments.names.items()},  # nothing is sent under a name of its own
             risks=risks,
             category=CATEGORY,
             outside=True,
@@ -89,19 +91,26 @@ class ServerCommands:
         def report(text: str) -> None:
             context.report(self.spell_out(text))
 
-        answer = await self.server.call(tool.name, sent.for_server(given), report)
+        answer = await self.server.call(tool.name, sent.for_server(given), report, tool.digest)
         return await self._output(answer, context)
 
     async def _output(self, answer: ServerAnswer, context: CommandContext) -> CommandOutput:
-        text = self.spell_out(str(replace_lone_surrogates(answer.text)))
+        text = await asyncio.to_thread(self._readable, answer.text)
         if answer.is_error:
             raise CommandError(f"The tool failed, and says: {text or 'nothing'}")
         told, files = await keep_attachments(answer.attachments, self.server.entry, context.files)
         return CommandOutput(text="\n".join(filter(None, (text, *told))) or "It answered nothing.", files=files)
 
+    def _readable(self, answer: str) -> str:
+        """An answer with hidden letters spelled out, which makes it up to eight times longer; bounded again."""
+        text = self.spell_out(str(replace_lone_surrogates(answer)))
+        lost = len(text) - MAX_SHOWN_CHARACTERS
+        return f"{text[:MAX_SHOWN_CHARACTERS]}\n({lost:,} more characters are left out.)" if lost > 0 else text
+
     def _preview(self, name: str, tool: ServerTool, basis: str) -> Preview:
         entry = self.server.entry
         quoted = self.spell_out(tool.description[:MAX_QUOTED_CHARACTERS]).strip() or "(nothing)"
+        quoted += " … (The rest is left out.)" if len(tool.description) > MAX_QUOTED_CHARACTERS else ""
         said = "\n".join(f"> {line}" for line in quoted.splitlines())
         body = f"Tool: {self._line(tool.name)}\nGoes to: {entry.place}\nThe server says about it:\n{said}"
         title = f"a call of the tool server {entry.name}"
@@ -110,11 +119,14 @@ class ServerCommands:
     def _caution(self, tool: ServerTool) -> tuple[tuple[RiskClass, ...], bool]:
         """The classes of a tool, and whether neither a lease nor the policy covers it."""
         entry = self.server.entry
-        if entry.is_trusted and tool.read_only:
+        if entry.is_trusted and tool.read_only and not tool.destructive:
             return entry.classes or ("read", "network"), False
         is_destructive = tool.destructive is True or (tool.destructive is None and not entry.classes)
         is_unknown = not entry.is_trusted and not entry.classes
-        return entry.classes or ASKS_UNLESS_TOLD, is_destructive or is_unknown
+        risks = entry.classes or ASKS_UNLESS_TOLD
+        if is_destructive and risks == ("read",):
+            risks = ("read", "network")  # what only reads is run again after a crash, and nobody is asked
+        return risks, is_destructive or is_unknown
 
     def _of_resources(self) -> Iterator[Command]:
         if not self.server.has_resources:
@@ -136,7 +148,8 @@ class ServerCommands:
     async def resources(self, _given: NoArguments, _context: CommandContext) -> str:
         """List the resources that the server offers to read."""
         every = await self.server.list_resources()
-        lines = [self._line(f"{each.uri} · {each.name} · {each.description}") for each in every[:MAX_SHOWN_RESOURCES]]
+        shown = [f"{each.uri} · {each.name} · {each.description}" for each in every[:MAX_SHOWN_RESOURCES]]
+        lines = await asyncio.to_thread(lambda: [*map(self._line, shown)])
         if lost := len(every) - MAX_SHOWN_RESOURCES:
             lines += [f"({counted(lost, 'more resource')} left out.)"] if lost > 0 else []
         return "\n".join(lines) or "It offers no resources."

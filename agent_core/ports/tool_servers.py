@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.command import Arguments, RiskClass
@@ -52,10 +53,11 @@ class ServerEntry:
     besides: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ServerTool:
-    """A tool as its server describes it. `schema`: a JSON Schema of its arguments.
+    """A tool as its server describes it; equal to one of which the server says exactly the same.
 
+    `schema`: a JSON Schema of its arguments.
     `read_only`, `destructive`: what the server says about it; None if it says nothing.
     """
 
@@ -66,11 +68,29 @@ class ServerTool:
     read_only: bool | None = None
     destructive: bool | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the server says exactly the same of both."""
+        return isinstance(other, ServerTool) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        """A number that is the same for equal tools."""
+        return hash(self.digest)
+
     @property
     def digest(self) -> str:
-        """A SHA-256 over all that the server says about the tool, in hexadecimal digits."""
+        """A SHA-256 over all that the server says about the tool, in hexadecimal digits; it tells 1 from true."""
+        return self._digest_and_size[0]
+
+    @property
+    def size(self) -> int:
+        """The characters of all that the server says about the tool, as JSON."""
+        return self._digest_and_size[1]
+
+    @cached_property
+    def _digest_and_size(self) -> tuple[str, int]:
         said = [self.name, self.title, self.description, self.schema, self.read_only, self.destructive]
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+        written = json.dumps(said, sort_keys=True)
+        return hashlib.sha256(written.encode()).hexdigest(), len(written)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +152,14 @@ class ToolServer(Protocol):
     def instructions(self) -> str:
         """What it says about how its tools are used."""
 
-    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
+    async def call(
+        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+    ) -> ServerAnswer:
         """Call a tool, and give its progress to `report`. If this call is cancelled, the server is told.
 
-        Raise CommandError with a sentence for the model if the server is away, dies, sends too much, refuses the call
-        or does not answer in time.
+        `digest`: that of the tool that is meant, which is not called if the server that answers describes it otherwise.
+        Raise CommandError with a sentence for the model then, and if the server is away, dies, sends too much, refuses
+        the call or does not answer in time.
         """
 
     async def read(self, uri: str) -> ServerAnswer:

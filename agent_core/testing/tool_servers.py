@@ -34,7 +34,11 @@ class InMemoryToolServer:
     def has_resources(self) -> bool:
         return bool(self.resources)
 
-    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
+    async def call(
+        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+    ) -> ServerAnswer:
+        if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
+            raise CommandError(f"{tool!a} changed after this was approved.")
         self.asked.append((tool, dict(arguments)))
         report("1 of 1")
         return self._answer(tool)

@@ -4,12 +4,14 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import mcp_types
 
 from agent_core.ports.tool_servers import AnswerFile, ServerAnswer, ServerResource, ServerTool
 
 MAX_ANSWER_CHARACTERS = 150_000
+MAX_PIECES = 20_000  # of structured content: a bracket, or a value with what is before it
 MAX_NAME_CHARACTERS = 1_000
 MAX_DESCRIPTION_CHARACTERS = 10_000
 
@@ -41,7 +43,7 @@ def answer_of(result: mcp_types.CallToolResult) -> ServerAnswer:
     """The answer of a tool. What is sent both as text and as structured content is shown once."""
     texts = [*_texts(result.content)]
     if result.structured_content is not None and not _is_told(result.structured_content, texts):
-        texts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
+        texts.append(_written(result.structured_content))
     return _answer(texts, _attachments(result.content), is_error=bool(result.is_error))
 
 
@@ -58,14 +60,27 @@ def _answer(texts: Sequence[str], attachments: Iterable[AnswerFile], *, is_error
     return ServerAnswer(text=shown, attachments=tuple(attachments), is_error=is_error)
 
 
+def _written(structured: object) -> str:
+    """The beginning of the content as JSON."""
+    pieces = json.JSONEncoder(ensure_ascii=False, indent=1).iterencode(structured)
+    text = "".join(islice(pieces, MAX_PIECES))
+    return f"{text}\n(The rest is left out.)" if next(pieces, "") else text
+
+
 def _is_told(structured: object, texts: Sequence[str]) -> bool:
     """Whether the texts say the same as the structured content, or as its only value."""
-    if isinstance(structured, dict) and len(structured) == 1:
+    if texts and isinstance(structured, dict) and len(structured) == 1:
         (result,) = structured.values()
-        parts = [each if isinstance(each, str) else json.dumps(each) for each in _listed(result)]
-        if [*texts] in (parts, [json.dumps(result)]) or "\n\n".join(texts) == result:
+        values = _listed(result)
+        if len(values) == len(texts) and all(map(_says, texts, values)):
+            return True
+        if "\n\n".join(texts) == result or (len(texts) == 1 and texts[0] == json.dumps(result)):
             return True
     return any(_parsed(text) == structured for text in texts)
+
+
+def _says(text: str, value: object) -> bool:
+    return text == (value if isinstance(value, str) else json.dumps(value))
 
 
 def _listed(value: object) -> list[object]:

@@ -1,5 +1,6 @@
 """The SDK's transport over HTTP with limits on one answer, and on all that arrives between two requests."""
 
+import json
 from collections.abc import AsyncIterator
 
 import httpx2
@@ -7,7 +8,7 @@ from httpx2 import AsyncBaseTransport, AsyncByteStream, AsyncHTTPTransport, Requ
 
 from agent_core.ports.tool_servers import RemoteAddress
 from agent_core.providers.limited_replies import EVENT_STREAM
-from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent
+from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent, parts_of
 from agent_core.providers.outbound_proxy import proxy_for
 
 CONNECT_SECONDS, READ_SECONDS = 30.0, 3_600.0  # a call's own limit is that of its caller
@@ -28,7 +29,7 @@ class CountingTransport(AsyncBaseTransport):
         self.inner, self.limit = inner, limit
 
     async def handle_async_request(self, request: Request) -> Response:
-        if request.method == "POST":
+        if request.method == "POST" and _asks(request):
             self.limit.restart()
         response = await self.inner.handle_async_request(request)
         if response.headers.get("content-encoding", "identity") != "identity":
@@ -50,18 +51,46 @@ class CountedBody(AsyncByteStream):
         if not isinstance(inner, AsyncByteStream):
             raise TypeError("This is not the body of an answer that arrives.")
         self.inner, self.limit, self.request, self.is_stream = inner, limit, request, is_stream
+        self.line, self.parts = list[bytes](), 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for chunk in self.inner:
-            size += len(chunk)
-            try:
-                self.limit.count(len(chunk), messages=chunk.count(b"data:") if self.is_stream else 0)
+        try:
+            async for chunk in self.inner:
+                size += len(chunk)
+                self.limit.count(len(chunk))
                 if not self.is_stream:
                     self.limit.require_message(size)
-            except TooMuchSent as refused:
-                raise httpx2.ReadError(f"The server {refused}.", request=self.request) from None
-            yield chunk
+                self._look(chunk)
+                yield chunk
+            self._look(b"\n")
+        except TooMuchSent as refused:
+            raise httpx2.ReadError(f"The server {refused}.", request=self.request) from None
 
     async def aclose(self) -> None:
         await self.inner.aclose()
+
+    def _look(self, chunk: bytes) -> None:
+        """Count messages and their parts line by line: no text of JSON goes on in the next line."""
+        ended = chunk.replace(b"\r", b"\n")
+        self.line.append(ended)
+        if b"\n" not in ended:
+            return
+        *lines, rest = b"".join(self.line).split(b"\n")
+        self.line = [rest]
+        for line in lines:
+            if self.is_stream and not line:
+                self.parts = 0  # the next message
+            elif not self.is_stream or line.startswith(b"data:"):
+                self.parts += parts_of(line)
+                self.limit.count(0, messages=int(self.is_stream))
+                self.limit.require_parts(self.parts)
+
+
+def _asks(request: Request) -> bool:
+    """Whether this asks for something, other than an answer to what the server asked."""
+    try:
+        message = json.loads(request.content)
+    except (ValueError, httpx2.RequestNotRead):
+        return False
+    return isinstance(message, dict) and {"id", "method"} <= message.keys()

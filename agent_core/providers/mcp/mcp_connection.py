@@ -19,7 +19,8 @@ from agent_core.model.command import Arguments
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram, ServerAnswer, ServerEntry, ServerResource, ServerTool
 from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of, tool_of
-from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit
+from agent_core.providers.mcp.checked_stream import check_messages
+from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.http_transport import limited_client
 from agent_core.providers.mcp.stdio_transport import stdio_transport
 
@@ -50,7 +51,7 @@ class McpConnection:
         limit = FlowLimit(self.clock, self.end)
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(seconds):
-                transport = await self._transport(stack, limit)
+                transport = check_messages(await self._transport(stack, limit), limit)
                 client = Client(
                     transport, message_handler=self._on_message, client_info=CLIENT, cache=None, raise_exceptions=False
                 )
@@ -97,10 +98,16 @@ class McpConnection:
             return ()
         found: list[ServerTool] = []
         cursor: str | None = None
+        size = 0
         async with asyncio.timeout(seconds):
             for _ in range(MAX_PAGES):
                 page = await self.client.list_tools(cursor=cursor)
-                found += map(tool_of, page.tools)
+                taken = await asyncio.to_thread(lambda tools: [*map(tool_of, tools)], page.tools)
+                found += taken
+                size += sum(each.size for each in taken)
+                if size > MAX_BYTES:
+                    self.end(f"lists tools of more than {MAX_BYTES:,} characters")
+                    raise TooMuchSent(self.why_ended)
                 cursor = page.next_cursor
                 if not cursor or len(found) >= MAX_TOOLS:
                     break
@@ -125,11 +132,12 @@ class McpConnection:
             of = f" of {total:g}" if total else ""
             report(f"{progress:g}{of} {message or ''}".strip()[:MAX_PROGRESS_CHARACTERS])
 
-        return answer_of(await self.client.call_tool(tool, dict(arguments), progress_callback=tell))
+        answered = await self.client.call_tool(tool, dict(arguments), progress_callback=tell)
+        return await asyncio.to_thread(answer_of, answered)
 
     async def read(self, uri: str) -> ServerAnswer:
         """Read a resource."""
-        return contents_of(await self.client.read_resource(uri))
+        return await asyncio.to_thread(contents_of, await self.client.read_resource(uri))
 
     async def unless_ended(self, asked: Awaitable[T]) -> T:
         """The answer; raise CommandError if the server refuses, or if the connection ends first."""

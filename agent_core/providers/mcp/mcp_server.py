@@ -29,10 +29,11 @@ logger = logging.getLogger(__name__)
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
 STEADY_SECONDS = 60.0  # a connection that lasted so long starts again with the first wait
 RELIST_SECONDS = 2.0  # between two looks at a list that a server says has changed
+REST = 10  # so many times as long as it took to take a list over, nothing is done about the next one
 RECONNECT_SECONDS = 10.0  # how long a call waits for a server that is being connected
 
 
-def ignore_change(_server: "McpServer") -> None:
+async def ignore_change(_server: "McpServer") -> None:
     """Nobody wants to know."""
 
 
@@ -43,7 +44,7 @@ class McpServer:
     entry: ServerEntry
     clock: Clock
     seconds: float
-    changed: Callable[["McpServer"], None] = ignore_change
+    changed: Callable[["McpServer"], Awaitable[None]] = ignore_change
     state: ServerState = field(init=False)
     tools: Sequence[ServerTool] = ()
     has_resources: bool = False
@@ -78,7 +79,7 @@ class McpServer:
         try:
             async with connection.open(self.seconds) as opened:
                 self.has_resources, self.instructions = opened.has_resources, opened.instructions
-                self._take(await opened.list_tools(self.seconds))
+                await self._take(await opened.list_tools(self.seconds))
                 self.connection = opened
                 self._enter("connected")
                 self._is_ready.set()
@@ -93,8 +94,15 @@ class McpServer:
             self.connection = None
         return connection.why_ended
 
-    async def call(self, tool: str, arguments: Arguments, report: Callable[[str], None]) -> ServerAnswer:
-        return await self._ask(lambda connection: connection.call(tool, arguments, report))
+    async def call(
+        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+    ) -> ServerAnswer:
+        def ask(connection: "McpConnection") -> Awaitable[ServerAnswer]:
+            if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
+                raise CommandError(f"{tool!a} changed after this was approved, so it was not called. Propose it anew.")
+            return connection.call(tool, arguments, report)
+
+        return await self._ask(ask)
 
     async def read(self, uri: str) -> ServerAnswer:
         return await self._ask(lambda connection: connection.read(uri))
@@ -108,7 +116,7 @@ class McpServer:
             async with asyncio.timeout(self.seconds):
                 return await connection.unless_ended(ask(connection))
         except TimeoutError:
-            late = f"did not answer within {self.seconds:.0f} seconds"
+            late = f"did not answer within {self.seconds:.0f} seconds: look whether the call took effect"
             raise CommandError(f"The tool server {self.entry.name} {late}.") from None
 
     async def _require_connection(self) -> "McpConnection":
@@ -125,14 +133,15 @@ class McpServer:
     async def _follow(self, connection: "McpConnection") -> None:
         """Until the connection ends, take each new list of tools."""
         while await connection.list_changed_or_ended():
-            self._take(await connection.list_tools(self.seconds))
-            await self.clock.sleep(RELIST_SECONDS)
+            tools, began = await connection.list_tools(self.seconds), self.clock.elapsed()
+            await self._take(tools)
+            await self.clock.sleep(max(RELIST_SECONDS, REST * (self.clock.elapsed() - began)))
 
-    def _take(self, tools: Sequence[ServerTool]) -> None:
+    async def _take(self, tools: Sequence[ServerTool]) -> None:
         kept = tuple(tool for tool in tools if _is_wanted(tool.name, self.entry))
         if kept != self.tools or not self._is_ready.is_set():
             self.tools = kept
-            self.changed(self)
+            await self.changed(self)
 
     def _enter(self, condition: ServerCondition, why: str = "") -> None:
         self.state = replace(self.state, condition=condition, since=self.clock.now(), why=why)

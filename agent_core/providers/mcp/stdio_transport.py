@@ -13,7 +13,7 @@ from mcp.shared.message import SessionMessage
 
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram
-from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
+from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent, parts_of
 from agent_core.providers.mcp.local_process import LocalProcess
 
 logger = logging.getLogger(__name__)
@@ -78,6 +78,7 @@ async def _read_messages(
             break
         else:
             limit.count(len(line), messages=1)
+            limit.require_parts(parts_of(line))
             try:
                 await received.send(
                     SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
@@ -95,6 +96,7 @@ async def _write_messages(
     writer = local.process.stdin
     async for each in sent:
         if writer:
-            limit.restart()
+            if isinstance(each.message, mcp_types.JSONRPCRequest):
+                limit.restart()
             writer.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await writer.drain()

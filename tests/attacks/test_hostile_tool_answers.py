@@ -1,0 +1,88 @@
+"""Answers of tool servers that would keep the event loop of all agents busy: 100 ms are promised at most."""
+
+from pathlib import Path
+
+import mcp_types
+import pytest
+
+from adapters.visible_text import visible
+from agent_core.commands.registry import CommandContext
+from agent_core.errors import CommandError
+from agent_core.plugins.tool_servers import MAX_SHOWN_CHARACTERS, ServerCommands
+from agent_core.providers.mcp.answers import answer_of
+from agent_core.testing.examples import an_agent
+from agent_core.testing.files import InMemoryFiles
+from tests.attacks.bare_tool_servers import heartbeat, program, running, until
+from tests.attacks.rows import attack
+
+LONGEST_PAUSE = 0.1
+REFUSED, REFUSED_LIST = "sent a message of more than 30,000 parts", "sent a list of more than 1,000 entries"
+ANSWERS = {
+    "hidden": """{"content": [{"type": "text", "text": "\\u200d\\u200b" * 75_000}]}""",
+    "wide": """{"content": [], "structuredContent": {"a": [[] for _ in range(900_000)], "b": 1}}""",
+    "zeros": """{"content": [], "structuredContent": {"result": [0] * 1_300_000}}""",
+    "names": """{"content": [], "structuredContent": {str(number): "" for number in range(300_000)}}""",
+    "blocks": """{"content": [{"type": "text", "text": "x"}] * 120_000}""",
+    "fewer blocks": """{"content": [{"type": "text", "text": "x"}] * 9_900}""",
+    "no blocks": """{"content": [0] * 29_000}""",
+    "few blocks": """{"content": [{"type": "text", "text": "x"}] * 1_000}""",
+    "few wrong blocks": """{"content": [{}] * 1_000}""",
+    "fewer values": """{"content": [], "structuredContent": {"a": [[] for _ in range(14_000)], "b": 1}}""",
+    "text": """{"content": [{"type": "text", "text": "\\\\\\"[{," * 500_000}]}""",
+}
+PROGRESS = """
+def called(params):
+    token = params["_meta"]["progressToken"]
+    line = json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+        "progressToken": token, "progress": 1, "message": "\\u200d\\u200b" * 400}}) + "\\n"
+    sys.stdout.write(line * 3_000)
+    return {"content": [{"type": "text", "text": "poured"}]}
+"""
+
+
+async def told(folder: Path, behaviour: str) -> str:
+    """What an agent is told by one call, which does not hold up the loop."""
+    async with running(program(folder, behaviour)) as server:
+        await until(lambda: server.state.condition == "connected")
+        pour = ServerCommands(server, visible).loaded({}).commands[0]
+        with heartbeat() as beat:
+            try:
+                answer = (await pour.run({}, CommandContext(agent=an_agent(), files=InMemoryFiles()))).text
+            except CommandError as refused:
+                answer = str(refused)
+    assert beat.longest < LONGEST_PAUSE
+    return answer
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param("wide", marks=attack("servers", "An answer of 900,000 empty lists", REFUSED)),
+        pytest.param("zeros", marks=attack("servers", "An answer of 1,300,000 numbers", REFUSED)),
+        pytest.param("names", marks=attack("servers", "An answer of 300,000 names", REFUSED)),
+        pytest.param("blocks", marks=attack("servers", "An answer of 120,000 texts", REFUSED)),
+        pytest.param("fewer blocks", marks=attack("servers", "An answer of 9,900 texts", REFUSED_LIST)),
+        pytest.param("no blocks", marks=attack("servers", "An answer of 29,000 wrong blocks", REFUSED_LIST)),
+        pytest.param("few blocks", marks=attack("servers", "An answer of 1,000 texts", "x")),
+        pytest.param("few wrong blocks", marks=attack("servers", "An answer of 1,000 wrong blocks", "failed")),
+        pytest.param("fewer values", marks=attack("servers", "An answer of 14,000 empty lists", "[]")),
+        pytest.param("text", marks=attack("servers", "An answer of 3 MB of brackets and quotes", "are left out")),
+        pytest.param("hidden", marks=attack("servers", "An answer of 150,000 hidden letters", "⟨U+200D⟩⟨U+200B⟩")),
+    ],
+)
+async def test_one_answer_does_not_hold_up_the_loop(tmp_path: Path, what: str, answer: str) -> None:
+    shown = await told(tmp_path, f"def called(params):\n    return {ANSWERS[what]}")
+    assert answer in shown
+    assert len(shown) < MAX_SHOWN_CHARACTERS + 100
+
+
+async def test_progress_with_hidden_letters_does_not_hold_up_the_loop(tmp_path: Path) -> None:
+    assert await told(tmp_path, PROGRESS) == "poured"
+
+
+async def test_structured_content_is_written_no_further_than_it_is_shown() -> None:
+    result = mcp_types.CallToolResult(content=[], structured_content={"result": [0] * 1_300_000})
+    with heartbeat() as beat:
+        shown = answer_of(result).text
+    assert beat.longest < LONGEST_PAUSE
+    assert shown.endswith("(The rest is left out.)")

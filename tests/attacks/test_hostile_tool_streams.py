@@ -1,0 +1,82 @@
+"""Messages that a server cuts in pieces so that nobody counts them, and a call that is given up."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from httpx2 import AsyncByteStream, Request
+
+from agent_core.errors import CommandError
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.mcp.flow_limit import MAX_MESSAGES, FlowLimit
+from agent_core.providers.mcp.http_transport import CountedBody
+from tests.attacks.bare_tool_servers import program, running, until
+from tests.attacks.rows import attack
+
+MESSAGE = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n\n'
+
+
+class Chunks(AsyncByteStream):
+    """A body whose chunks end in the middle of the word that is counted."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"da"
+        for _ in range(4 * MAX_MESSAGES):
+            yield MESSAGE[2:] + b"da"
+
+
+@attack("servers", "20,000 messages over HTTP, each of which begins in the chunk before", "5,000 messages in one go")
+async def test_messages_are_counted_wherever_their_chunks_end(answer: str) -> None:
+    told: list[str] = []
+    limit = FlowLimit(SystemClock(), told.append)
+    body = CountedBody(Chunks(), limit, Request("POST", "http://tea.test/mcp"), is_stream=True)
+    with pytest.raises(httpx2.ReadError):
+        async for _ in body:
+            pass
+    assert answer in told[0]
+
+
+SLOW = """
+def called(params):
+    (HERE / "sent").touch()
+    time.sleep(30)
+"""
+
+
+@attack("servers", "A call that is not answered in time", "look whether the call took effect")
+async def test_a_call_that_is_given_up_says_that_it_may_have_taken_effect(tmp_path: Path, answer: str) -> None:
+    async with running(program(tmp_path, SLOW), seconds=2) as server:
+        await until(lambda: server.state.condition == "connected")
+        with pytest.raises(CommandError, match=answer):
+            await server.call("pour", {}, print)
+    assert (tmp_path / "sent").exists()
+
+
+PARTS = [b'{"jsonrpc":"2.0","id":1,"result":{"content":[', b"{}," * 20_000, b"{}," * 20_000, b"0]}}"]
+
+
+class Pieces(Chunks):
+    """One message of 40,000 parts; `between`: what its pieces are joined by."""
+
+    def __init__(self, before: bytes, between: bytes) -> None:
+        self.before, self.between = before, between
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self.before
+        for piece in PARTS:
+            yield piece + self.between
+
+
+@pytest.mark.parametrize(
+    ("is_stream", "before", "between"),
+    [(True, b"data: ", b""), (True, b"data: ", b"\r\ndata:"), (False, b"", b""), (False, b"", b"\n")],
+)
+async def test_parts_are_counted_wherever_their_lines_end(is_stream: bool, before: bytes, between: bytes) -> None:
+    told: list[str] = []
+    limit = FlowLimit(SystemClock(), told.append)
+    body = CountedBody(Pieces(before, between), limit, Request("POST", "http://tea.test/mcp"), is_stream=is_stream)
+    with pytest.raises(httpx2.ReadError):
+        async for _ in body:
+            pass
+    assert told == ["sent a message of more than 30,000 parts"]
