@@ -29,6 +29,7 @@ NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e]")
 KEYS = {
     "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
 }  # fmt: skip
+KINDS = ("", "stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
 MAX_SERVERS, MAX_FILE_BYTES = 50, 1_000_000
 
 
@@ -103,6 +104,8 @@ class _Entry:
     def read(self) -> ServerEntry:
         """The entry; raise _WrongEntry."""
         reached = self._reached()
+        if (kind := self._text("type")) not in KINDS:
+            self._refuse("type", f"{kind[:20]!a} is not known; an address is reached by streamable HTTP")
         return ServerEntry(
             name=self.name,
             reached=reached,
@@ -123,6 +126,8 @@ class _Entry:
         parts = _address(url)
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             self._refuse("url", "must be an http or https address")
+        if VARIABLE.search(url):
+            self._refuse("url", "has a variable: they are filled in in env and headers")
         self.secrets += _secrets_of(url)
         return RemoteAddress(url=url, headers=self._filled("headers", HEADER_NAME, every=True))
 
@@ -142,7 +147,7 @@ class _Entry:
 
     def _variable(self, key: str, name: str) -> str:
         if name not in self.environ:
-            self._refuse(key, f"names the variable {name}, which is not set")
+            self._refuse(key, f"names the variable {name}, which is not set for Signoff's process (.env is not read)")
         return self.environ[name]
 
     def _classes(self) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from agent_core.errors import CommandError
 from agent_core.model.command import Arguments, CommandSpec, Preview, RiskClass, replace_lone_surrogates
 from agent_core.model.lines import counted
 from agent_core.plugins.declaring import MAX_COMMANDS, taken_commands
-from agent_core.plugins.loaded import LoadedPlugin, one_line
+from agent_core.plugins.loaded import LoadedPlugin, one_line, title_of
 from agent_core.plugins.plugin import Plugin
 from agent_core.plugins.tool_server_attachments import keep_attachments
 from agent_core.plugins.tool_server_schemas import ToolArguments
@@ -50,6 +50,9 @@ class ServerCommands:
             name=entry.name, version="(tool server)", source=f"tool server {entry.name}", plugin=Plugin()
         )
         offered = self.server.tools
+        for name in self.server.unmatched:
+            said = "stands in tools or exclude of its entry, and it has no such tool"
+            loaded.remarks.append(f"{self._line(name)} {said}")
         if len(offered) > MAX_COMMANDS:
             loaded.remarks.append(f"{len(offered) - MAX_COMMANDS:,} tools beyond the first {MAX_COMMANDS} are left out")
         commands = [self._command(tool, loaded) for tool in offered[:MAX_COMMANDS]]
@@ -78,7 +81,8 @@ class ServerCommands:
         preview = self._preview(spec.name, tool, hashlib.sha256(shown.encode()).hexdigest())
 
         async def show(given: Arguments, _context: CommandContext) -> Preview:
-            return replace(preview, body=f"{preview.body}{_renamed_text(arguments, given)}")
+            title = title_of(spec.label, given)
+            return replace(preview, title=title, body=f"{preview.body}{_renamed_text(arguments, given)}")
 
         return Command(spec=spec, run=partial(self._run, tool, arguments, preview), preview=show)
 
@@ -112,9 +116,9 @@ class ServerCommands:
         quoted = self.spell_out(tool.description[:MAX_QUOTED_CHARACTERS]).strip() or "(nothing)"
         quoted += " … (The rest is left out.)" if len(tool.description) > MAX_QUOTED_CHARACTERS else ""
         said = "\n".join(f"> {line}" for line in quoted.splitlines())
-        body = f"Tool: {self._line(tool.name)}\nGoes to: {entry.place}\nThe server says about it:\n{said}"
-        title = f"a call of the tool server {entry.name}"
-        return Preview(title=title, body=body, target=name, basis=basis)
+        whose = f"Tool: {self._line(tool.name)}, of the tool server {entry.name}"
+        body = f"{whose}\nGoes to: {entry.place}\nThe server says about it:\n{said}"
+        return Preview(title=name, body=body, target=name, basis=basis)
 
     def _caution(self, tool: ServerTool) -> tuple[tuple[RiskClass, ...], bool]:
         """The classes of a tool, and whether neither a lease nor the policy covers it."""

@@ -145,6 +145,10 @@ class ToolServer(Protocol):
         """The tools that it offered last, also while it is away."""
 
     @property
+    def unmatched(self) -> Sequence[str]:
+        """The names in `only` and `besides` of its entry that none of its tools has."""
+
+    @property
     def has_resources(self) -> bool:
         """Whether it offers resources to read."""
 

@@ -24,6 +24,7 @@ class InMemoryToolServer:
 
     entry: ServerEntry = TEA_SERVER
     tools: Sequence[ServerTool] = ()
+    unmatched: tuple[str, ...] = ()
     answers: dict[str, ServerAnswer] = field(default_factory=dict)
     resources: Sequence[ServerResource] = ()
     instructions: str = ""

@@ -47,6 +47,7 @@ class McpServer:
     changed: Callable[["McpServer"], Awaitable[None]] = ignore_change
     state: ServerState = field(init=False)
     tools: Sequence[ServerTool] = ()
+    unmatched: tuple[str, ...] = ()
     has_resources: bool = False
     instructions: str = ""
     connection: "McpConnection | None" = None
@@ -138,6 +139,8 @@ class McpServer:
             await self.clock.sleep(max(RELIST_SECONDS, REST * (self.clock.elapsed() - began)))
 
     async def _take(self, tools: Sequence[ServerTool]) -> None:
+        offered = {tool.name for tool in tools}
+        self.unmatched = tuple(name for name in (*self.entry.only, *self.entry.besides) if name not in offered)
         kept = tuple(tool for tool in tools if _is_wanted(tool.name, self.entry))
         if kept != self.tools or not self._is_ready.is_set():
             self.tools = kept

@@ -191,3 +191,29 @@ async def test_the_first_thought_waits_for_a_servers_tools_but_not_for_a_silent_
         found.tried_until = found.clock.elapsed()  # the time is over
         await found.wait_until_tried()
         assert found.servers[0].state.condition == "connecting"
+
+
+async def test_the_doctor_names_what_an_entry_leaves_out_that_the_server_does_not_have(tmp_path: Path) -> None:
+    file = written(tmp_path, helpful={**HELPFUL, "exclude": ["ecko"]})
+    finding = await tool_servers_finding(settings_of(file))
+    assert finding is not None
+    assert finding.state == "warn"
+    assert "ecko stands in tools or exclude of its entry, and it has no such tool" in finding.why
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"url": "https://mcp.example.com/${TEAM}"}, "has a variable: they are filled in in env and headers"),
+        ({"url": "https://mcp.example.com/sse", "type": "sse"}, "an address is reached by streamable HTTP"),
+        (
+            {"command": "x", "env": {"A": "${NOT_SET_ANYWHERE}"}},
+            r"not set for Signoff's process \(\.env is not read",
+        ),
+    ],
+)
+def test_what_other_clients_would_fill_in_or_speak_is_refused_in_a_sentence(
+    tmp_path: Path, entry: dict[str, object], why: str
+) -> None:
+    with pytest.raises(SettingsError, match=why):
+        settings_of(written(tmp_path, tea=entry))

@@ -137,8 +137,11 @@ async def test_hidden_letters_are_spelled_out_in_prompts_cards_and_results() -> 
 async def test_a_card_says_which_server_and_tool_where_it_goes_and_what_the_server_says() -> None:
     preview = await command_of(POUR).preview({"kind": "green"}, context_of())
     assert preview is not None
-    assert preview.title == "a call of the tool server tea"
-    assert preview.body == "Tool: pour\nGoes to: the program tea\nThe server says about it:\n> Pour a cup."
+    assert preview.title == "pour: kind green"
+    assert (
+        preview.body
+        == "Tool: pour, of the tool server tea\nGoes to: the program tea\nThe server says about it:\n> Pour a cup."
+    )
 
 
 TRUSTED, TOLD = replace(TEA_SERVER, is_trusted=True), replace(TEA_SERVER, classes=("read", "network"))
