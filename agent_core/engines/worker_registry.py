@@ -206,7 +206,7 @@ class WorkerRegistry:
 
     async def _claim(self, agent_id: AgentId, worker: Worker) -> Agent:
         async with self.database.begin() as work:
-            agent, claimant = await asyncio.gather(work.agents.locate(agent_id), work.workers.claimant(agent_id))
+            agent, claimant = await work.together(work.agents.locate(agent_id), work.workers.claimant(agent_id))
             if self.surfaces is not None and agent.channel.surface not in self.surfaces:
                 raise Superseded(agent_id)
             if agent_id in self.claimed:

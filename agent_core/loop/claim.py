@@ -5,7 +5,6 @@ that was suspended while another worker took over cannot save. Before each messa
 Which cards and notices were shown is recorded by the next save, which needs fewer transactions.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -76,7 +75,7 @@ class AgentClaim:
         """
         agent = self.agent
         async with self.database.begin() as work:
-            turns, notices = await asyncio.gather(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
+            turns, notices = await work.together(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")

@@ -1,6 +1,5 @@
 """Loads what an agent needs to think: its newest turns, unread notes, and budgets."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,7 +42,7 @@ async def load_turn_context(work: UnitOfWork, agent: Agent, *, has_tools: bool =
     """Load it in the unit of work; `has_tools`: whether there are commands that the channel can switch off."""
     upto = agent.digest.upto
     last = min(MAX_TURNS, max(LOOKBACK_TURNS, agent.turns - upto))
-    turns, waiting, own, budget = await asyncio.gather(
+    turns, waiting, own, budget = await work.together(
         work.turns.of(agent, last=last),
         work.notes.list_waiting(agent),
         budget_of(work, agent),

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from agent_core.errors import CommitUnknown
 from agent_core.persistence.outages import OutageLog, is_outage
 from agent_core.persistence.prepared_statements import Values
+from agent_core.ports.database import Together
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[Connection], None]
@@ -38,6 +39,7 @@ class Connections(Protocol):
     """Connections to one database. What has started runs to its end, even if its caller is cancelled."""
 
     outages: OutageLog
+    together: Together
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         """Run a query on committed data; with `seconds`, raise TooLong if it takes longer."""

@@ -43,6 +43,7 @@ class SqlUnitOfWork(UnitOfWork):
         self.deletions = SqlDeletions(buffer)
         self.form_drafts = SqlFormDrafts(buffer)
         self.text_search = SqlTextSearch(buffer)
+        self.together = buffer.together
         self._buffer = buffer
 
     async def commit(self) -> None:

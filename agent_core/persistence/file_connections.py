@@ -34,7 +34,7 @@ from agent_core.persistence.connections import (
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.timed_reads import TooLong, find_rows_within
-from agent_core.ports.database import finish_uncancelled
+from agent_core.ports.database import Together, finish_uncancelled, one_by_one
 from agent_core.ports.priority import IS_AWAITED
 
 T = TypeVar("T")
@@ -61,6 +61,7 @@ class FileConnections:
 
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()
+        self.together: Together = one_by_one  # type: ignore[assignment]
         self._engine = make_file_engine(url)
         self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reads")
         self._priority_reader = ThreadPoolExecutor(1, thread_name_prefix="reads-first")

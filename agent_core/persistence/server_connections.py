@@ -18,7 +18,7 @@ from agent_core.persistence.connections import (
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.timed_reads import find_rows_within
-from agent_core.ports.database import finish_uncancelled
+from agent_core.ports.database import Together, at_the_same_time, finish_uncancelled
 
 T = TypeVar("T")
 
@@ -32,6 +32,7 @@ class ServerConnections:
 
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()
+        self.together: Together = at_the_same_time
         self._engine = make_engine(url, STATEMENT_SECONDS)
         event.listen(self._engine.sync_engine, "handle_error", _distrust_pool)
 

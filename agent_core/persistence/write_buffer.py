@@ -36,6 +36,7 @@ class WriteBuffer:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self.together = connections.together
         self._writes: dict[object, Change] = {}
         self._is_open = True
 

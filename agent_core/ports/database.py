@@ -1,9 +1,10 @@
 """Unit of work: reads return committed data, and `commit` saves all writes in one transaction."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from agent_core.errors import Conflict
 from agent_core.ports.bookkeeping import Audit, Deletions, Deliveries, FormDrafts, Preferences
@@ -18,6 +19,23 @@ from agent_core.ports.repositories import (
     Workers,
 )
 from agent_core.ports.text_search import TextSearch
+
+T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+
+class Together(Protocol):
+    """Awaits reads of one unit of work, at the same time where that is faster; returns their results."""
+
+    @overload
+    async def __call__(self, first: Awaitable[A], second: Awaitable[B], /) -> tuple[A, B]: ...
+    @overload
+    async def __call__(
+        self, first: Awaitable[A], second: Awaitable[B], third: Awaitable[C], fourth: Awaitable[D], /
+    ) -> tuple[A, B, C, D]: ...
 
 
 class UnitOfWork(Protocol):
@@ -41,6 +59,7 @@ class UnitOfWork(Protocol):
     deletions: Deletions
     form_drafts: FormDrafts
     text_search: TextSearch
+    together: Together
 
     async def commit(self) -> None:
         """Save all writes; raise Conflict if another unit of work has changed a record that this one read and saved."""
@@ -56,8 +75,22 @@ class Database(Protocol):
         """Open a unit of work for a with-block. It holds no lock before `commit`."""
 
 
-T = TypeVar("T")
 MAX_ATTEMPTS = 20
+
+
+async def at_the_same_time(*reads: Awaitable[Any]) -> tuple[Any, ...]:
+    """Implements `Together` for a database that is asked over a network."""
+    return tuple(await asyncio.gather(*reads))
+
+
+async def one_by_one(*reads: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
+    """Implements `Together` for a database that answers at once: a task for each read would take longer."""
+    left = deque(reads)
+    try:
+        return tuple([await left.popleft() for _ in reads])
+    finally:
+        for read in left:
+            read.close()
 
 
 async def in_one_unit(database: Database, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:

@@ -13,6 +13,8 @@ T = TypeVar("T")
 MAX_AGENT_WRITES = 2
 MAX_YIELD_SECONDS = 0.5
 STEPS_PER_PASS = 4
+SHARE_BESIDE_PEOPLE = 0.1
+MAX_REST_SECONDS = 1.0
 IS_AWAITED: ContextVar[bool] = ContextVar("is_awaited", default=False)
 IS_URGENT: ContextVar[bool] = ContextVar("is_urgent", default=False)
 
@@ -31,6 +33,8 @@ class Priority:
 
     - Per pass of the event loop, four steps of agents run, and one while people wait (up to twice as many where two
       passes meet). A step is what runs between two awaits.
+    - While people wait, the steps of agents take at most a tenth of the event loop's time, until the newest of these
+      people has waited for a second: who waits longer waits for something else than the event loop.
     - At most two agents write at a time, and each first waits up to 0.5 s while people wait.
     - An agent's work is urgent until it has shown on the card what people decided: its steps run before those of
       other agents, and it writes at once.
@@ -43,6 +47,9 @@ class Priority:
     agent_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AGENT_WRITES))
     _works: int = 0
     _stepped: int = 0
+    _newest_came_at: float = 0.0
+    _rests_until: float = 0.0
+    _rest_end: asyncio.TimerHandle | None = None
     _queued: "deque[asyncio.Future[None]]" = field(default_factory=deque)
     _queued_urgent: "deque[asyncio.Future[None]]" = field(default_factory=deque)
 
@@ -50,6 +57,7 @@ class Priority:
     def foreground(self) -> Iterator[None]:
         """Mark the with-block as something that a person waits for."""
         self.people += 1
+        self._newest_came_at = asyncio.get_running_loop().time()
         self.no_people.clear()
         before = IS_AWAITED.set(True)
         try:
@@ -59,6 +67,7 @@ class Priority:
             self.people -= 1
             if not self.people:
                 self.no_people.set()
+                self._end_rest()
 
     def end_urgency(self) -> None:
         """An agent's work has shown what people decided: from here on it waits for people and for urgent work."""
@@ -102,10 +111,13 @@ class Priority:
                 yield from self._wait_for_step()
             except BaseException as error:
                 thrown = error
+            begun = asyncio.get_running_loop().time()
             try:
                 awaited = work.send(None) if thrown is None else work.throw(thrown)
             except StopIteration as ended:
                 return cast("T", ended.value)
+            finally:
+                self._rest_after(begun)
             thrown = None
             try:
                 yield awaited
@@ -114,15 +126,17 @@ class Priority:
 
     def _wait_for_step(self) -> Iterator[Any]:
         loop = asyncio.get_running_loop()
-        if self._works <= self._steps_per_pass:  # each has at most one step in a pass
+        if self._works <= self._steps_per_pass and not self.people:  # each has at most one step in a pass
             return iter(())
-        if self._stepped < self._steps_per_pass:
+        if self._stepped < self._steps_per_pass and self._rest_seconds() <= 0:
             if self._stepped == 0:
                 loop.call_soon(self._begin_pass)
             self._stepped += 1
             return iter(())
         step = loop.create_future()
         (self._queued_urgent if IS_URGENT.get() else self._queued).append(step)
+        if self._stepped == 0:
+            self._begin_after_rest()
         return iter(step)
 
     @property
@@ -130,8 +144,11 @@ class Priority:
         return 1 if self.people else STEPS_PER_PASS
 
     def _begin_pass(self) -> None:
-        """Let the first queued steps run in the next pass, and count them."""
+        """Let the first queued steps run in the next pass, and count them; while agents rest, do so afterwards."""
         self._stepped = 0
+        if self._rest_seconds() > 0:
+            self._begin_after_rest()
+            return
         while (queue := self._queued_urgent or self._queued) and self._stepped < self._steps_per_pass:
             step = queue.popleft()
             if not step.done():  # else its work was cancelled
@@ -139,3 +156,25 @@ class Priority:
                 self._stepped += 1
         if self._stepped:
             asyncio.get_running_loop().call_soon(self._begin_pass)
+
+    def _rest_after(self, begun: float) -> None:
+        """Let agents rest after a step, so long that steps take SHARE_BESIDE_PEOPLE of the time."""
+        now = asyncio.get_running_loop().time()
+        self._rests_until = now + (now - begun) * (1 / SHARE_BESIDE_PEOPLE - 1)
+
+    def _rest_seconds(self) -> float:
+        """How long agents rest from now on; 0 or less if they do not."""
+        if not self.people:
+            return 0.0
+        return min(self._rests_until, self._newest_came_at + MAX_REST_SECONDS) - asyncio.get_running_loop().time()
+
+    def _begin_after_rest(self) -> None:
+        if self._rest_end is None:
+            self._rest_end = asyncio.get_running_loop().call_later(max(0.0, self._rest_seconds()), self._end_rest)
+
+    def _end_rest(self) -> None:
+        """Begin a pass, if agents rest."""
+        if self._rest_end is not None:
+            self._rest_end.cancel()
+            self._rest_end = None
+            self._begin_pass()

@@ -4,7 +4,6 @@ Each call is one short transaction followed by a wake. It checks the person's ri
 calls no model and no chat platform.
 """
 
-import asyncio
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -73,7 +72,7 @@ class AgentService(AgentLifecycle):
         """
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
-            turn, is_repeated = await asyncio.gather(
+            turn, is_repeated = await work.together(
                 work.turns.get(origin.channel, turn_id), self.is_repeated(work, origin)
             )
             agent = await work.agents.get(origin.channel, turn.agent_id)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from agent_core.ports.database import UnitOfWork
+from agent_core.ports.database import UnitOfWork, at_the_same_time
 from agent_core.testing.bookkeeping import (
     MemoryAudit,
     MemoryDeletions,
@@ -40,6 +40,7 @@ class InMemoryUnitOfWork(UnitOfWork):
 
     def __init__(self, buffer: StoreBuffer) -> None:
         self._buffer = buffer
+        self.together = at_the_same_time
 
     def __getattr__(self, name: str) -> Any:
         if name not in REPOSITORIES:

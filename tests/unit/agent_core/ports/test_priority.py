@@ -1,11 +1,19 @@
 """Who clicks goes before who works."""
 
 import asyncio
+import time
 from functools import partial
 
 import pytest
 
-from agent_core.ports.priority import IS_AWAITED, MAX_AGENT_WRITES, STEPS_PER_PASS, Priority
+from agent_core.ports.priority import (
+    IS_AWAITED,
+    MAX_AGENT_WRITES,
+    MAX_REST_SECONDS,
+    SHARE_BESIDE_PEOPLE,
+    STEPS_PER_PASS,
+    Priority,
+)
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -159,3 +167,75 @@ async def test_urgent_work_writes_while_people_wait_and_other_work_does_not() ->
         assert wrote == ["urgent"]
     await asyncio.gather(*waiting)
     assert sorted(wrote[1:]) == [f"{number}" for number in range(5)]
+
+
+def compute(seconds: float) -> None:
+    """Hold up the event loop."""
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends:
+        pass
+
+
+async def test_agents_take_a_small_part_of_the_time_while_people_wait() -> None:
+    priority = Priority()
+
+    async def work() -> None:
+        for _ in range(5):
+            compute(0.001)
+            await pass_by()
+
+    with priority.foreground():
+        began = time.perf_counter()
+        await asyncio.gather(*(priority.run_stepwise(work) for _ in range(4)))
+        assert time.perf_counter() - began > 0.9 * 4 * 5 * 0.001 / SHARE_BESIDE_PEOPLE
+
+
+async def test_agents_go_on_as_soon_as_nobody_waits() -> None:
+    priority, steps = Priority(), []
+
+    async def work() -> None:
+        for number in range(2):
+            steps.append(number)
+            compute(0.1)
+            await pass_by()
+
+    with priority.foreground():
+        tasks = [asyncio.create_task(priority.run_stepwise(work)) for _ in range(2)]
+        for _ in range(20):
+            await pass_by()
+        assert len(steps) == 1, "they rest"
+    for _ in range(20):
+        await pass_by()
+    assert len(steps) == 4
+    await asyncio.gather(*tasks)
+
+
+async def test_agents_do_not_rest_for_who_waits_for_long() -> None:
+    priority = Priority()
+
+    async def work() -> None:
+        compute(0.3)  # the rest would take 2.7 seconds
+        await pass_by()
+
+    with priority.foreground():
+        began = time.perf_counter()
+        await priority.run_stepwise(work)
+        assert time.perf_counter() - began < 2 * MAX_REST_SECONDS
+
+
+async def test_a_cancelled_agent_that_rests_ends_at_once() -> None:
+    priority = Priority()
+
+    async def work() -> None:
+        compute(0.05)
+        await pass_by()
+        await asyncio.get_running_loop().create_future()
+
+    with priority.foreground():
+        tasks = [asyncio.create_task(priority.run_stepwise(work)) for _ in range(3)]
+        for _ in range(10):
+            await pass_by()
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(result, asyncio.CancelledError) for result in results)
