@@ -114,7 +114,7 @@ class _YieldingUnit:
     """A unit of work whose reads and commit take time, and whose commit may fail."""
 
     def __init__(self, work: UnitOfWork, database: YieldingDatabase) -> None:
-        self._work, self._database = work, database
+        self._work, self._database, self.together = work, database, work.together
         self._agents, self._turns = list[Agent](), list[Turn]()
 
     def __getattr__(self, name: str) -> Any:
