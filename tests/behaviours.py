@@ -13,6 +13,7 @@ PROMISES: dict[str, str] = {
     "attention:one-card": "Commands that run under one decision share one card that lists them, also after a restart.",
     "attention:reminders": "An agent that waits reminds its owner after 5 minutes, 30 minutes and 4 hours.",
     "attention:root": "An agent's root message says what it does, since when, and what it asks for.",
+    "autogpt:classes": "The operator gives plugins' commands other classes; native ones become stricter only.",
     "autogpt:environment": "A plugin of AutoGPT sees named variables only, no file of Signoff and no other process.",
     "autogpt:found": "Which plugins of AutoGPT run is decided by names alone; nothing of any other one is run.",
     "autogpt:hook-lost": "A hook that hung or failed is left out from then on and said once, and agents go on.",
