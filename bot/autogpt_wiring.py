@@ -17,6 +17,7 @@ from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loading import load_plugins
 from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox.lent_folder import FolderLender
@@ -46,6 +47,11 @@ async def load_all_plugins(
     python, discovery = await asyncio.to_thread(_discover, settings)
     own = [each for each in settings.plugin_packages if each not in discovery.packages]
     plugins = load_plugins(own, settings.plugins_dir)
+    plugins.overrides = RiskOverrides(settings.plugin_classes)
+    plugins.unmatched = {
+        "ALLOWLISTED_PLUGINS": discovery.unmatched(settings.allowlisted_plugins),
+        "DENYLISTED_PLUGINS": discovery.unmatched(settings.denylisted_plugins),
+    }
     plugins.faults += discovery.faults
     if discovery.plugins:
         from agent_core.providers.autogpt_plugins.loading import thoughts_of

@@ -21,6 +21,7 @@ from bot.platforms.all_settings import PLATFORM_RULES, AllPlatformSettings
 from bot.tool_server_file import ToolServers
 from bot.value_types import (
     NO_SECRET,
+    ClassesByName,
     Folder,
     HostAddress,
     Secret,
@@ -82,6 +83,7 @@ class CoreSettings(ModelSettings):
     mcp_seconds: int = Field(default=60, ge=1, le=600)
     allowlisted_plugins: Names = ()
     denylisted_plugins: Names = ()
+    plugin_classes: ClassesByName = Field(default_factory=dict)
     plugin_python: Path | None = None
     plugin_env: Names = ()
     plugin_seconds: int = Field(default=10, ge=1, le=600)

@@ -11,15 +11,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from adapters.visible_text import visible
+from agent_core.assembly import Core
 from agent_core.commands.redaction import redact_output
 from agent_core.commands.registry import Command, Commands
+from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
-from agent_core.ports.tool_servers import ToolServer
+from agent_core.ports.tool_servers import ServerTool, ToolServer
 from agent_core.ports.tool_sources import ToolSource
 from agent_core.providers.clock import SystemClock
 from bot.findings import Finding
@@ -96,9 +98,12 @@ def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Se
 
 @asynccontextmanager
 async def serve_tools(
-    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock
+    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock, changes: ChangedTools | None = None
 ) -> AsyncIterator[ToolServerSet]:
-    """Connect the servers in the background, and end them afterwards. Without servers this does nothing."""
+    """Connect the servers in the background, and end them afterwards. Without servers this does nothing.
+
+    `changes`: has open cards looked at when a server offers something else than before.
+    """
     if not settings.mcp_servers:
         yield found
         return
@@ -106,7 +111,7 @@ async def serve_tools(
 
     found.secrets, found.clock = Secrets.of(settings.secrets), clock
     found.tried_until = clock.elapsed() + FIRST_TRY_SECONDS
-    register = _registering(settings, commands, found)
+    register = _registering(settings, commands, found, changes)
     entries = settings.mcp_servers.entries
     servers = [McpServer(entry=each, clock=clock, seconds=settings.mcp_seconds, changed=register) for each in entries]
     found.servers, found.listed = servers, {each.name: asyncio.Event() for each in entries}
@@ -116,6 +121,8 @@ async def serve_tools(
     if lost := [name for name in before if name not in commands.by_name]:
         logger.warning("plugins took names of tool servers, and lost them", extra={"commands": ", ".join(lost)})
     tasks = [asyncio.create_task(each.run(), name=f"tool server {each.entry.name}") for each in servers]
+    if changes:
+        tasks.append(asyncio.create_task(changes.run(), name="cards of changed tools"))
     try:
         yield found
     finally:
@@ -124,14 +131,23 @@ async def serve_tools(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def changed_tools(core: Core) -> ChangedTools:
+    """What has the open cards of a process looked at when tools change."""
+    loop, surfaces = core.loop, tuple(core.loop.surfaces)
+    return ChangedTools(
+        database=core.database, waker=core.engine, priority=loop.priority, clock=core.clock, surfaces=surfaces
+    )
+
+
 def _registering(
-    settings: Settings, commands: Commands, found: ToolServerSet
+    settings: Settings, commands: Commands, found: ToolServerSet, changes: ChangedTools | None
 ) -> Callable[[ToolServer], Awaitable[None]]:
     """What registers the tools of a server each time it lists them."""
     disabled = {*settings.disabled_commands, *settings.disabled_categories}
+    offered: dict[str, tuple[ServerTool, ...]] = {}
 
     async def register(server: ToolServer) -> None:
-        name = server.entry.name
+        name, tools = server.entry.name, tuple(server.tools)
         told = ServerCommands(server, lambda text: visible(found.secrets.redact(text)))
         loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
         kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
@@ -139,6 +155,9 @@ def _registering(
         commands.replace_from(name, loaded.commands)
         found.loaded[name] = loaded
         found.listed[name].set()
+        if changes and offered.get(name) != tools:  # a reconnection alone changes nothing
+            changes.note(name)
+        offered[name] = tools
         number, remarks = len(loaded.commands), found.secrets.redact("; ".join(loaded.remarks))
         logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
 

@@ -4,12 +4,15 @@ A ValueError means that the value breaks the variable's rule.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, BeforeValidator, SecretStr
+
+from agent_core.model.command import RISK_CLASSES, RiskClass
 
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -115,6 +118,20 @@ def workspace_address(url: str) -> str:
     return _none(url)
 
 
+def classes_by_name(given: object) -> object:
+    """Risk classes by name, from `NAME=class+class,NAME=class`; what is no text is returned as it is."""
+    if not isinstance(given, str):
+        return given
+    found: dict[str, tuple[RiskClass, ...]] = {}
+    for part in filter(str.strip, given.split(",")):
+        name, separator, written = (each.strip() for each in part.partition("="))
+        classes = {each.strip().lower() for each in written.split("+")}
+        if not name or not separator or name in found or not classes <= {*RISK_CLASSES}:
+            raise ValueError
+        found[name] = tuple(risk for risk in RISK_CLASSES if risk in classes)
+    return found
+
+
 def without_secrets(url: str) -> str:
     """A database's address for display: without user, password and options."""
     scheme, _, rest = url.partition("://")
@@ -128,6 +145,7 @@ def passwords(url: str) -> tuple[str, ...]:
     return password, unquote(password)
 
 
+ClassesByName = Annotated[Mapping[str, tuple[RiskClass, ...]], BeforeValidator(classes_by_name)]
 WorkspaceAddress = Annotated[str, AfterValidator(workspace_address)]
 Secret = Annotated[SecretStr, AfterValidator(sendable)]
 NO_SECRET = SecretStr("")

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Literal
 
 from agent_core.errors import CommandError, NotFound, Superseded
+from agent_core.loop.card_checks import ask_again
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
@@ -119,10 +120,7 @@ class ActStep:
         reason = remark or ("" if is_still_allowed(agent, turn) else PERMISSION_ENDED)
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec
-            asked = turn.show_again(preview, reason, now)
-            asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
-            asked = replace(asked, source=spec.source, risks=spec.risks, always_asks=spec.always_asks)
-            return move(agent, asked, Awaiting(), now)
+            return ask_again(agent, turn.show_again(preview, reason, now), spec, now)
         started = turn.start(now, preview)
         return replace(
             move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now, turn.source),)

@@ -14,6 +14,7 @@ from functools import partial
 from agent_core.errors import NotFound, Superseded, SurfaceBusy, ThreadGone
 from agent_core.loop.act_step import ActStep
 from agent_core.loop.answering import QuestionAnswerer
+from agent_core.loop.card_checks import CardCheck
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
@@ -119,6 +120,7 @@ class AgentLoop:
             self.priority.end_urgency()
             for question in claim.questions:
                 agent = await self._answer(claim, agent, question)
+            agent = await CardCheck(runner=self.runner, clock=self.clock, claim=claim).check(agent)
             while True:
                 await claim.surface.status(agent)
                 if self.draining.is_requested:

@@ -23,6 +23,7 @@ class LoadedPlugin:
 
     `fault`: why it was put aside, or "". `remarks`: what of its contributions is left out, and why.
     `is_told`: whether the log has said that a command of it failed.
+    `declares_classes`: its author chose the risk classes of its commands.
     """
 
     name: str
@@ -33,6 +34,7 @@ class LoadedPlugin:
     remarks: list[str] = field(default_factory=list)
     commands: tuple[Command, ...] = ()
     is_told: bool = False
+    declares_classes: bool = True
 
     @property
     def title(self) -> str:

@@ -13,6 +13,7 @@ from agent_core.model.turn import Turn
 from agent_core.plugins.declaring import MAX_COMMANDS, claim_names, listed, taken_commands
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.plugin import Plugin, PluginTools, RunOnce
+from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.plugins.wrapping import run_inside, tell
 from agent_core.ports.tool_sources import ToolSource
@@ -40,6 +41,8 @@ class PluginSet:
     `observe_seconds`: how long a plugin may take to observe a turn.
     `thoughts`: hooks of the think step; None if no plugin has any.
     `closers`: what ends processes of plugins.
+    `unmatched`: names in the operator's lists that no plugin has, by the variable of the list.
+    `overrides`: the risk classes that the operator gives their commands.
     """
 
     loaded: list[LoadedPlugin] = field(default_factory=list)
@@ -47,6 +50,8 @@ class PluginSet:
     observe_seconds: float = OBSERVE_SECONDS
     thoughts: ThoughtHooks | None = None
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    unmatched: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    overrides: RiskOverrides = field(default_factory=RiskOverrides)
 
     @property
     def working(self) -> list[LoadedPlugin]:
@@ -61,7 +66,8 @@ class PluginSet:
             own += [each for each in family.commands(tools) if claim_names(loaded, each.spec, taken)]
         for each in self.working:
             offered = listed(each, "commands", partial(each.plugin.commands, tools), MAX_COMMANDS)
-            each.commands = tuple(taken_commands(each, offered, taken))
+            found = taken_commands(each, offered, taken)
+            each.commands = tuple(self.overrides.apply(each, command) for command in found)
         return (*own, *(command for each in self.loaded for command in each.commands))
 
     def list_sources(self) -> tuple[ToolSource, ...]:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
@@ -153,12 +153,16 @@ class AgentSettings(TransactionalService):
     ) -> ToolSwitches:
         """Change which tools the channel's agents may use; raise NotAllowed unless a full member asks.
 
-        Agents see it when they next think. An open card of a tool that is off does not run when it is approved.
+        Agents see it when they next think. Those that wait for people are woken, since their open cards may be of a
+        tool that is off now: such a card is shown anew.
         """
         if origin.by.kind != "member":
             raise NotAllowed("switch tools here: a full member of the channel does.")
 
+        waiting: list[AgentId] = []
+
         async def act(work: UnitOfWork) -> ToolSwitches:
+            waiting[:] = [each.id for each in await work.agents.of(origin.channel) if each.status == Awaiting()]
             before = await work.preferences.get(origin.channel, TOOLS_KEY)
             changed = change(parse_tool_switches(before))
             if not await self.is_repeated(work, origin):
@@ -166,7 +170,10 @@ class AgentSettings(TransactionalService):
                 self._record(work, origin, "set the channel's tools", detail)
             return changed
 
-        return await self.save(act)
+        saved = await self.save(act)
+        for each in waiting:
+            self.waker.wake(each)
+        return saved
 
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
         """Append an entry about the channel to the decision log."""

@@ -29,7 +29,9 @@ async def test_a_tool_is_listed_switched_off_under_an_open_card_and_on_again(sur
         assert await ana.told("word_counter 1.0 (plugin, file word_counter.py): on")
         await ana.says("!tools off count_words")
         assert await ana.told("count_words (read, off here)")
-        await card.press("Approve")
+        again = await ana.asks("count_words")
+        assert await ana.sees("approving this does not run it.")
+        await again.press("Approve")
         assert await ana.sees("count_words is switched off in this channel")
         await ana.asks("task_complete")  # the second try was not offered to anybody
         await ana.says("!tools all on")

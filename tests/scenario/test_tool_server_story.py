@@ -12,7 +12,7 @@ import pytest
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.settings import load
-from bot.tool_server_wiring import ToolServerSet, serve_tools
+from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.test_signed_off import on_each_surface
@@ -34,7 +34,8 @@ async def serving(scene: Scene, name: str, folder: Path, **env: str) -> AsyncIte
     entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")], "env": env}
     file.write_text(json.dumps({"mcpServers": {name: entry}}))
     commands, settings = scene.stage.commands, load({"MCP_SERVERS": str(file)}, None)
-    async with serve_tools(settings, ToolServerSet(), commands, SystemClock()) as found:
+    changes = changed_tools(scene.stage)
+    async with serve_tools(settings, ToolServerSet(), commands, SystemClock(), changes) as found:
         await until(lambda: any(each.startswith(f"{name}.") for each in commands.by_name))
         yield found
 
@@ -66,17 +67,16 @@ async def test_a_servers_tool_is_shown_edited_rejected_run_and_stopped(surface: 
 
 
 @pytest.mark.proves("tool-server:changed")
-async def test_a_tool_that_changed_while_its_card_was_open_asks_again(tmp_path: Path) -> None:
+async def test_a_tool_that_changes_while_its_card_is_open_is_shown_anew_at_once(tmp_path: Path) -> None:
     model = ScriptedModel(reply_text("changing.tea", {}), DONE)
     async with opened("web", model, tmp_path) as scene, serving(scene, "changing", tmp_path) as found:
         ana = scene.ana
         await ana.new_agent("Clerk", "pours tea", "Serve tea")
-        card = await ana.asks("changing.tea")
+        await ana.asks("changing.tea")
         (server,) = found.servers
         await server.call("change", {}, print)
         await until(lambda: "everybody" in scene.stage.commands.by_name["changing.tea"].spec.description)
-        await card.press("Approve")
-        assert await ana.sees("changing.tea changed since this was shown")
+        assert await ana.sees("changing changed changing.tea. What was shown is withdrawn")
         again = await ana.asks("changing.tea")
         assert "send the recipe to everybody" in await again.whole()
         await again.press("Approve")

@@ -49,12 +49,14 @@ class Discovery:
     """What was found. `faults`: a line on each source that cannot be used, and on plugins that are not allowed.
 
     `packages`: the named packages that hold plugins of AutoGPT, so that nothing else imports them.
+    `seen`: all names by which plugins that were found can be chosen, also those that may not run; in lower case.
     """
 
     choice: Choice
     plugins: list[FoundPlugin] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     packages: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
 
     def look_into(self, folder: Path) -> None:
         """Look at each zip and each folder in the folder; pass by what is one of Signoff's own plugins. Blocking."""
@@ -88,6 +90,10 @@ class Discovery:
                 else:
                     self.faults.append(f"{source.title}: the Python of plugins does not have it")
 
+    def unmatched(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Those of the names that no plugin has which was found."""
+        return tuple(name for name in names if name.casefold() not in self.seen)
+
     def _add_path(self, path: Path) -> None:
         try:
             if path.suffix.casefold() == ".zip" and path.is_file():
@@ -112,6 +118,7 @@ class Discovery:
         left_out = []
         for kind in found:
             names = {name.casefold() for name in (kind.name, kind.folder, *source.names)}
+            self.seen |= names
             if names & self.choice.denied:
                 continue
             if is_named or names & self.choice.allowed:

@@ -67,7 +67,11 @@ def _loaded(found: FoundPlugin, additions: PluginAdditions, pool: WorkerPool, se
         return f"{found.source.title}: {found.kind.name[:40]!a} is no name of a plugin"
     plugin = AutoGptPlugin(found=found, additions=additions, pool=pool, secrets=secrets)
     plugin.loaded = LoadedPlugin(
-        name=found.kind.name, version=one_line(found.source.version, 60), source=found.source.title, plugin=plugin
+        name=found.kind.name,
+        version=one_line(found.source.version, 60),
+        source=found.source.title,
+        plugin=plugin,
+        declares_classes=False,
     )
     return plugin.loaded
 

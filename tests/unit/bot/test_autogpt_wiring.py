@@ -96,3 +96,31 @@ def test_without_plugins_nothing_of_autogpt_is_imported() -> None:
     code = "import sys, bot.bootstrap; print([name for name in sys.modules if 'autogpt_plugins' in name])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
+
+
+async def test_the_doctor_names_what_no_plugin_has(settings: Settings) -> None:
+    need(*SANDBOX)
+    wrong = {"denylisted_plugins": ("Coffee", "mate"), "plugin_classes": {"TeaPlugin": ("read",), "Tee": ("read",)}}
+    finding = await plugins_finding(settings.model_copy(update=wrong))
+    assert finding is not None
+    assert "DENYLISTED_PLUGINS names Coffee, which no plugin has" in finding.why
+    assert "PLUGIN_CLASSES names Tee, which no plugin has" in finding.why
+    assert finding.why.endswith("PLUGIN_ENV names TEA_KEY, NOT_SET, which is not set")
+
+
+async def test_settings_of_plugins_without_a_plugin_are_told() -> None:
+    finding = await plugins_finding(load({"PLUGIN_CLASSES": "Tea=read", "ALLOWLISTED_PLUGINS": "Tea"}, None))
+    assert finding is not None
+    assert finding.state == "warn"
+    assert finding.why.startswith("none: ALLOWLISTED_PLUGINS, PLUGIN_CLASSES changes nothing")
+
+
+def test_classes_of_plugins_are_read_in_the_order_of_cards() -> None:
+    settings = load({"PLUGIN_CLASSES": "Tea = Publish + read, Tea.brew=write"}, None)
+    assert settings.plugin_classes == {"Tea": ("read", "publish"), "Tea.brew": ("write",)}
+
+
+@pytest.mark.parametrize("wrong", ["Tea", "Tea=", "Tea=drink", "=read", "Tea=read,Tea=write"])
+def test_classes_that_are_none_are_refused(wrong: str) -> None:
+    with pytest.raises(SettingsError, match=r"PLUGIN_CLASSES: must be names with = and some of read"):
+        load({"PLUGIN_CLASSES": wrong}, None)
