@@ -44,8 +44,9 @@ MAX_GROUPED_WRITES = 64
 SHORT_SECONDS = 0.002
 MAX_HOLD_SECONDS = 0.005
 STEPS_BETWEEN_CHECKS = 2_000  # of SQLite's virtual machine: about 50 µs
-LONG_REMEMBERED = 300.0  # seconds for which a query that took long is run in a thread at once
+LONG_REMEMBERED = 300.0  # seconds for which a query that often took long is run in a thread at once
 MAX_LONG = 200
+LONG_WEIGHT, MAX_WEIGHT = 2, 6  # on a busy machine any query may take long now and then
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +71,22 @@ class FileConnections:
         self._connections = ThreadConnections(self._engine)
         self._short_reads: ShortReads | None = None
         self._is_opening = False
-        self._long: TTLCache[Executable, None] = TTLCache(MAX_LONG, LONG_REMEMBERED)
+        self._long: TTLCache[Executable, int] = TTLCache(MAX_LONG, LONG_REMEMBERED)
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         if seconds is not None:  # a long read, so in a thread at once
             return await self._run(self._readers, partial(find_rows_within, seconds, query=query, values=values))
         if self._short_reads is None and not self._is_opening:
             await self._open_short_reads()
-        if self._short_reads and query not in self._long:
+        weight = self._long.get(query, 0)
+        if self._short_reads and weight < MAX_WEIGHT:
             await self._short_reads.wait_for_turn()
             with suppress(TooLong):
-                return self._short_reads.rows(query, values)
-            self._long[query] = None
+                found = self._short_reads.rows(query, values)
+                if weight:
+                    self._long[query] = weight - 1
+                return found
+            self._long[query] = min(weight + LONG_WEIGHT, MAX_WEIGHT)
         ask = partial(find_rows, query=query, values=values)
         return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
 

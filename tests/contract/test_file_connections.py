@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, Executable, Select, bindparam, event, func, insert, literal, select, text
 from sqlalchemy.exc import InvalidRequestError
 
-from agent_core.persistence.file_connections import READER_THREADS, FileConnections
+from agent_core.persistence.file_connections import MAX_WEIGHT, READER_THREADS, FileConnections
 from agent_core.persistence.prepared_statements import change_rows
 from agent_core.persistence.tables import deliveries, preferences
 
@@ -44,6 +44,26 @@ async def test_a_long_read_is_interrupted_and_repeated_in_a_thread(connections: 
         await connections.rows(other, {})
     assert long in connections._long
     assert not all(each in connections._long for each in others)
+
+
+async def test_a_query_is_run_in_a_thread_at_once_when_it_is_often_long(connections: FileConnections) -> None:
+    counted = select(literal(1).label("n")).cte("counted", recursive=True)
+    counted = counted.union_all(select(counted.c.n + 1).where(counted.c.n < bindparam("most")))
+    query = select(func.max(counted.c.n).label("last"))
+
+    async def count_up_to(number: int) -> None:
+        assert [row.last for row in await connections.rows(query, {"most": number})] == [number]
+
+    await count_up_to(MANY)
+    assert 0 < connections._long[query] < MAX_WEIGHT, "once says nothing"
+    for _ in range(100):  # a loaded machine may interrupt some of them
+        await count_up_to(3)
+    assert connections._long[query] < MAX_WEIGHT
+    for _ in range(MAX_WEIGHT):
+        await count_up_to(MANY)
+    assert connections._long[query] == MAX_WEIGHT
+    await count_up_to(3)
+    assert connections._long[query] == MAX_WEIGHT, "it ran in a thread"
 
 
 async def test_many_first_reads_at_once_open_one_connection_for_short_reads(connections: FileConnections) -> None:
