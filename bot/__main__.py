@@ -19,6 +19,8 @@ COMMANDS = {
     "worker": "only the worker (needs PostgreSQL)",
     "solo": "one agent in this terminal",
     "mcp": "an MCP server on standard input and output, for another program",
+    "sign-in": "sign in at a tool server whose entry says oauth: sign-in NAME",
+    "sign-out": "forget the sign-in at a tool server: sign-out NAME",
     "migrate": "bring the database up to date",
     "export": "write everything to one file: a backup, or to move to another database",
     "backup": "the same as export, by the name of its most frequent use",
@@ -26,7 +28,7 @@ COMMANDS = {
     "doctor": "say what is on, what is off, and what changes that",
 }
 RUN_ON = ("run", "web", "worker", "mcp")  # until they are told to end
-WITH_OPTIONS = ("solo", "export", "backup", "import")  # these parse the rest of the command line
+WITH_OPTIONS = ("solo", "export", "backup", "import", "sign-in", "sign-out")  # these parse the rest of the command line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -137,12 +137,28 @@ async def solo(settings: Settings, rest: Sequence[str]) -> int:
     return await terminal.run(settings, rest)
 
 
+async def sign_in(settings: Settings, rest: Sequence[str]) -> int:
+    """Let somebody sign in at a tool server."""
+    from bot import sign_in as signing  # only this command and the next need it
+
+    return await signing.sign_in(settings, rest)
+
+
+async def sign_out(settings: Settings, rest: Sequence[str]) -> int:
+    """Forget the sign-in at a tool server."""
+    from bot import sign_in as signing
+
+    return await signing.sign_out(settings, rest)
+
+
 BY_NAME: dict[str, Command] = {
     "run": run,
     "web": serve,
     "worker": advance,
     "solo": solo,
     "mcp": mcp,
+    "sign-in": sign_in,
+    "sign-out": sign_out,
     "migrate": migrate,
     "export": export_data,
     "backup": partial(export_data, name="backup"),

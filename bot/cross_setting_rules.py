@@ -9,9 +9,11 @@ from bot.value_types import LOOPBACK
 
 LOCAL = "local"
 TOKEN_LENGTH = 16
+SIGN_IN_KEY_LENGTH = 16
 MCP_TOKEN_LENGTH = 32
 TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
 UNGUARDED_MCP = "needs MCP_TOKEN beside it, of 32 characters or more, which clients must send."
+NO_SIGN_IN_KEY = "must be set, to 16 characters or more: the servers with oauth in MCP_SERVERS need it ({})."
 UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
 NO_BUCKET = "needs WORKSPACE_URL beside it, the bucket: s3://bucket/prefix."
@@ -41,6 +43,12 @@ def _public_url(value: Any, given: Given) -> str | None:
 
 def _mcp_serve(value: Any, given: Given) -> str | None:
     return UNGUARDED_MCP if value and len(given.get("mcp_token", "")) < MCP_TOKEN_LENGTH else None
+
+
+def _mcp_sign_in_key(value: Any, given: Given) -> str | None:
+    servers = given.get("mcp_servers")
+    needing = ", ".join(servers.with_sign_in) if servers else ""
+    return NO_SIGN_IN_KEY.format(needing) if needing and len(value) < SIGN_IN_KEY_LENGTH else None
 
 
 def _workspace_endpoint(value: Any, given: Given) -> str | None:
@@ -90,6 +98,7 @@ CORE_RULES: Mapping[str, Rule] = {
     "web_token": _web_token,
     "public_url": _public_url,
     "mcp_serve": _mcp_serve,
+    "mcp_sign_in_key": _mcp_sign_in_key,
     "workspace_endpoint": _workspace_endpoint,
     "azure_openai_endpoint": _azure_openai_endpoint,
     "local_model": _local_model,

@@ -80,6 +80,7 @@ class CoreSettings(ModelSettings):
     plugin_packages: Names = ()
     plugins_dir: Folder | None = None
     mcp_servers: ToolServers | None = None
+    mcp_sign_in_key: Secret = NO_SECRET
     mcp_seconds: int = Field(default=60, ge=1, le=600)
     allowlisted_plugins: Names = ()
     denylisted_plugins: Names = ()

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator
 from pydantic_core import PydanticCustomError
 
 from agent_core.model.command import RISK_CLASSES
-from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEntry
+from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEntry, SignInTerms
 
 SERVER_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}", re.ASCII)
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
@@ -28,8 +28,11 @@ HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e]")
 KEYS = {
     "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
+    "oauth",
 }  # fmt: skip
 KINDS = ("", "stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
+SIGN_IN_KEYS = ("client_id", "client_secret", "scope", "port")
+MAX_PORT = 65_535
 MAX_SERVERS, MAX_FILE_BYTES = 50, 1_000_000
 
 
@@ -40,6 +43,13 @@ class ToolServerFile:
     path: Path
     entries: tuple[ServerEntry, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def with_sign_in(self) -> tuple[str, ...]:
+        """The names of the servers at which somebody has to sign in."""
+        return tuple(
+            each.name for each in self.entries if isinstance(each.reached, RemoteAddress) and each.reached.sign_in
+        )
 
 
 class _WrongEntry(ValueError):
@@ -129,7 +139,29 @@ class _Entry:
         if VARIABLE.search(url):
             self._refuse("url", "has a variable: they are filled in in env and headers")
         self.secrets += _secrets_of(url)
-        return RemoteAddress(url=url, headers=self._filled("headers", HEADER_NAME, every=True))
+        headers = self._filled("headers", HEADER_NAME, every=True)
+        return RemoteAddress(url=url, headers=headers, sign_in=self._sign_in())
+
+    def _sign_in(self) -> SignInTerms | None:
+        """What `oauth` says: true, or an object with what the server's operator gave for Signoff."""
+        given = self.given.get("oauth", False)
+        if isinstance(given, bool):
+            return SignInTerms() if given else None
+        if not isinstance(given, dict) or not {*given} <= {*SIGN_IN_KEYS}:
+            self._refuse("oauth", f"must be true, or an object with some of {', '.join(SIGN_IN_KEYS)}")
+        port = given.get("port", 0)
+        if not isinstance(port, int) or not 0 <= port <= MAX_PORT:
+            self._refuse("oauth", "has a port that is none")
+        texts = {name: value for name, value in given.items() if name != "port"}
+        if not all(isinstance(value, str) and value.isprintable() for value in texts.values()):
+            self._refuse("oauth", "must have texts, except for the port")
+        secret = VARIABLE.sub(lambda named: self._variable("oauth", named[1]), texts.get("client_secret", ""))
+        self.secrets.append(secret)
+        if secret and not texts.get("client_id"):
+            self._refuse("oauth", "has a client_secret and no client_id")
+        return SignInTerms(
+            client_id=texts.get("client_id", ""), client_secret=secret, scope=texts.get("scope", ""), port=port
+        )
 
     def _filled(self, key: str, names: re.Pattern[str], *, every: bool) -> dict[str, str]:
         """The texts of an object with variables filled in; `every`: all values are secrets, not only likely ones."""

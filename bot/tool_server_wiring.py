@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from adapters.visible_text import visible
@@ -18,12 +19,15 @@ from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.persistence.database import SqlDatabase
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database
 from agent_core.ports.tool_servers import ServerTool, ToolServer
 from agent_core.ports.tool_sources import ToolSource
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.mcp.sign_ins import SignIns, SignInStore, ignore_tokens
 from bot.findings import Finding
 from bot.settings import Settings
 
@@ -45,6 +49,13 @@ class ToolServerSet:
     secrets: Secrets = NO_SECRETS
     clock: Clock = field(default_factory=SystemClock)
     tried_until: float = 0.0
+    of_settings: tuple[str, ...] = ()
+    of_servers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def use_tokens(self, server: str, tokens: tuple[str, ...]) -> None:
+        """Keep a server's tokens out of what people and models see, from now on."""
+        self.of_servers[server] = tokens
+        self.secrets = Secrets.of((*self.of_settings, *(each for every in self.of_servers.values() for each in every)))
 
     def list_sources(self) -> tuple[ToolSource, ...]:
         """The servers for people, also those that are away."""
@@ -109,11 +120,22 @@ async def serve_tools(
         return
     from agent_core.providers.mcp.mcp_server import McpServer
 
+    found.of_settings = settings.secrets
     found.secrets, found.clock = Secrets.of(settings.secrets), clock
     found.tried_until = clock.elapsed() + FIRST_TRY_SECONDS
     register = _registering(settings, commands, found, changes)
     entries = settings.mcp_servers.entries
-    servers = [McpServer(entry=each, clock=clock, seconds=settings.mcp_seconds, changed=register) for each in entries]
+    database = changes.database if changes else None
+    servers = [
+        McpServer(
+            entry=each,
+            clock=clock,
+            seconds=settings.mcp_seconds,
+            changed=register,
+            sign_ins=_sign_ins(settings, database, clock, partial(found.use_tokens, each.name)),
+        )
+        for each in entries
+    ]
     found.servers, found.listed = servers, {each.name: asyncio.Event() for each in entries}
     before = [*commands.by_name]
     for each in servers:
@@ -137,6 +159,16 @@ def changed_tools(core: Core) -> ChangedTools:
     return ChangedTools(
         database=core.database, waker=core.engine, priority=loop.priority, clock=core.clock, surfaces=surfaces
     )
+
+
+def _sign_ins(
+    settings: Settings, database: Database | None, clock: Clock, use_tokens: Callable[[tuple[str, ...]], None]
+) -> SignIns | None:
+    """The sign-ins at tool servers; None if no server needs one."""
+    if database is None or not settings.mcp_servers or not settings.mcp_servers.with_sign_in:
+        return None
+    store = SignInStore(database, clock, settings.mcp_sign_in_key.get_secret_value())
+    return SignIns(store=store, clock=clock, use_tokens=use_tokens)
 
 
 def _registering(
@@ -188,13 +220,29 @@ async def tool_servers_finding(settings: Settings) -> Finding | None:
     from agent_core.providers.mcp.mcp_server import McpServer
 
     clock, seconds = SystemClock(), min(DOCTOR_SECONDS, settings.mcp_seconds)
-    servers = [McpServer(entry=each, clock=clock, seconds=seconds) for each in settings.mcp_servers.entries]
-    faults = await asyncio.gather(*(each.connect_once(until_listed=True) for each in servers))
+    async with _stored_sign_ins(settings, clock) as sign_ins:
+        entries = settings.mcp_servers.entries
+        servers = [McpServer(entry=each, clock=clock, seconds=seconds, sign_ins=sign_ins) for each in entries]
+        faults = await asyncio.gather(*(each.connect_once(until_listed=True) for each in servers))
     told = [_told(server, fault) for server, fault in zip(servers, faults, strict=True)]
     is_well = not any(faults) and all(is_whole for _, is_whole in told)
     why = "; ".join(line for line, _ in told) or f"{settings.mcp_servers.path} names no server"
     shown = Secrets.of(settings.secrets).redact(why)
     return Finding(name="tool servers", state="on" if is_well else "warn", why=shown, variable="MCP_SERVERS")
+
+
+@asynccontextmanager
+async def _stored_sign_ins(settings: Settings, clock: Clock) -> AsyncIterator[SignIns | None]:
+    """The sign-ins in the database; None if no server needs one, or if there is no database yet."""
+    file = settings.sqlite_file
+    if file and not await asyncio.to_thread(file.exists):
+        yield None
+        return
+    database = SqlDatabase(settings.database_url)
+    try:
+        yield _sign_ins(settings, database, clock, ignore_tokens)
+    finally:
+        await database.close()
 
 
 def _told(server: ToolServer, fault: str) -> tuple[str, bool]:

@@ -151,6 +151,14 @@ TABLE = (
         example="/etc/signoff/mcp.json",
     ),
     runtime(
+        name="MCP_SIGN_IN_KEY",
+        meaning="Encrypts in the database what `sign-in` got from tool servers with oauth. The same for all processes; "
+        "with another one, somebody has to sign in again.",
+        rule="16 characters or more, without blanks",
+        default="none",
+        example="…",
+    ),
+    runtime(
         name="MCP_SECONDS",
         meaning="How long a call of a tool server may take.",
         rule="a number from 1 to 600",

@@ -266,6 +266,7 @@ PROMISES: dict[str, str] = {
     "start:one-line": "A start that fails says why in one line that names the variable.",
     "mcp:channel": "An MCP client sees and changes the agents of its own channel, and no others.",
     "mcp:leaves": "A call whose MCP client has left ends, and all calls end when the server does.",
+    "mcp:sign-in": "Somebody signs in at a tool server once; all processes use that until it ends or is forgotten.",
     "mcp:stdio": "`mcp` serves the client that started it, and works on the data folder if no other process does.",
     "mcp:token": "The MCP endpoint answers nothing without its token, and no start serves it without one.",
     "mcp:undecided": "No tool of the MCP server decides, and the person it acts as may not.",

@@ -4,8 +4,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, select, text, update
 
-from agent_core.model.channels import SurfaceName
-from agent_core.model.installation import Installation
+from agent_core.model.installation import Installation, InstalledOn
 from agent_core.persistence.tables import installations
 from agent_core.persistence.write_buffer import SqlRepository
 
@@ -27,11 +26,11 @@ _REMOVE = delete(installations).where(_ON, _THIS)
 class SqlInstallations(SqlRepository):
     """See `Installations` in the ports."""
 
-    async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
+    async def get(self, surface: InstalledOn, workspace: str) -> Installation | None:
         rows = await self._buffer.rows(_GET, _key_values(surface, workspace))
         return _value(rows[0]) if rows else None
 
-    async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
+    async def of(self, surface: InstalledOn) -> tuple[Installation, ...]:
         return tuple(_value(row) for row in await self._buffer.rows(_OF, {"on_surface": surface}))
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
@@ -43,12 +42,12 @@ class SqlInstallations(SqlRepository):
             values |= key_values | {"replacing": replacing}
             self._buffer.queue(_REPLACE, values, key=_key(key_values), checked=True)
 
-    def remove(self, surface: SurfaceName, workspace: str) -> None:
+    def remove(self, surface: InstalledOn, workspace: str) -> None:
         key_values = _key_values(surface, workspace)
         self._buffer.queue(_REMOVE, key_values, key=_key(key_values))
 
 
-def _key_values(surface: SurfaceName, workspace: str) -> dict[str, object]:
+def _key_values(surface: InstalledOn, workspace: str) -> dict[str, object]:
     return {"on_surface": surface, "in_workspace": workspace}
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, MemoryId, NoticeId, ReservationId, TurnId, WorkerId
-from agent_core.model.installation import Installation
+from agent_core.model.installation import Installation, InstalledOn
 from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.note import Note, Notice
 from agent_core.model.reservation import Account, Funds, Reservation
@@ -156,10 +156,10 @@ class Notes(Protocol):
 class Installations(Protocol):
     """Workspaces that installed Signoff. Reads return committed values, even after a `put` in the same unit of work."""
 
-    async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
+    async def get(self, surface: InstalledOn, workspace: str) -> Installation | None:
         """The workspace's installation, or None."""
 
-    async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
+    async def of(self, surface: InstalledOn) -> tuple[Installation, ...]:
         """All installations of a surface, by workspace."""
 
     def put(self, installation: Installation, *, replacing: str | None = None) -> None:
@@ -169,7 +169,7 @@ class Installations(Protocol):
         (`sealed`) equal `replacing`.
         """
 
-    def remove(self, surface: SurfaceName, workspace: str) -> None:
+    def remove(self, surface: InstalledOn, workspace: str) -> None:
         """Delete the installation if it exists. The workspace's agents stay."""
 
 

@@ -27,11 +27,25 @@ class LocalProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignInTerms:
+    """How somebody signs in at a server (OAuth). With no `client_id` Signoff registers itself there.
+
+    `port`: of the address on this machine to which the browser comes back; 0 for any that is free.
+    """
+
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scope: str = ""
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteAddress:
-    """A server at an http or https address."""
+    """A server at an http or https address. `sign_in`: None if it lets in everybody, or who sends its headers."""
 
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sign_in: SignInTerms | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ from datetime import datetime
 from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope, SurfaceName
+from agent_core.model.channels import ChannelScope
 from agent_core.model.deletion import Deletion
 from agent_core.model.form_draft import FormDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.installation import Installation
+from agent_core.model.installation import Installation, InstalledOn
 from agent_core.testing.store import RECORD_EXISTS, Store, StoreBuffer, StoreRepository
 
 
@@ -92,10 +92,10 @@ class MemoryPreferences(StoreRepository):
 class MemoryInstallations(StoreRepository):
     """See `Installations` in the ports."""
 
-    async def get(self, surface: SurfaceName, workspace: str) -> Installation | None:
+    async def get(self, surface: InstalledOn, workspace: str) -> Installation | None:
         return self._buffer.committed.installations.get((surface, workspace))
 
-    async def of(self, surface: SurfaceName) -> tuple[Installation, ...]:
+    async def of(self, surface: InstalledOn) -> tuple[Installation, ...]:
         installations = self._buffer.committed.installations
         return tuple(installations[place] for place in sorted(installations) if place[0] == surface)
 
@@ -103,7 +103,7 @@ class MemoryInstallations(StoreRepository):
         key = ("installation", installation.surface, installation.workspace)
         self._buffer.queue(lambda store: store.put_installation(installation, replacing), key=key)
 
-    def remove(self, surface: SurfaceName, workspace: str) -> None:
+    def remove(self, surface: InstalledOn, workspace: str) -> None:
         place = (surface, workspace)
         self._buffer.queue(lambda store: store.installations.pop(place, None), key=("installation", *place))
 

@@ -11,27 +11,33 @@ from agent_core.providers.limited_replies import EVENT_STREAM
 from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent, parts_of
 from agent_core.providers.outbound_proxy import proxy_for
 
+UNAUTHORIZED = 401
 CONNECT_SECONDS, READ_SECONDS = 30.0, 3_600.0  # a call's own limit is that of its caller
 
 
-def limited_client(address: RemoteAddress, limit: FlowLimit) -> httpx2.AsyncClient:
+NOT_LET_IN = 'let nobody in without a key (401): its entry needs "headers" with one, or "oauth": true'
+
+
+def limited_client(address: RemoteAddress, limit: FlowLimit, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
     """An HTTP client for one server. What is compressed is refused, since its size is only known afterwards."""
-    transport = CountingTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit)
+    transport = CountingTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit, has_auth=auth is not None)
     headers = {**address.headers, "accept-encoding": "identity"}
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
-    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout)
+    return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
 
 
 class CountingTransport(AsyncBaseTransport):
     """Counts the bytes of every answer as they arrive."""
 
-    def __init__(self, inner: AsyncHTTPTransport, limit: FlowLimit) -> None:
-        self.inner, self.limit = inner, limit
+    def __init__(self, inner: AsyncHTTPTransport, limit: FlowLimit, *, has_auth: bool) -> None:
+        self.inner, self.limit, self.has_auth = inner, limit, has_auth
 
     async def handle_async_request(self, request: Request) -> Response:
         if request.method == "POST" and _asks(request):
             self.limit.restart()
         response = await self.inner.handle_async_request(request)
+        if response.status_code == UNAUTHORIZED and not self.has_auth:
+            self.limit.exceeded(NOT_LET_IN)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             self.limit.exceeded("sent a compressed answer, although that was not asked for")

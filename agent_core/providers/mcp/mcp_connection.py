@@ -22,6 +22,8 @@ from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of
 from agent_core.providers.mcp.checked_stream import check_messages
 from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.http_transport import limited_client
+from agent_core.providers.mcp.sign_in_provider import sign_in_provider
+from agent_core.providers.mcp.sign_ins import SignIns
 from agent_core.providers.mcp.stdio_transport import stdio_transport
 
 T = TypeVar("T")
@@ -39,6 +41,7 @@ class McpConnection:
 
     entry: ServerEntry
     clock: Clock
+    sign_ins: SignIns | None = None
     why_ended: str = ""
     _client: Client | None = None
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -181,7 +184,8 @@ class McpConnection:
         reached = self.entry.reached
         if isinstance(reached, LocalProgram):
             return stdio_transport(self.entry.name, reached, limit, self.end, self.clock)
-        client = await stack.enter_async_context(limited_client(reached, limit))
+        auth = sign_in_provider(self.entry.name, reached, self.sign_ins, self.end)
+        client = await stack.enter_async_context(limited_client(reached, limit, auth))
         return streamable_http_client(reached.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
 
     async def _listen(self, client: Client) -> None:

@@ -20,6 +20,7 @@ from agent_core.ports.tool_servers import (
     ServerState,
     ServerTool,
 )
+from agent_core.providers.mcp.sign_ins import SignIns
 
 if TYPE_CHECKING:
     from agent_core.providers.mcp.mcp_connection import McpConnection
@@ -39,12 +40,16 @@ async def ignore_change(_server: "McpServer") -> None:
 
 @dataclass(slots=True, kw_only=True)
 class McpServer:
-    """Implements `ToolServer`. `seconds`: the limit of one call. `changed`: told of every new list of tools."""
+    """Implements `ToolServer`. `seconds`: the limit of one call. `changed`: told of every new list of tools.
+
+    `sign_ins`: of people at servers; None if no server needs one.
+    """
 
     entry: ServerEntry
     clock: Clock
     seconds: float
     changed: Callable[["McpServer"], Awaitable[None]] = ignore_change
+    sign_ins: SignIns | None = None
     state: ServerState = field(init=False)
     tools: Sequence[ServerTool] = ()
     unmatched: tuple[str, ...] = ()
@@ -76,7 +81,7 @@ class McpServer:
     async def connect_once(self, *, until_listed: bool = False) -> str:
         """Connect until the connection is lost, or only until the tools are listed; return why it ended."""
         sdk = await asyncio.to_thread(_import_sdk)
-        connection: McpConnection = sdk.McpConnection(entry=self.entry, clock=self.clock)
+        connection: McpConnection = sdk.McpConnection(entry=self.entry, clock=self.clock, sign_ins=self.sign_ins)
         try:
             async with connection.open(self.seconds) as opened:
                 self.has_resources, self.instructions = opened.has_resources, opened.instructions

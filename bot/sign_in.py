@@ -1,0 +1,168 @@
+"""`sign-in` and `sign-out`: an operator lets Signoff in at a tool server, or takes that back.
+
+The browser comes back to an address of this machine (RFC 8252). Where it runs on another machine, the address that it
+shows then is pasted here.
+"""
+
+import asyncio
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from aiohttp import web
+
+from agent_core.errors import SettingsError
+from agent_core.model.lines import counted
+from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.tool_servers import RemoteAddress, ServerEntry
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.mcp.sign_ins import ComeBack, SignIns, SignInStore
+from bot.bootstrap import migrate_database
+from bot.settings import Settings
+from bot.startup import say
+
+PATH = "/signed-in"
+PATIENCE_SECONDS, LINE_BYTES = 600.0, 16_384
+DONE_PAGE = "Signoff has what it needs. You can close this page."
+NOTHING_HERE = "This is not the end of a sign-in."
+
+
+async def sign_in(settings: Settings, rest: Sequence[str]) -> int:
+    """Have somebody sign in at the server that is named; store what it gives. Return 1 if that fails."""
+    entry, address = _entry_of(settings, _options("sign-in", rest).server)
+    if entry is None or address is None:
+        return 2
+    from agent_core.providers.mcp.mcp_server import McpServer
+
+    clock = SystemClock()
+    async with _store(settings) as store, _listening(address) as browser:
+        await store.forget(entry.name)
+        sign_ins = SignIns(store=store, clock=clock, ask_person=browser.ask, came_back_to=browser.address)
+        server = McpServer(entry=entry, clock=clock, seconds=PATIENCE_SECONDS, sign_ins=sign_ins)
+        fault = await server.connect_once(until_listed=True)
+        if fault or await store.get(entry.name, address.url) is None:
+            say(f"{entry.name} {fault or 'let Signoff in without a sign-in: its entry needs no oauth'}.")
+            return 1
+    tools = counted(len(server.tools), "tool")
+    say(f"Signed in at {entry.name} ({entry.place}): it offers {tools}. A Signoff that runs uses it within a minute.")
+    return 0
+
+
+async def sign_out(settings: Settings, rest: Sequence[str]) -> int:
+    """Forget the sign-in at the server that is named."""
+    entry, _ = _entry_of(settings, _options("sign-out", rest).server)
+    if entry is None:
+        return 2
+    async with _store(settings) as store:
+        was_in = await store.forget(entry.name)
+    said = "is forgotten. A Signoff that runs may use it until it connects anew; restart it to be sure"
+    say(f"The sign-in at {entry.name} {said}." if was_in else f"Nobody had signed in at {entry.name}.")
+    return 0
+
+
+@dataclass(slots=True)
+class Browser:
+    """Where the browser of the person who signs in comes back to: this address, or a line that is pasted here."""
+
+    address: str = ""
+    back: "asyncio.Future[ComeBack]" = field(default_factory=asyncio.Future)
+
+    async def ask(self, url: str) -> ComeBack:
+        """Show the address of the sign-in, and wait until the browser is back; raise TimeoutError after ten minutes."""
+        host = urlsplit(url).hostname
+        say(f"Open this address in a browser, and sign in at {host}:\n\n{url}\n")
+        say("If the browser runs on another machine, paste the address that it shows at the end here, and press Enter.")
+        with _pasted_lines(self._take):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await self.back
+
+    async def receive(self, request: web.Request) -> web.Response:
+        """GET /signed-in: the browser is back."""
+        taken = self._take(str(request.url))
+        return web.Response(text=DONE_PAGE if taken else NOTHING_HERE, status=200 if taken else 400)
+
+    def _take(self, address: str) -> bool:
+        """Use an address to which the browser came back; return whether it is one. The first one counts."""
+        try:
+            query = parse_qs(urlsplit(address.strip()).query)
+        except ValueError:
+            query = {}
+        refused, code = query.get("error", [""])[0], query.get("code", [""])[0]
+        if self.back.done() or not (code or refused):
+            return False
+        if refused:
+            self.back.set_exception(ValueError(f"the sign-in was refused: {refused[:100]!a}"))
+        else:
+            self.back.set_result(ComeBack(code, query.get("state", [None])[0], query.get("iss", [None])[0]))
+        return True
+
+
+@asynccontextmanager
+async def _listening(address: RemoteAddress) -> AsyncIterator[Browser]:
+    browser, app = Browser(), web.Application()
+    app.router.add_get(PATH, browser.receive)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    port = address.sign_in.port if address.sign_in else 0
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+        browser.address = f"http://127.0.0.1:{runner.addresses[0][1]}{PATH}"
+        yield browser
+    except OSError as fault:
+        raise SettingsError(
+            "MCP_SERVERS", f"names port {port} for a sign-in, which cannot be used: {fault.strerror}."
+        ) from fault
+    finally:
+        await runner.cleanup()
+        browser.back.cancel()
+
+
+@contextmanager
+def _pasted_lines(take: Callable[[str], object]) -> Iterator[None]:
+    """Give the lines of the standard input to a function as they come, if the loop can watch it."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        if line := os.read(sys.stdin.fileno(), LINE_BYTES):
+            take(line.decode(errors="replace"))
+        else:
+            loop.remove_reader(sys.stdin.fileno())
+
+    with suppress(OSError, ValueError, NotImplementedError):  # a file cannot be watched, a closed input has no number
+        loop.add_reader(sys.stdin.fileno(), read)
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError, NotImplementedError):
+            loop.remove_reader(sys.stdin.fileno())
+
+
+@asynccontextmanager
+async def _store(settings: Settings) -> AsyncIterator[SignInStore]:
+    await migrate_database(settings)
+    database = SqlDatabase(settings.database_url)
+    try:
+        yield SignInStore(database, SystemClock(), settings.mcp_sign_in_key.get_secret_value())
+    finally:
+        await database.close()
+
+
+def _options(command: str, rest: Sequence[str]) -> Namespace:
+    parser = ArgumentParser(prog=f"signoff {command}")
+    parser.add_argument("server", help="its name in the file of MCP_SERVERS")
+    return parser.parse_args(rest)
+
+
+def _entry_of(settings: Settings, name: str) -> tuple[ServerEntry | None, RemoteAddress | None]:
+    """The entry of that name, and its address; None for one that needs no sign-in, which is said."""
+    for entry in settings.mcp_servers.entries if settings.mcp_servers else ():
+        if entry.name == name and isinstance(entry.reached, RemoteAddress) and entry.reached.sign_in:
+            return entry, entry.reached
+    needing = settings.mcp_servers.with_sign_in if settings.mcp_servers else ()
+    known = f"Servers with oauth: {', '.join(needing)}." if needing else 'No entry of MCP_SERVERS says "oauth": true.'
+    say(f"{name[:60]!a} is no server at which somebody signs in. {known}")
+    return None, None

@@ -1,0 +1,169 @@
+"""Signing in at tool servers: by the SDK over real sockets, with what is kept in the database."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from aiohttp import ClientSession
+
+from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.tool_servers import RemoteAddress, ServerEntry, SignInTerms
+from agent_core.providers.clock import SystemClock
+from agent_core.providers.mcp.mcp_server import McpServer
+from agent_core.providers.mcp.sign_ins import ComeBack, SignIns, SignInStore
+from agent_core.testing.database import InMemoryDatabase
+from tests.contract.servers.guarded import Doorkeeper, guarded_server
+from tests.contract.test_tool_servers import until
+from tests.patience import PATIENCE_SECONDS
+
+CLOCK = SystemClock()
+KEY = "a key of some length"
+
+
+@pytest.fixture
+def doorkeeper() -> Doorkeeper:
+    return Doorkeeper()
+
+
+@pytest.fixture
+async def url(doorkeeper: Doorkeeper) -> AsyncIterator[str]:
+    async with guarded_server(doorkeeper) as address:
+        yield address
+
+
+@pytest.fixture
+def store() -> SignInStore:
+    return SignInStore(InMemoryDatabase(), CLOCK, KEY)
+
+
+async def follow(address: str) -> ComeBack:
+    """What somebody does who opens the address and agrees."""
+    async with ClientSession() as session, session.get(address, allow_redirects=False) as answer:
+        query = parse_qs(urlsplit(answer.headers["Location"]).query)
+    return ComeBack(query["code"][0], query["state"][0], query.get("iss", [None])[0])
+
+
+def entry_at(url: str, name: str = "guarded") -> ServerEntry:
+    return ServerEntry(name=name, reached=RemoteAddress(url=url, sign_in=SignInTerms()), place="here")
+
+
+def server_at(url: str, store: SignInStore, **more: object) -> McpServer:
+    sign_ins = SignIns(store=store, clock=CLOCK, **more)  # type: ignore[arg-type]
+    return McpServer(entry=entry_at(url), clock=CLOCK, seconds=PATIENCE_SECONDS, sign_ins=sign_ins)
+
+
+async def sign_in(url: str, store: SignInStore) -> None:
+    assert await server_at(url, store, ask_person=follow).connect_once(until_listed=True) == ""
+
+
+async def let_token_end(url: str, store: SignInStore, doorkeeper: Doorkeeper) -> None:
+    """Let the time of the access token pass, not that of the refresh token."""
+    doorkeeper.tokens.clear()
+    kept = await store.get("guarded", url)
+    assert kept
+    await store.put("guarded", replace(kept, expires_at=1.0))
+
+
+async def key_of(url: str, store: SignInStore) -> str:
+    """With what key a new process calls the server."""
+    server = server_at(url, store)
+    running = asyncio.create_task(server.run())
+    try:
+        await until(lambda: server.state.condition == "connected")
+        return (await server.call("key", {}, print)).text
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_server_is_used_by_every_process_after_somebody_signed_in_once(url: str, store: SignInStore) -> None:
+    before = await server_at(url, store).connect_once(until_listed=True)
+    assert before == "needs a sign-in: run python -m bot sign-in guarded"
+    await sign_in(url, store)
+    assert [await key_of(url, store) for _ in range(2)] == ["Bearer access-token-1"] * 2
+
+
+async def test_a_token_that_ended_is_renewed_also_by_a_new_process(
+    url: str, store: SignInStore, doorkeeper: Doorkeeper
+) -> None:
+    await sign_in(url, store)
+    await let_token_end(url, store, doorkeeper)
+    assert await key_of(url, store) == await key_of(url, store)
+    assert (doorkeeper.renewals, doorkeeper.reused) == (1, 0)
+
+
+async def test_two_processes_do_not_renew_a_token_twice(url: str, store: SignInStore, doorkeeper: Doorkeeper) -> None:
+    await sign_in(url, store)
+    await let_token_end(url, store, doorkeeper)
+    assert len({*await asyncio.gather(*(key_of(url, store) for _ in range(3)))}) == 1
+    assert (doorkeeper.renewals, doorkeeper.reused) == (1, 0)
+
+
+async def test_a_sign_in_that_was_ended_there_is_needed_again(
+    url: str, store: SignInStore, doorkeeper: Doorkeeper
+) -> None:
+    await sign_in(url, store)
+    doorkeeper.end_all()
+    assert (await server_at(url, store).connect_once(until_listed=True)).startswith("needs a sign-in")
+    await sign_in(url, store)
+    assert (await key_of(url, store)).startswith("Bearer ")
+
+
+async def test_a_sign_in_counts_for_its_address_alone(url: str, store: SignInStore) -> None:
+    await sign_in(url, store)
+    assert await store.get("guarded", url)
+    assert await store.get("guarded", f"{url}/other") is None
+    assert await store.get("other", url) is None
+
+
+async def test_what_is_stored_is_encrypted_and_of_no_use_with_another_key(url: str, sqlite_url: str) -> None:
+    database = SqlDatabase(sqlite_url)
+    try:
+        store = SignInStore(database, CLOCK, KEY)
+        await sign_in(url, store)
+        async with database.begin() as work:
+            kept = await work.installations.get("mcp", "guarded")
+        assert kept
+        assert "access-token" not in kept.sealed + repr(await store.get("guarded", url))
+        assert await SignInStore(database, CLOCK, f"not {KEY}").get("guarded", url) is None
+        assert await store.forget("guarded")
+        assert not await store.forget("guarded")
+        assert await store.get("guarded", url) is None
+    finally:
+        await database.close()
+
+
+async def test_its_tokens_are_told_to_be_kept_out_of_what_people_see(url: str, store: SignInStore) -> None:
+    await sign_in(url, store)
+    told: list[str] = []
+    server = server_at(url, store, use_tokens=told.extend)
+    assert await server.connect_once(until_listed=True) == ""
+    assert {"access-token-1", "refresh-token-2"} <= {*told}
+
+
+async def test_a_browser_that_comes_back_with_another_state_or_issuer_signs_nobody_in(
+    url: str, store: SignInStore
+) -> None:
+    def changed(change: Callable[[ComeBack], ComeBack]) -> Callable[[str], object]:
+        async def ask(address: str) -> ComeBack:
+            return change(await follow(address))
+
+        return ask
+
+    for change in (
+        lambda back: replace(back, state="forged"),
+        lambda back: replace(back, state=None),
+        lambda back: replace(back, issuer="https://elsewhere.example"),
+        lambda back: replace(back, code="forged"),
+    ):
+        fault = await server_at(url, store, ask_person=changed(change)).connect_once(until_listed=True)
+        assert "sign" in fault, fault
+        assert await store.get("guarded", url) is None
+
+
+async def test_a_server_that_wants_a_key_says_so_where_its_entry_has_none(url: str) -> None:
+    entry = ServerEntry(name="guarded", reached=RemoteAddress(url=url), place="here")
+    fault = await McpServer(entry=entry, clock=CLOCK, seconds=PATIENCE_SECONDS).connect_once(until_listed=True)
+    assert 'needs "headers" with one, or "oauth": true' in fault
