@@ -19,6 +19,7 @@ from bot.platforms.platform import ChatPlatform
 from bot.plugin_findings import plugins_finding
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
+from bot.tool_faults import faults_finding
 from bot.tool_server_wiring import tool_servers_finding
 from bot.value_types import Endpoint
 
@@ -106,7 +107,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *files,
         *_open_files(settings),
         templates_finding(settings.templates_dir),
-        *filter(None, [await plugins_finding(settings), servers]),
+        *filter(None, [await plugins_finding(settings), servers, faults_finding(settings)]),
         _memory(settings),
         _embeddings(settings, probes),
         _search(settings),

@@ -17,6 +17,7 @@ from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit, To
 from agent_core.providers.mcp.local_process import LocalProcess
 
 logger = logging.getLogger(__name__)
+LAST_LINE_SECONDS = 0.5  # for what a program that ended has printed on standard error
 ENDED = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
@@ -34,7 +35,9 @@ async def stdio_transport(
 
     async def read() -> None:
         try:
-            ended(await _read_messages(local, received_in, limit))
+            why = await _read_messages(local, received_in, limit)
+            await asyncio.wait((tasks[-1],), timeout=LAST_LINE_SECONDS)
+            ended(f"{why}, and printed last: {local.last_printed}" if local.last_printed else why)
         except TooMuchSent:
             local.kill()
         finally:
