@@ -12,6 +12,7 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
 from agent_core.ports.clock import Clock
+from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.tool_servers import LocalProgram
 from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent, parts_of
 from agent_core.providers.mcp.local_process import LocalProcess
@@ -54,7 +55,7 @@ async def stdio_transport(
     finally:
         for stream in (received, sent):
             stream.close()
-        await asyncio.shield(asyncio.ensure_future(_end(local, tasks, sent_out)))
+        await finish_uncancelled(_end(local, tasks, sent_out))
 
 
 async def _end(
