@@ -28,6 +28,7 @@ HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e]")
 KEYS = {
     "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
+    "sampling",
 }  # fmt: skip
 KINDS = ("", "stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
 MAX_SERVERS, MAX_FILE_BYTES = 50, 1_000_000
@@ -114,6 +115,7 @@ class _Entry:
             classes=self._classes(),
             only=self._texts("tools"),
             besides=self._texts("exclude"),
+            samples=self._switch("sampling"),
         )
 
     def _reached(self) -> LocalProgram | RemoteAddress:

@@ -23,9 +23,11 @@ from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import ServerTool, ToolServer
 from agent_core.ports.tool_sources import ToolSource
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from bot.findings import Finding
 from bot.settings import Settings
+from bot.tool_faults import faults_kept
 
 logger = logging.getLogger(__name__)
 DOCTOR_SECONDS, FIRST_LIST_SECONDS = 20.0, 10.0
@@ -85,6 +87,25 @@ class ToolServerSet:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCore:
+    """What servers need of the core. `changes`: looks at open cards; `metered_model`: answers servers that may ask."""
+
+    changes: ChangedTools
+    metered_model: MeteredModel
+
+    @classmethod
+    def of(cls, core: Core) -> "ServedCore":
+        changes = ChangedTools(
+            database=core.database,
+            waker=core.engine,
+            priority=core.loop.priority,
+            clock=core.clock,
+            surfaces=tuple(core.loop.surfaces),
+        )
+        return cls(changes=changes, metered_model=core.metered_model)
+
+
 def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Settings) -> Extensions:
     """What a host adds to the loop, with its tool servers; the same without a server."""
     if not settings.mcp_servers:
@@ -97,12 +118,20 @@ def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Se
 
 
 @asynccontextmanager
+async def serve_core(settings: Settings, found: ToolServerSet, core: Core, clock: Clock) -> AsyncIterator[None]:
+    """Connect the servers for this core, and keep for the doctor what fails in them and in plugins."""
+    serving = serve_tools(settings, found, core.commands, clock, ServedCore.of(core))
+    async with serving, faults_kept(settings, core.views.list_sources, clock):
+        yield
+
+
+@asynccontextmanager
 async def serve_tools(
-    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock, changes: ChangedTools | None = None
+    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock, core: ServedCore | None = None
 ) -> AsyncIterator[ToolServerSet]:
     """Connect the servers in the background, and end them afterwards. Without servers this does nothing.
 
-    `changes`: has open cards looked at when a server offers something else than before.
+    `core`: has open cards looked at when a server offers something else than before, and asks models for servers.
     """
     if not settings.mcp_servers:
         yield found
@@ -111,7 +140,7 @@ async def serve_tools(
 
     found.secrets, found.clock = Secrets.of(settings.secrets), clock
     found.tried_until = clock.elapsed() + FIRST_TRY_SECONDS
-    register = _registering(settings, commands, found, changes)
+    register = _registering(settings, commands, found, core)
     entries = settings.mcp_servers.entries
     servers = [McpServer(entry=each, clock=clock, seconds=settings.mcp_seconds, changed=register) for each in entries]
     found.servers, found.listed = servers, {each.name: asyncio.Event() for each in entries}
@@ -121,8 +150,8 @@ async def serve_tools(
     if lost := [name for name in before if name not in commands.by_name]:
         logger.warning("plugins took names of tool servers, and lost them", extra={"commands": ", ".join(lost)})
     tasks = [asyncio.create_task(each.run(), name=f"tool server {each.entry.name}") for each in servers]
-    if changes:
-        tasks.append(asyncio.create_task(changes.run(), name="cards of changed tools"))
+    if core:
+        tasks.append(asyncio.create_task(core.changes.run(), name="cards of changed tools"))
     try:
         yield found
     finally:
@@ -131,16 +160,8 @@ async def serve_tools(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def changed_tools(core: Core) -> ChangedTools:
-    """What has the open cards of a process looked at when tools change."""
-    loop, surfaces = core.loop, tuple(core.loop.surfaces)
-    return ChangedTools(
-        database=core.database, waker=core.engine, priority=loop.priority, clock=core.clock, surfaces=surfaces
-    )
-
-
 def _registering(
-    settings: Settings, commands: Commands, found: ToolServerSet, changes: ChangedTools | None
+    settings: Settings, commands: Commands, found: ToolServerSet, core: ServedCore | None
 ) -> Callable[[ToolServer], Awaitable[None]]:
     """What registers the tools of a server each time it lists them."""
     disabled = {*settings.disabled_commands, *settings.disabled_categories}
@@ -148,15 +169,16 @@ def _registering(
 
     async def register(server: ToolServer) -> None:
         name, tools = server.entry.name, tuple(server.tools)
-        told = ServerCommands(server, lambda text: visible(found.secrets.redact(text)))
+        model = core.metered_model if core else None
+        told = ServerCommands(server, lambda text: visible(found.secrets.redact(text)), model)
         loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
         kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
         loaded.commands = tuple(redact_output(_without_secrets(each, found.secrets), found.secrets) for each in kept)
         commands.replace_from(name, loaded.commands)
         found.loaded[name] = loaded
         found.listed[name].set()
-        if changes and offered.get(name) != tools:  # a reconnection alone changes nothing
-            changes.note(name)
+        if core and offered.get(name) != tools:  # a reconnection alone changes nothing
+            core.changes.note(name)
         offered[name] = tools
         number, remarks = len(loaded.commands), found.secrets.redact("; ".join(loaded.remarks))
         logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})

@@ -5,14 +5,16 @@ Whatever a server says of itself and its tools, and whatever it answers, is untr
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.command import Arguments, RiskClass
+from agent_core.model.messages import Message
 
+Sample: TypeAlias = Callable[[Sequence[Message], int], Awaitable[str]]
 ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]
 
 
@@ -41,6 +43,7 @@ class ServerEntry:
     `place`: where calls go, as people read it: a program or a host. No secrets.
     `is_trusted`: what the server says about its tools may make them freer.
     `classes`: the risk classes of its tools; () leaves the choice to Signoff.
+    `samples`: its tools may ask the agent's model.
     `only`, `besides`: the names of the tools that are taken, () for all, and of those that are not.
     """
 
@@ -51,6 +54,7 @@ class ServerEntry:
     classes: tuple[RiskClass, ...] = ()
     only: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
+    samples: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -157,10 +161,17 @@ class ToolServer(Protocol):
         """What it says about how its tools are used."""
 
     async def call(
-        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+        self,
+        tool: str,
+        arguments: Arguments,
+        report: Callable[[str], None],
+        digest: str = "",
+        sample: Sample | None = None,
     ) -> ServerAnswer:
         """Call a tool, and give its progress to `report`. If this call is cancelled, the server is told.
 
+        `sample`: asks a model for the server, with the most tokens of the answer, and raises CommandError if that is
+        refused; without it, and if the entry does not say `samples`, the server cannot ask.
         `digest`: that of the tool that is meant, which is not called if the server that answers describes it otherwise.
         Raise CommandError with a sentence for the model then, and if the server is away, dies, sends too much, refuses
         the call or does not answer in time.
