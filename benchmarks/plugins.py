@@ -1,4 +1,4 @@
-"""What plugins cost a turn: a wrapper around its run, and a look at it afterwards."""
+"""What plugins cost a turn: a wrapper around its run, a look at it afterwards, and a hook of a plugin of AutoGPT."""
 
 import asyncio
 import statistics
@@ -24,10 +24,12 @@ from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import PluginSet
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from benchmarks.plugins_hooks import ask_hooks
 
 RESULTS = Path(__file__).parent / "results"
 NUMBERS, ROUNDS, TURNS = (0, 1, 5), 5, 200
 MOST_RATIO = 1.1
+MOST_OF_A_TURN, MOST_OF_WAKING = 0.25, 50.0
 
 
 class Counting(Plugin):
@@ -59,6 +61,12 @@ def main() -> None:
         say(f"{number:<10}{each:>12.2f}{each / medians[0]:>8.2f}")
     ratio = medians[5] / medians[0]
     say(f"\nfive plugins at most {MOST_RATIO} ×: {ratio:.2f}, {'met' if ratio <= MOST_RATIO else 'not met'}")
+    with tempfile.TemporaryDirectory(prefix="hooks-") as folder:
+        awake, woken = asyncio.run(ask_hooks(Path(folder)))
+    say(f"\nhook of AutoGPT's {awake:.2f} ms, of a stopped worker {woken:.2f} ms")
+    hook, waking = awake / medians[0], woken / awake
+    say(f"a hook at most {MOST_OF_A_TURN} of a turn: {hook:.2f}, {'met' if hook <= MOST_OF_A_TURN else 'not met'}")
+    say(f"waking at most {MOST_OF_WAKING:g} hooks: {waking:.1f}, {'met' if waking <= MOST_OF_WAKING else 'not met'}")
 
 
 async def play(folder: Path, number: int) -> float:

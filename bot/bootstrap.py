@@ -42,7 +42,7 @@ from bot.platforms.chat_platforms import PLATFORMS, platforms_on
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
-from bot.tool_server_wiring import changed_tools, serve_tools, with_tool_servers
+from bot.tool_server_wiring import serve_core, with_tool_servers
 from bot.tool_wiring import Tools, extensions_of, tool_probes
 from bot.workspace_wiring import AnyWorkspaces, check_storage, find_workspaces_fault, open_workspaces
 
@@ -134,7 +134,7 @@ async def assemble(
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools))
-        await stack.enter_async_context(serve_tools(settings, tools.servers, core.commands, clock, changed_tools(core)))
+        await stack.enter_async_context(serve_core(settings, tools.servers, core, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 
 

@@ -16,7 +16,7 @@ from bot.mcp_findings import mcp_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
-from bot.plugin_findings import plugins_finding
+from bot.plugin_findings import extension_findings
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
 from bot.tool_server_wiring import tool_servers_finding
@@ -106,7 +106,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *files,
         *_open_files(settings),
         templates_finding(settings.templates_dir),
-        *filter(None, [await plugins_finding(settings), servers]),
+        *filter(None, [*await extension_findings(settings), servers]),
         _memory(settings),
         _embeddings(settings, probes),
         _search(settings),

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from adapters.visible_text import one_line
 from agent_core.ports.models import EndpointCheck
+from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS
 from bot.findings import Finding
 from bot.value_types import ANTHROPIC_URL, OPENAI_URL, Endpoint
 
@@ -38,7 +39,10 @@ class PromptWindow:
 
 def prompt_finding(window: PromptWindow) -> Finding:
     assumed = "" if window.is_known else ", which is assumed: the endpoint reports none"
-    why = f"{window.profile}, for a window of {window.tokens:,} tokens{assumed}"
+    listed = (
+        f", which lists about {MAX_OFFERED_COMMANDS} commands that fit the goals" if window.profile == "compact" else ""
+    )
+    why = f"{window.profile}{listed}, for a window of {window.tokens:,} tokens{assumed}"
     return Finding(name="prompt", state="on", why=why, variable="CONTEXT_WINDOW, PROMPT_PROFILE")
 
 

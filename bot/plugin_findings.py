@@ -13,10 +13,12 @@ from bot.autogpt_wiring import plugin_environment, try_plugins
 from bot.command_catalog import CommandCatalog
 from bot.findings import Finding
 from bot.settings import Settings
+from bot.tool_faults import faults_finding
 from bot.tool_wiring import Tools
 
 MAX_NAME_CHARACTERS = 60
 NOTHING = cast("Any", None)  # commands are declared here, and none of them runs
+NO_PARTS = CommandParts(database=NOTHING, clock=NOTHING, memory=NOTHING, helpers=NOTHING, metered_model=NOTHING)
 
 
 async def plugins_finding(settings: Settings) -> Finding | None:
@@ -38,6 +40,22 @@ async def plugins_finding(settings: Settings) -> Finding | None:
         why=Secrets.of(settings.secrets).redact(why),
         variable="PLUGINS_DIR" if settings.plugins_dir else "PLUGIN_PACKAGES",
     )
+
+
+async def extension_findings(settings: Settings) -> list[Finding | None]:
+    """The findings on plugins, on what failed in them and in servers, and on what is switched off."""
+    return [await plugins_finding(settings), faults_finding(settings), disabled_finding(settings)]
+
+
+def disabled_finding(settings: Settings) -> Finding | None:
+    """The finding on DISABLED_COMMANDS and DISABLED_CATEGORIES if `run` would not start for a name in them."""
+    try:
+        _catalog(settings, PluginSet()).commands(NO_PARTS)
+    except SettingsError as fault:
+        return Finding(
+            name="commands", state="fault", why=f"run does not start: {fault.fault}", variable=fault.variable
+        )
+    return None
 
 
 def _without_plugins(settings: Settings) -> Finding | None:
@@ -69,8 +87,7 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(one_line(name, MAX_NAME_CHARACTERS) for name in names)
 
 
-def _registered(settings: Settings, found: PluginSet) -> PluginSet:
-    """The plugins after they were asked for all that they add, beside the commands of Signoff."""
+def _catalog(settings: Settings, found: PluginSet) -> CommandCatalog:
     tools = Tools(
         documents=NOTHING,
         pictures=NOTHING,
@@ -84,8 +101,12 @@ def _registered(settings: Settings, found: PluginSet) -> PluginSet:
         publisher=None,
         plugins=found,
     )
-    parts = CommandParts(database=NOTHING, clock=NOTHING, memory=NOTHING, helpers=NOTHING, metered_model=NOTHING)
-    CommandCatalog(settings=settings, tools=tools, search=NOTHING).every(parts)
+    return CommandCatalog(settings=settings, tools=tools, search=NOTHING)
+
+
+def _registered(settings: Settings, found: PluginSet) -> PluginSet:
+    """The plugins after they were asked for all that they add, beside the commands of Signoff."""
+    _catalog(settings, found).every(NO_PARTS)
     found.guidance()
     return found
 

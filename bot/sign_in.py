@@ -17,12 +17,10 @@ from aiohttp import web
 
 from agent_core.errors import SettingsError
 from agent_core.model.lines import counted
-from agent_core.persistence.database import SqlDatabase
-from agent_core.ports.tool_servers import RemoteAddress, ServerEntry
-from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.sign_ins import ComeBack, SignIns, SignInStore
+from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry
 from bot.bootstrap import migrate_database
 from bot.settings import Settings
+from bot.sign_in_wiring import open_desk
 from bot.startup import say
 
 PATH = "/signed-in"
@@ -36,19 +34,14 @@ async def sign_in(settings: Settings, rest: Sequence[str]) -> int:
     entry, address = _entry_of(settings, _options("sign-in", rest).server)
     if entry is None or address is None:
         return 2
-    from agent_core.providers.mcp.mcp_server import McpServer
-
-    clock = SystemClock()
-    async with _store(settings) as store, _listening(address) as browser:
-        await store.forget(entry.name)
-        sign_ins = SignIns(store=store, clock=clock, ask_person=browser.ask, came_back_to=browser.address)
-        server = McpServer(entry=entry, clock=clock, seconds=PATIENCE_SECONDS, sign_ins=sign_ins)
-        fault = await server.connect_once(until_listed=True)
-        if fault or await store.get(entry.name, address.url) is None:
+    await migrate_database(settings)
+    async with open_desk(settings) as desk, _await_browser(address) as browser:
+        fault, tools = await desk.sign_in(entry, browser.ask, browser.address, PATIENCE_SECONDS)
+        if fault or not await desk.is_in(entry):
             say(f"{entry.name} {fault or 'let Signoff in without a sign-in: its entry needs no oauth'}.")
             return 1
-    tools = counted(len(server.tools), "tool")
-    say(f"Signed in at {entry.name} ({entry.place}): it offers {tools}. A Signoff that runs uses it within a minute.")
+    offered = counted(len(tools), "tool")
+    say(f"Signed in at {entry.name} ({entry.place}): it offers {offered}. A Signoff that runs uses it within a minute.")
     return 0
 
 
@@ -57,8 +50,9 @@ async def sign_out(settings: Settings, rest: Sequence[str]) -> int:
     entry, _ = _entry_of(settings, _options("sign-out", rest).server)
     if entry is None:
         return 2
-    async with _store(settings) as store:
-        was_in = await store.forget(entry.name)
+    await migrate_database(settings)
+    async with open_desk(settings) as desk:
+        was_in = await desk.sign_out(entry)
     said = "is forgotten. A Signoff that runs may use it until it connects anew; restart it to be sure"
     say(f"The sign-in at {entry.name} {said}." if was_in else f"Nobody had signed in at {entry.name}.")
     return 0
@@ -102,7 +96,7 @@ class Browser:
 
 
 @asynccontextmanager
-async def _listening(address: RemoteAddress) -> AsyncIterator[Browser]:
+async def _await_browser(address: RemoteAddress) -> AsyncIterator[Browser]:
     browser, app = Browser(), web.Application()
     app.router.add_get(PATH, browser.receive)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
@@ -139,16 +133,6 @@ def _pasted_lines(take: Callable[[str], object]) -> Iterator[None]:
     finally:
         with suppress(OSError, ValueError, NotImplementedError):
             loop.remove_reader(sys.stdin.fileno())
-
-
-@asynccontextmanager
-async def _store(settings: Settings) -> AsyncIterator[SignInStore]:
-    await migrate_database(settings)
-    database = SqlDatabase(settings.database_url)
-    try:
-        yield SignInStore(database, SystemClock(), settings.mcp_sign_in_key.get_secret_value())
-    finally:
-        await database.close()
 
 
 def _options(command: str, rest: Sequence[str]) -> Namespace:

@@ -29,6 +29,7 @@ NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e]")
 KEYS = {
     "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
     "oauth",
+    "sampling",
 }  # fmt: skip
 KINDS = ("", "stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
 SIGN_IN_KEYS = ("client_id", "client_secret", "scope", "port")
@@ -124,6 +125,7 @@ class _Entry:
             classes=self._classes(),
             only=self._texts("tools"),
             besides=self._texts("exclude"),
+            samples=self._switch("sampling"),
         )
 
     def _reached(self) -> LocalProgram | RemoteAddress:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adapters.visible_text import visible
 from agent_core.assembly import Core
@@ -19,17 +19,20 @@ from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
-from agent_core.persistence.database import SqlDatabase
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database
 from agent_core.ports.tool_servers import ServerTool, ToolServer
 from agent_core.ports.tool_sources import ToolSource
+from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.sign_ins import SignIns, SignInStore, ignore_tokens
 from bot.findings import Finding
 from bot.settings import Settings
+from bot.sign_in_wiring import find_sign_ins, open_sign_ins
+from bot.tool_faults import faults_kept
+
+if TYPE_CHECKING:
+    from agent_core.providers.mcp.mcp_server import McpServer
 
 logger = logging.getLogger(__name__)
 DOCTOR_SECONDS, FIRST_LIST_SECONDS = 20.0, 10.0
@@ -96,6 +99,25 @@ class ToolServerSet:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCore:
+    """What servers need of the core. `changes`: looks at open cards; `metered_model`: answers servers that may ask."""
+
+    changes: ChangedTools
+    metered_model: MeteredModel
+
+    @classmethod
+    def of(cls, core: Core) -> "ServedCore":
+        changes = ChangedTools(
+            database=core.database,
+            waker=core.engine,
+            priority=core.loop.priority,
+            clock=core.clock,
+            surfaces=tuple(core.loop.surfaces),
+        )
+        return cls(changes=changes, metered_model=core.metered_model)
+
+
 def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Settings) -> Extensions:
     """What a host adds to the loop, with its tool servers; the same without a server."""
     if not settings.mcp_servers:
@@ -108,43 +130,37 @@ def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Se
 
 
 @asynccontextmanager
+async def serve_core(settings: Settings, found: ToolServerSet, core: Core, clock: Clock) -> AsyncIterator[None]:
+    """Connect the servers for this core, and keep for the doctor what fails in them and in plugins."""
+    serving = serve_tools(settings, found, core.commands, clock, ServedCore.of(core))
+    async with serving, faults_kept(settings, core.views.list_sources, clock):
+        yield
+
+
+@asynccontextmanager
 async def serve_tools(
-    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock, changes: ChangedTools | None = None
+    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock, core: ServedCore | None = None
 ) -> AsyncIterator[ToolServerSet]:
     """Connect the servers in the background, and end them afterwards. Without servers this does nothing.
 
-    `changes`: has open cards looked at when a server offers something else than before.
+    `core`: has open cards looked at when a server offers something else than before, and asks models for servers.
     """
     if not settings.mcp_servers:
         yield found
         return
-    from agent_core.providers.mcp.mcp_server import McpServer
-
     found.of_settings = settings.secrets
     found.secrets, found.clock = Secrets.of(settings.secrets), clock
     found.tried_until = clock.elapsed() + FIRST_TRY_SECONDS
-    register = _registering(settings, commands, found, changes)
-    entries = settings.mcp_servers.entries
-    database = changes.database if changes else None
-    servers = [
-        McpServer(
-            entry=each,
-            clock=clock,
-            seconds=settings.mcp_seconds,
-            changed=register,
-            sign_ins=_sign_ins(settings, database, clock, partial(found.use_tokens, each.name)),
-        )
-        for each in entries
-    ]
-    found.servers, found.listed = servers, {each.name: asyncio.Event() for each in entries}
+    servers = _make_servers(settings, found, commands, core)
+    found.servers, found.listed = servers, {each.entry.name: asyncio.Event() for each in servers}
     before = [*commands.by_name]
     for each in servers:
         commands.replace_from(each.entry.name, ())  # so that prompts list them in the order of the file
     if lost := [name for name in before if name not in commands.by_name]:
         logger.warning("plugins took names of tool servers, and lost them", extra={"commands": ", ".join(lost)})
     tasks = [asyncio.create_task(each.run(), name=f"tool server {each.entry.name}") for each in servers]
-    if changes:
-        tasks.append(asyncio.create_task(changes.run(), name="cards of changed tools"))
+    if core:
+        tasks.append(asyncio.create_task(core.changes.run(), name="cards of changed tools"))
     try:
         yield found
     finally:
@@ -153,26 +169,27 @@ async def serve_tools(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def changed_tools(core: Core) -> ChangedTools:
-    """What has the open cards of a process looked at when tools change."""
-    loop, surfaces = core.loop, tuple(core.loop.surfaces)
-    return ChangedTools(
-        database=core.database, waker=core.engine, priority=loop.priority, clock=core.clock, surfaces=surfaces
-    )
+def _make_servers(
+    settings: Settings, found: ToolServerSet, commands: Commands, core: ServedCore | None
+) -> "list[McpServer]":
+    from agent_core.providers.mcp.mcp_server import McpServer
 
-
-def _sign_ins(
-    settings: Settings, database: Database | None, clock: Clock, use_tokens: Callable[[tuple[str, ...]], None]
-) -> SignIns | None:
-    """The sign-ins at tool servers; None if no server needs one."""
-    if database is None or not settings.mcp_servers or not settings.mcp_servers.with_sign_in:
-        return None
-    store = SignInStore(database, clock, settings.mcp_sign_in_key.get_secret_value())
-    return SignIns(store=store, clock=clock, use_tokens=use_tokens)
+    entries = settings.mcp_servers.entries if settings.mcp_servers else ()
+    database = core.changes.database if core else None
+    return [
+        McpServer(
+            entry=each,
+            clock=found.clock,
+            seconds=settings.mcp_seconds,
+            changed=_registering(settings, commands, found, core),
+            sign_ins=find_sign_ins(settings, database, found.clock, partial(found.use_tokens, each.name)),
+        )
+        for each in entries
+    ]
 
 
 def _registering(
-    settings: Settings, commands: Commands, found: ToolServerSet, changes: ChangedTools | None
+    settings: Settings, commands: Commands, found: ToolServerSet, core: ServedCore | None
 ) -> Callable[[ToolServer], Awaitable[None]]:
     """What registers the tools of a server each time it lists them."""
     disabled = {*settings.disabled_commands, *settings.disabled_categories}
@@ -180,15 +197,16 @@ def _registering(
 
     async def register(server: ToolServer) -> None:
         name, tools = server.entry.name, tuple(server.tools)
-        told = ServerCommands(server, lambda text: visible(found.secrets.redact(text)))
+        model = core.metered_model if core else None
+        told = ServerCommands(server, lambda text: visible(found.secrets.redact(text)), model)
         loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
         kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
         loaded.commands = tuple(redact_output(_without_secrets(each, found.secrets), found.secrets) for each in kept)
         commands.replace_from(name, loaded.commands)
         found.loaded[name] = loaded
         found.listed[name].set()
-        if changes and offered.get(name) != tools:  # a reconnection alone changes nothing
-            changes.note(name)
+        if core and offered.get(name) != tools:  # a reconnection alone changes nothing
+            core.changes.note(name)
         offered[name] = tools
         number, remarks = len(loaded.commands), found.secrets.redact("; ".join(loaded.remarks))
         logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
@@ -220,7 +238,7 @@ async def tool_servers_finding(settings: Settings) -> Finding | None:
     from agent_core.providers.mcp.mcp_server import McpServer
 
     clock, seconds = SystemClock(), min(DOCTOR_SECONDS, settings.mcp_seconds)
-    async with _stored_sign_ins(settings, clock) as sign_ins:
+    async with open_sign_ins(settings, clock) as sign_ins:
         entries = settings.mcp_servers.entries
         servers = [McpServer(entry=each, clock=clock, seconds=seconds, sign_ins=sign_ins) for each in entries]
         faults = await asyncio.gather(*(each.connect_once(until_listed=True) for each in servers))
@@ -229,20 +247,6 @@ async def tool_servers_finding(settings: Settings) -> Finding | None:
     why = "; ".join(line for line, _ in told) or f"{settings.mcp_servers.path} names no server"
     shown = Secrets.of(settings.secrets).redact(why)
     return Finding(name="tool servers", state="on" if is_well else "warn", why=shown, variable="MCP_SERVERS")
-
-
-@asynccontextmanager
-async def _stored_sign_ins(settings: Settings, clock: Clock) -> AsyncIterator[SignIns | None]:
-    """The sign-ins in the database; None if no server needs one, or if there is no database yet."""
-    file = settings.sqlite_file
-    if file and not await asyncio.to_thread(file.exists):
-        yield None
-        return
-    database = SqlDatabase(settings.database_url)
-    try:
-        yield _sign_ins(settings, database, clock, ignore_tokens)
-    finally:
-        await database.close()
 
 
 def _told(server: ToolServer, fault: str) -> tuple[str, bool]:

@@ -156,7 +156,7 @@ TABLE = (
         "with another one, somebody has to sign in again.",
         rule="16 characters or more, without blanks",
         default="none",
-        example="…",
+        example="choose-16-or-more-characters",
     ),
     runtime(
         name="MCP_SECONDS",

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from adapters.mcp.access import MCP_PATH
+from adapters.mcp.access import MCP_PATHS
 from adapters.web.fault_page import RETRY_SECONDS, fault_page
 from adapters.web.get_routes import GetRoutes
 from adapters.web.guard import OPEN_PATHS, Guard
@@ -22,7 +22,7 @@ from agent_core.ports.priority import Priority
 from agent_core.service.views import AgentViews
 from bot.platforms.chat_platforms import PLATFORMS
 
-OWN_PATHS = ("/healthz", "/metrics", MCP_PATH)
+OWN_PATHS = ("/healthz", "/metrics", *MCP_PATHS)
 PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)
 # Their requests carry a signature, so any Host is accepted: platforms call the address that they were given.
 SIGNED_PATHS = tuple(path for platform in PLATFORMS for path in platform.signed_paths)
@@ -60,7 +60,7 @@ def _people_first(priority: Priority) -> Middleware:
 
     @web.middleware
     async def answer_first(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.method != "POST" or request.path == MCP_PATH or not request.content.is_eof():
+        if request.method != "POST" or request.path in MCP_PATHS or not request.content.is_eof():
             return await handler(request)
         with priority.foreground():
             return await handler(request)

@@ -5,6 +5,7 @@ import hmac
 from aiohttp import web
 
 MCP_PATH = "/mcp"
+MCP_PATHS = (MCP_PATH, f"{MCP_PATH}/")  # clients are configured with either
 NO_TOKEN = "This is Signoff's MCP server. Send its token, MCP_TOKEN, as `Authorization: Bearer …`.\n"  # noqa: S105
 OTHER_PAGE = "This request came from another page, so nothing was done.\n"
 

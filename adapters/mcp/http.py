@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from adapters.http_body import read_body
-from adapters.mcp.access import MCP_PATH, require_access
+from adapters.mcp.access import MCP_PATHS, require_access
 from adapters.mcp.asgi_bridge import answer
 from adapters.mcp.server import MAX_CALLS
 from agent_core.ports.clock import Clock
@@ -26,7 +26,7 @@ RETRY_SECONDS = 5
 
 @dataclass(slots=True, kw_only=True)
 class McpEndpoint:
-    """Answers the requests to MCP_PATH while `run` is entered.
+    """Answers the requests to MCP_PATHS while `run` is entered.
 
     `calls`: those being answered, at most `most_calls` at a time, and cancelled at its end.
     """
@@ -40,7 +40,7 @@ class McpEndpoint:
 
     @property
     def routes(self) -> list[web.RouteDef]:
-        return [web.route("*", MCP_PATH, self.handle)]
+        return [web.route("*", path, self.handle) for path in MCP_PATHS]
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_core.commands.arguments import allowed_arguments_text, argument_faults, fit_arguments, normalise_name
+from agent_core.commands.declared_functions import docstring_of, require_async
 from agent_core.commands.names import names_of, unknown_command
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
@@ -131,7 +132,9 @@ def declare(
     find_outcome: Callable[[Given, CommandContext], Awaitable[FoundOutcome]] | None = None,
     **facts: Any,
 ) -> Command:
-    """A command from typed functions. Models read the docstring of `run` and the fields of `given`."""
+    """A command from async functions. Models read the docstring of `run` and the fields of `given`."""
+    for each in filter(None, (run, preview, find_outcome)):
+        require_async(each)
 
     async def carry_out(arguments: Arguments, context: CommandContext) -> CommandOutput:
         produced = await run(_validate(given, arguments), context)
@@ -143,12 +146,8 @@ def declare(
     async def find(arguments: Arguments, context: CommandContext) -> FoundOutcome:
         return await find_outcome(_validate(given, arguments), context) if find_outcome else "unknown"
 
-    spec = CommandSpec(name=run.__name__, description=_docstring_of(run), parameters=deepcopy(_schema(given)), **facts)
-    return Command(spec=spec, run=carry_out, preview=preview_call, find_outcome=find, shows=_docstring_of(preview))
-
-
-def _docstring_of(function: object) -> str:
-    return " ".join((getattr(function, "__doc__", None) or "").split()) if function else ""
+    spec = CommandSpec(name=run.__name__, description=docstring_of(run), parameters=deepcopy(_schema(given)), **facts)
+    return Command(spec=spec, run=carry_out, preview=preview_call, find_outcome=find, shows=docstring_of(preview))
 
 
 def _validate(given: type[Given], arguments: Arguments) -> Given:

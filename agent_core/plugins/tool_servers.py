@@ -14,14 +14,16 @@ from pydantic import BaseModel, Field
 
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.errors import CommandError
-from agent_core.model.command import Arguments, CommandSpec, Preview, RiskClass, replace_lone_surrogates
+from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, Preview, RiskClass, replace_lone_surrogates
 from agent_core.model.lines import counted
 from agent_core.plugins.declaring import MAX_COMMANDS, taken_commands
 from agent_core.plugins.loaded import LoadedPlugin, one_line, title_of
 from agent_core.plugins.plugin import Plugin
 from agent_core.plugins.tool_server_attachments import keep_attachments
+from agent_core.plugins.tool_server_sampling import MAY_ASK, CallSampling
 from agent_core.plugins.tool_server_schemas import ToolArguments
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool, ToolServer
+from agent_core.prompt.model_client import MeteredModel
 
 CATEGORY = "tool servers"
 MAX_NAME_CHARACTERS, DIGEST_DIGITS = 64, 6
@@ -38,10 +40,14 @@ class ResourceAddress(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ServerCommands:
-    """The commands of one server. `spell_out`: writes invisible characters as marks that people and models see."""
+    """The commands of one server. `spell_out`: writes invisible characters as marks that people and models see.
+
+    `metered_model`: asks the agent's model for servers that may; None if none may.
+    """
 
     server: ToolServer
     spell_out: Callable[[str], str]
+    metered_model: MeteredModel | None = None
 
     def loaded(self, taken: dict[str, str]) -> LoadedPlugin:
         """The commands that take part, and a remark on each tool that does not; `taken`: names of others' commands."""
@@ -66,6 +72,8 @@ class ServerCommands:
             why = self._line(arguments.why_object)
             loaded.remarks.append(f"{self._line(tool.name)} takes its arguments as one JSON object: {why}")
         risks, always_asks = self._caution(tool)
+        if self._may_ask:
+            risks = tuple(risk for risk in RISK_CLASSES if risk in (*risks, "spend"))
         spec = CommandSpec(
             name=f"{entry.name}.{legible_name(tool.name, MAX_NAME_CHARACTERS - len(entry.name) - 1)}",
             label=self._line(tool.title or tool.name)[:MAX_TITLE_CHARACTERS],
@@ -76,8 +84,11 @@ class ServerCommands:
             category=CATEGORY,
             outside=True,
             always_asks=always_asks,
+            asks_models=self._may_ask,
         )
-        shown = "\0".join((entry.name, entry.place, tool.digest, *risks, str(always_asks)))
+        shown = "\0".join(
+            (entry.name, entry.place, tool.digest, *risks, str(always_asks), *(["samples"] if self._may_ask else []))
+        )
         preview = self._preview(spec.name, tool, hashlib.sha256(shown.encode()).hexdigest())
 
         async def show(given: Arguments, _context: CommandContext) -> Preview:
@@ -95,8 +106,31 @@ class ServerCommands:
         def report(text: str) -> None:
             context.report(self.spell_out(text))
 
-        answer = await self.server.call(tool.name, sent.for_server(given), report, tool.digest)
-        return await self._output(answer, context)
+        if not self._may_ask:
+            answer = await self.server.call(tool.name, sent.for_server(given), report, tool.digest)
+            return await self._output(answer, context)
+        return await self._call_sampling(tool, sent.for_server(given), report, context)
+
+    @property
+    def _may_ask(self) -> bool:
+        return self.metered_model is not None and self.server.entry.samples
+
+    async def _call_sampling(
+        self, tool: ServerTool, given: Arguments, report: Callable[[str], None], context: CommandContext
+    ) -> CommandOutput:
+        """Call a tool that may ask the agent's model; its result says what it asked, also that of a failed call."""
+        if self.metered_model is None:
+            raise CommandError("No model can be asked here.")
+        asking = CallSampling(metered_model=self.metered_model, context=context, spell_out=self.spell_out)
+        try:
+            answer = await self.server.call(tool.name, given, report, tool.digest, asking.answer)
+            output = await self._output(answer, context)
+        except CommandError as failed:
+            await asking.end()
+            raise CommandError(" ".join(filter(None, (str(failed), asking.told)))) from None
+        finally:
+            await asking.end()
+        return replace(output, text="\n".join(filter(None, (output.text, asking.told))))
 
     async def _output(self, answer: ServerAnswer, context: CommandContext) -> CommandOutput:
         text = await asyncio.to_thread(self._readable, answer.text)
@@ -117,7 +151,8 @@ class ServerCommands:
         quoted += " … (The rest is left out.)" if len(tool.description) > MAX_QUOTED_CHARACTERS else ""
         said = "\n".join(f"> {line}" for line in quoted.splitlines())
         whose = f"Tool: {self._line(tool.name)}, of the tool server {entry.name}"
-        body = f"{whose}\nGoes to: {entry.place}\nThe server says about it:\n{said}"
+        models = f"\n{MAY_ASK}" if self._may_ask else ""
+        body = f"{whose}\nGoes to: {entry.place}{models}\nThe server says about it:\n{said}"
         return Preview(title=name, body=body, target=name, basis=basis)
 
     def _caution(self, tool: ServerTool) -> tuple[tuple[RiskClass, ...], bool]:

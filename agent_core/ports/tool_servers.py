@@ -5,14 +5,16 @@ Whatever a server says of itself and its tools, and whatever it answers, is untr
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.command import Arguments, RiskClass
+from agent_core.model.messages import Message
 
+Sample: TypeAlias = Callable[[Sequence[Message], int], Awaitable[str]]
 ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]
 
 
@@ -39,6 +41,18 @@ class SignInTerms:
     port: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ComeBack:
+    """With what the browser came back from an authorization server."""
+
+    code: str
+    state: str | None
+    issuer: str | None
+
+
+AskPerson: TypeAlias = Callable[[str], Awaitable[ComeBack]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteAddress:
     """A server at an http or https address. `sign_in`: None if it lets in everybody, or who sends its headers."""
@@ -55,6 +69,7 @@ class ServerEntry:
     `place`: where calls go, as people read it: a program or a host. No secrets.
     `is_trusted`: what the server says about its tools may make them freer.
     `classes`: the risk classes of its tools; () leaves the choice to Signoff.
+    `samples`: its tools may ask the agent's model.
     `only`, `besides`: the names of the tools that are taken, () for all, and of those that are not.
     """
 
@@ -65,6 +80,7 @@ class ServerEntry:
     classes: tuple[RiskClass, ...] = ()
     only: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
+    samples: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -171,10 +187,17 @@ class ToolServer(Protocol):
         """What it says about how its tools are used."""
 
     async def call(
-        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+        self,
+        tool: str,
+        arguments: Arguments,
+        report: Callable[[str], None],
+        digest: str = "",
+        sample: Sample | None = None,
     ) -> ServerAnswer:
         """Call a tool, and give its progress to `report`. If this call is cancelled, the server is told.
 
+        `sample`: asks a model for the server, with the most tokens of the answer, and raises CommandError if that is
+        refused; without it, and if the entry does not say `samples`, the server cannot ask.
         `digest`: that of the tool that is meant, which is not called if the server that answers describes it otherwise.
         Raise CommandError with a sentence for the model then, and if the server is away, dies, sends too much, refuses
         the call or does not answer in time.

@@ -96,7 +96,9 @@ class ChannelTools:
 
     def _in_channel(self, source: ToolSource, switches: ToolSwitches, timings: Sequence[Timing]) -> SourceInChannel:
         known = (self.commands.by_name.get(name) for name in source.commands)
-        specs = [each.spec for each in known if each]
+        specs = [
+            each.spec for each in known if each and each.spec.source_name == source.name
+        ]  # others lost their names
         return SourceInChannel(
             source=source,
             is_on=switches.is_source_on(source.name) or any(map(switches.allows, specs)),

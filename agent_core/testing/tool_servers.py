@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
+from agent_core.model.messages import Message
 from agent_core.ports.tool_servers import (
     LocalProgram,
+    Sample,
     ServerAnswer,
     ServerEntry,
     ServerResource,
@@ -20,7 +22,10 @@ TEA_SERVER = ServerEntry(name="tea", reached=LocalProgram(command="tea"), place=
 
 @dataclass(slots=True, kw_only=True)
 class InMemoryToolServer:
-    """Implements `ToolServer`. `answers`: by name of a tool or address of a resource; `asked`: what was called."""
+    """Implements `ToolServer`. `answers`: by name of a tool or address of a resource; `asked`: what was called.
+
+    `asks`: what each call asks the model, whose answer is the call's.
+    """
 
     entry: ServerEntry = TEA_SERVER
     tools: Sequence[ServerTool] = ()
@@ -28,6 +33,7 @@ class InMemoryToolServer:
     answers: dict[str, ServerAnswer] = field(default_factory=dict)
     resources: Sequence[ServerResource] = ()
     instructions: str = ""
+    asks: str = ""
     state: ServerState = field(default_factory=lambda: ServerState(condition="connected", since=START))
     asked: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
@@ -36,12 +42,19 @@ class InMemoryToolServer:
         return bool(self.resources)
 
     async def call(
-        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+        self,
+        tool: str,
+        arguments: Arguments,
+        report: Callable[[str], None],
+        digest: str = "",
+        sample: Sample | None = None,
     ) -> ServerAnswer:
         if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
             raise CommandError(f"{tool!a} changed after this was approved.")
         self.asked.append((tool, dict(arguments)))
         report("1 of 1")
+        if sample and self.asks:
+            return ServerAnswer(text=await sample([Message("user", self.asks)], 100))
         return self._answer(tool)
 
     async def read(self, uri: str) -> ServerAnswer:

@@ -34,8 +34,13 @@ async def base(tmp_path: Path) -> AsyncIterator[str]:
         yield address
 
 
-async def status_of(base: str, headers: dict[str, str], body: bytes = json.dumps(LISTS).encode()) -> int:
-    async with ClientSession() as session, session.post(f"{base}/mcp", headers={**KNOWN, **headers}, data=body) as sent:
+async def status_of(
+    base: str, headers: dict[str, str], body: bytes = json.dumps(LISTS).encode(), path: str = "/mcp"
+) -> int:
+    async with (
+        ClientSession() as session,
+        session.post(f"{base}{path}", headers={**KNOWN, **headers}, data=body) as sent,
+    ):
         return sent.status
 
 
@@ -48,6 +53,12 @@ async def test_nobody_is_served_without_the_token(base: str, answer: str) -> Non
     assert {await status_of(base, {"Authorization": each} if each else {}) for each in others} == {401}
     assert await status_of(base, BEARER) == 200
     assert answer.startswith("401")
+
+
+@pytest.mark.proves("mcp:token")
+async def test_a_path_that_ends_in_a_slash_is_the_same_server(base: str) -> None:
+    assert await status_of(base, {}, path="/mcp/") == 401
+    assert await status_of(base, BEARER, path="/mcp/") == 200
 
 
 @pytest.mark.proves("mcp:token")

@@ -10,10 +10,10 @@ import pytest
 from mcp.client.auth import OAuthFlowError
 
 from agent_core.errors import SettingsError
-from agent_core.ports.tool_servers import RemoteAddress, SignInTerms
+from agent_core.ports.tool_servers import ComeBack, RemoteAddress, SignInTerms
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.mcp.sign_in_provider import SignInNeeded, SignInProvider
-from agent_core.providers.mcp.sign_ins import ComeBack, SignIn, SignIns, SignInStore
+from agent_core.providers.mcp.sign_ins import SignIn, SignIns, SignInStore
 from agent_core.testing.database import InMemoryDatabase
 from bot import settings as settings_module
 from tests.attacks.rows import attack

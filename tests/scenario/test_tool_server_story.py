@@ -12,7 +12,7 @@ import pytest
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.settings import load
-from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools
+from bot.tool_server_wiring import ServedCore, ToolServerSet, serve_tools
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.test_signed_off import on_each_surface
@@ -34,8 +34,8 @@ async def serving(scene: Scene, name: str, folder: Path, **env: str) -> AsyncIte
     entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")], "env": env}
     file.write_text(json.dumps({"mcpServers": {name: entry}}))
     commands, settings = scene.stage.commands, load({"MCP_SERVERS": str(file)}, None)
-    changes = changed_tools(scene.stage)
-    async with serve_tools(settings, ToolServerSet(), commands, SystemClock(), changes) as found:
+    core = ServedCore.of(scene.stage)
+    async with serve_tools(settings, ToolServerSet(), commands, SystemClock(), core) as found:
         await until(lambda: any(each.startswith(f"{name}.") for each in commands.by_name))
         yield found
 

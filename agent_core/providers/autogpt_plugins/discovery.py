@@ -14,6 +14,8 @@ from agent_core.providers.autogpt_plugins.sources import (
     source_of_zip,
 )
 
+MAX_PARSED_BYTES = 5_000_000  # of one source; parsing takes memory many times as large
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -105,6 +107,11 @@ class Discovery:
         except UNREADABLE as fault:
             self.faults.append(f"{path.name}: {reason_of(fault)}")
             return
+        if _python_bytes(source) > MAX_PARSED_BYTES:
+            self.faults.append(
+                f"{source.title}: not looked at, as its Python files have over {MAX_PARSED_BYTES:,} bytes"
+            )
+            return
         found = [*plugin_classes(source.files)]
         if source.title.startswith("folder") and (not found or any(map(is_native, source.files.values()))):
             return
@@ -128,3 +135,7 @@ class Discovery:
         if left_out:
             why = f"{', '.join(left_out)} not allowed; {self.choice.setting} names what may run"
             self.faults.append(f"{source.title}: {why}")
+
+
+def _python_bytes(source: PluginSource) -> int:
+    return sum(len(data) for path, data in source.files.items() if path.endswith(".py"))

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from agent_core.oversight.secrets import NO_SECRETS, Secrets
+from agent_core.plugins.loaded import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram
 from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES
@@ -19,15 +21,22 @@ logger = logging.getLogger(__name__)
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")  # as the SDK has it
 GRACE_SECONDS, POLL_SECONDS = 2.0, 0.02
 CHUNK_BYTES, MAX_LOGGED_CHARACTERS, MAX_LOGGED_LINES = 65_536, 500, 200
+MAX_LINE_CHARACTERS, MAX_LAST_CHARACTERS = 4_000, 200
 
 
 @dataclass(slots=True)
 class LocalProcess:
-    """A running program, with pipes to its standard input, output and error."""
+    """A running program, with pipes to its standard input, output and error.
+
+    `keys`: the values of its variables, which are hidden in what it prints on standard error.
+    `last_printed`: the last line of that, cut, with blanks in the place of what is invisible.
+    """
 
     name: str
     process: asyncio.subprocess.Process
     clock: Clock
+    keys: Secrets = NO_SECRETS
+    last_printed: str = ""
 
     @classmethod
     async def start(cls, name: str, program: LocalProgram, clock: Clock) -> "LocalProcess":
@@ -43,7 +52,7 @@ class LocalProcess:
             limit=MAX_MESSAGE_BYTES,
             start_new_session=True,
         )
-        return cls(name, process, clock)
+        return cls(name, process, clock, Secrets.of(program.env.values()))
 
     async def stop(self) -> None:
         """Let it end by itself for two seconds, then end its whole group; nothing of the group is left afterwards."""
@@ -64,13 +73,20 @@ class LocalProcess:
 
     async def log_errors(self) -> None:
         """Write what the program prints on standard error to the log, within limits, and discard the rest."""
-        reader, lines = self.process.stderr, 0
+        reader, lines, begun = self.process.stderr, 0, ""
         while reader and (chunk := await reader.read(CHUNK_BYTES)):
-            for line in chunk.decode(errors="replace").splitlines():
+            *whole, begun = f"{begun}{chunk.decode(errors='replace')}".split("\n")
+            begun = begun[:MAX_LINE_CHARACTERS]
+            for line in whole:
                 lines += 1
-                if lines <= MAX_LOGGED_LINES:
-                    said = line[:MAX_LOGGED_CHARACTERS]
-                    logger.debug("a tool server printed", extra={"server": self.name, "line": said})
+                self._keep(line, is_logged=lines <= MAX_LOGGED_LINES)
+        self._keep(begun, is_logged=lines < MAX_LOGGED_LINES)
+
+    def _keep(self, line: str, *, is_logged: bool) -> None:
+        said = self.keys.redact(line[:MAX_LINE_CHARACTERS])[:MAX_LOGGED_CHARACTERS]
+        self.last_printed = one_line(said, MAX_LAST_CHARACTERS) or self.last_printed
+        if is_logged and said:
+            logger.debug("a tool server printed", extra={"server": self.name, "line": said})
 
     async def _ends(self, seconds: float) -> bool:
         return await _until(lambda: self.process.returncode is not None, self.clock, seconds)

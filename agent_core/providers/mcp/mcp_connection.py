@@ -22,6 +22,8 @@ from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of
 from agent_core.providers.mcp.checked_stream import check_messages
 from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.http_transport import limited_client
+from agent_core.providers.mcp.sampling import sampling_callback
+from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_in_provider import sign_in_provider
 from agent_core.providers.mcp.sign_ins import SignIns
 from agent_core.providers.mcp.stdio_transport import stdio_transport
@@ -41,6 +43,7 @@ class McpConnection:
 
     entry: ServerEntry
     clock: Clock
+    turns: SamplingTurns = field(default_factory=SamplingTurns)
     sign_ins: SignIns | None = None
     why_ended: str = ""
     _client: Client | None = None
@@ -56,7 +59,12 @@ class McpConnection:
             async with asyncio.timeout(seconds):
                 transport = check_messages(await self._transport(stack, limit), limit)
                 client = Client(
-                    transport, message_handler=self._on_message, client_info=CLIENT, cache=None, raise_exceptions=False
+                    transport,
+                    message_handler=self._on_message,
+                    client_info=CLIENT,
+                    cache=None,
+                    raise_exceptions=False,
+                    sampling_callback=sampling_callback(self.turns) if self.entry.samples else None,
                 )
                 self._client = await stack.enter_async_context(client)
             # Its own check of results would run patterns that the server chose.

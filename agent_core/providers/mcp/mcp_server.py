@@ -13,6 +13,7 @@ from agent_core.model.command import Arguments
 from agent_core.plugins.loaded import require_not_cancelled
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import (
+    Sample,
     ServerAnswer,
     ServerCondition,
     ServerEntry,
@@ -20,6 +21,7 @@ from agent_core.ports.tool_servers import (
     ServerState,
     ServerTool,
 )
+from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_ins import SignIns
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class McpServer:
     has_resources: bool = False
     instructions: str = ""
     connection: "McpConnection | None" = None
+    turns: SamplingTurns = field(default_factory=SamplingTurns)
     _is_ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -81,7 +84,9 @@ class McpServer:
     async def connect_once(self, *, until_listed: bool = False) -> str:
         """Connect until the connection is lost, or only until the tools are listed; return why it ended."""
         sdk = await asyncio.to_thread(_import_sdk)
-        connection: McpConnection = sdk.McpConnection(entry=self.entry, clock=self.clock, sign_ins=self.sign_ins)
+        connection: McpConnection = sdk.McpConnection(
+            entry=self.entry, clock=self.clock, turns=self.turns, sign_ins=self.sign_ins
+        )
         try:
             async with connection.open(self.seconds) as opened:
                 self.has_resources, self.instructions = opened.has_resources, opened.instructions
@@ -101,14 +106,22 @@ class McpServer:
         return connection.why_ended
 
     async def call(
-        self, tool: str, arguments: Arguments, report: Callable[[str], None], digest: str = ""
+        self,
+        tool: str,
+        arguments: Arguments,
+        report: Callable[[str], None],
+        digest: str = "",
+        sample: Sample | None = None,
     ) -> ServerAnswer:
         def ask(connection: "McpConnection") -> Awaitable[ServerAnswer]:
             if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
                 raise CommandError(f"{tool!a} changed after this was approved, so it was not called. Propose it anew.")
             return connection.call(tool, arguments, report)
 
-        return await self._ask(ask)
+        if not self.entry.samples:
+            return await self._ask(ask)
+        async with self.turns.take(sample):
+            return await self._ask(ask, stops_time=True)
 
     async def read(self, uri: str) -> ServerAnswer:
         return await self._ask(lambda connection: connection.read(uri))
@@ -116,10 +129,12 @@ class McpServer:
     async def list_resources(self) -> Sequence[ServerResource]:
         return await self._ask(lambda connection: connection.list_resources())
 
-    async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]]) -> T:
+    async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]], *, stops_time: bool = False) -> T:
         connection = await self._require_connection()
         try:
-            async with asyncio.timeout(self.seconds):
+            async with asyncio.timeout(self.seconds) as limit:
+                if stops_time:
+                    self.turns.limited_by(limit)
                 return await connection.unless_ended(ask(connection))
         except TimeoutError:
             late = f"did not answer within {self.seconds:.0f} seconds: look whether the call took effect"

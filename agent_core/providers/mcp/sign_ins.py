@@ -6,9 +6,8 @@ Nothing of the SDK is imported here.
 import base64
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import TypeAlias
 
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from agent_core.model.installation import Installation
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
+from agent_core.ports.tool_servers import AskPerson
 
 KEY_PURPOSE = b"signoff/mcp/sign-ins/1"
 RENEWAL_SECONDS = 30  # a process that renews a token claims this time slot and the next
@@ -90,18 +90,6 @@ class SignInStore:
             return is_free
 
         return await in_one_unit(self._database, act)
-
-
-@dataclass(frozen=True, slots=True)
-class ComeBack:
-    """With what the browser came back from an authorization server."""
-
-    code: str
-    state: str | None
-    issuer: str | None
-
-
-AskPerson: TypeAlias = Callable[[str], Awaitable[ComeBack]]
 
 
 def ignore_tokens(_secrets: tuple[str, ...]) -> None:

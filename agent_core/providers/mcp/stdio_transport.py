@@ -12,11 +12,13 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 
 from agent_core.ports.clock import Clock
+from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.tool_servers import LocalProgram
 from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent, parts_of
 from agent_core.providers.mcp.local_process import LocalProcess
 
 logger = logging.getLogger(__name__)
+LAST_LINE_SECONDS = 0.5  # for what a program that ended has printed on standard error
 ENDED = (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
 
@@ -34,7 +36,9 @@ async def stdio_transport(
 
     async def read() -> None:
         try:
-            ended(await _read_messages(local, received_in, limit))
+            why = await _read_messages(local, received_in, limit)
+            await asyncio.wait((tasks[-1],), timeout=LAST_LINE_SECONDS)
+            ended(f"{why}, and printed last: {local.last_printed}" if local.last_printed else why)
         except TooMuchSent:
             local.kill()
         finally:
@@ -51,7 +55,7 @@ async def stdio_transport(
     finally:
         for stream in (received, sent):
             stream.close()
-        await asyncio.shield(asyncio.ensure_future(_end(local, tasks, sent_out)))
+        await finish_uncancelled(_end(local, tasks, sent_out))
 
 
 async def _end(

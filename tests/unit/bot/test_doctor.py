@@ -745,7 +745,7 @@ async def test_an_endpoint_that_is_away_leaves_the_name_to_tell(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("variables", "facts", "told"),
     [
-        ({}, {}, f"compact, for a window of 4,096 tokens, {ASSUMED}"),
+        ({}, {}, f"compact, which lists about 8 commands that fit the goals, for a window of 4,096 tokens, {ASSUMED}"),
         ({}, {"context_length": 32_768}, "full, for a window of 32,768 tokens"),
         ({"CONTEXT_WINDOW": "16384"}, {}, "full, for a window of 16,384 tokens"),
         (

@@ -1,5 +1,7 @@
 """Which tools a channel uses: what is offered, what runs, and who may change that."""
 
+from dataclasses import replace
+
 import pytest
 
 from adapters.cards import turn_card
@@ -153,3 +155,13 @@ async def test_the_decision_log_that_people_read_names_the_plugin_also_after_the
     ran = {row.command: row async for row in stage.views.log.rows(stage.origin()) if row.act == "ran"}
     assert ran["count_words"].detail.startswith("command of word_counter 1.0 · ")
     assert "command of" not in ran["write_to_file"].detail
+
+
+@pytest.mark.proves("plugin:shown")
+async def test_a_command_whose_name_another_source_took_is_listed_under_that_one_only() -> None:
+    stage = a_stage()
+    taken = stage.commands.by_name["count_words"]
+    stage.commands.by_name["count_words"] = replace(taken, spec=replace(taken.spec, source="tea (tool server)"))
+    counter = (await stage.views.tools.of_channel(CHANNEL)).sources[0]
+    assert counter.source.commands == ("count_words",)
+    assert counter.commands == ()
