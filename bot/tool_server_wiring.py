@@ -5,7 +5,7 @@ Part of the composition root, like `bot.tool_wiring`. The SDK is imported only i
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -86,6 +86,9 @@ class ToolServerSet:
                 async with asyncio.timeout(FIRST_LIST_SECONDS):
                     await listed.wait()
 
+    async def _read_prompt(self, server: ToolServer, name: str, arguments: Mapping[str, str]) -> str:
+        return self.secrets.redact(await server.read_prompt(name, arguments))
+
     def _as_source(self, server: ToolServer) -> ToolSource:
         name, state, loaded = server.entry.name, server.state, self.loaded.get(server.entry.name)
         fault = "" if state.condition == "connected" else f"{state.condition}{state.why and f': it {state.why}'}"
@@ -96,6 +99,8 @@ class ToolServerSet:
             fault=self.secrets.redact(fault),
             commands=tuple(each.spec.name for each in loaded.commands) if loaded else (),
             remarks=tuple(map(self.secrets.redact, loaded.remarks)) if loaded else (),
+            prompts=tuple(server.prompts) if state.condition == "connected" else (),
+            read_prompt=partial(self._read_prompt, server),
         )
 
 

@@ -16,6 +16,7 @@ from adapters.web.glance import GlancePages
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.policy import PolicyPage
+from adapters.web.prompt_page import PromptPage
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.search import SearchPages
@@ -53,6 +54,7 @@ class GetRoutes:
             *PolicyPage(self.workspace).get_routes(),
             *ToolPage(self.workspace).get_routes(),
             *SearchPages(self.workspace).routes(),
+            *PromptPage(self.workspace).get_routes(),
         ]
 
     async def list_waiting(self, request: web.Request) -> web.StreamResponse:

@@ -17,6 +17,7 @@ from adapters.web.guard import COOKIE
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import WebContext
 from adapters.web.policy import PolicyPage
+from adapters.web.prompt_page import PromptPage
 from adapters.web.render import agent_path, channel_path
 from adapters.web.requests import (
     AGENT,
@@ -57,6 +58,7 @@ class PostRoutes:
             web.post(f"{CHANNEL}/new", with_errors_shown(self.create, partial(new_agent_page, self.workspace))),
             web.post(f"{CHANNEL}/import", self.fill_in),
             *DraftingRoute(self.workspace).post_routes(),
+            *PromptPage(self.workspace).post_routes(),
             web.post(f"{CHANNEL}/tour", self.start_tour),
             web.post(
                 f"{CHANNEL}/budget",

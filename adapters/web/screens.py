@@ -117,6 +117,7 @@ async def new_agent_page(
         defaults={"name": DEFAULT_NAME, "role": DEFAULT_ROLE},
         last=last,
         templates=workspace.templates.every,
+        prompts_of=await workspace.views.tools.list_prompts(channel_of(request)),
         filled_in=filled_in,
     )
 

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.command import Arguments, RiskClass
 from agent_core.model.messages import Message
+from agent_core.ports.tool_sources import SourcePrompt
 
 Sample: TypeAlias = Callable[[Sequence[Message], int], Awaitable[str]]
 ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]
@@ -208,3 +209,10 @@ class ToolServer(Protocol):
 
     async def list_resources(self) -> Sequence[ServerResource]:
         """The resources that it offers, at most 1,000; raise CommandError as `call` does."""
+
+    @property
+    def prompts(self) -> Sequence[SourcePrompt]:
+        """The prompts that it offered last, at most 100."""
+
+    async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """The text of a prompt; raise CommandError as `call` does."""

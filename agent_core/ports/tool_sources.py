@@ -1,8 +1,35 @@
 """Where commands come from that are not Signoff's own: plugins and tool servers, as people are shown them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptArgument:
+    """What a prompt has to be told. All texts are its server's."""
+
+    name: str
+    description: str = ""
+    is_required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePrompt:
+    """A text that a source offers, from which an agent can be drafted. All texts are its server's."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+ReadPrompt: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[str]]
+
+
+async def read_no_prompt(_name: str, _arguments: Mapping[str, str]) -> str:
+    """Return nothing: this source has no prompts."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +41,8 @@ class ToolSource:
     `fault`: why none of it can be used now, or "".
     `commands`: the names of its commands, in the order of the prompt.
     `remarks`: what of it is left out and why, a line each.
+    `prompts`: what it offers now to draft agents from. `read_prompt`: asks it for one by name, with its arguments;
+    raises CommandError with a sentence if it does not give it.
     """
 
     name: str
@@ -23,6 +52,8 @@ class ToolSource:
     fault: str = ""
     commands: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    prompts: tuple[SourcePrompt, ...] = ()
+    read_prompt: ReadPrompt = field(default=read_no_prompt, repr=False, compare=False)
 
 
 ListSources: TypeAlias = Callable[[], tuple[ToolSource, ...]]

@@ -1,20 +1,22 @@
 """What plugins and tool servers add in a channel, what is on there, and what its agents made of it. Read-only."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.commands.registry import Commands
+from agent_core.errors import CommandError, InvalidInput, NotFound, NotPossible
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec
 from agent_core.model.timing import Median, Timing
 from agent_core.model.tool_switches import ToolSwitches
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
-from agent_core.ports.tool_sources import ListSources, ToolSource, no_sources
+from agent_core.ports.tool_sources import ListSources, SourcePrompt, ToolSource, no_sources
 from agent_core.prompt.tool_choice import MAX_TOOL_TOKENS, tool_tokens
 
 MAX_TURNS = 500
+MAX_ARGUMENT_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +96,42 @@ class ChannelTools:
         sources = tuple(self._in_channel(each, switches, timings) for each in self.list_sources())
         return ToolsInChannel(sources=sources, switches=switches, number=len(timings))
 
+    async def list_prompts(self, channel: ChannelScope) -> tuple[ToolSource, ...]:
+        """The sources that offer prompts now, and are on in this channel."""
+        async with self.database.begin() as work:
+            switches = await load_tool_switches(work, channel)
+        return tuple(each for each in self.list_sources() if each.prompts and switches.is_source_on(each.name))
+
+    async def find_prompt(self, channel: ChannelScope, source: str, name: str) -> SourcePrompt:
+        """A prompt that can be used in this channel; raise NotFound."""
+        return (await self._find_prompt(channel, source, name))[1]
+
+    async def read_prompt(self, channel: ChannelScope, source: str, name: str, given: Mapping[str, str]) -> str:
+        """The text of a prompt, which is untrusted. Arguments that are empty are left out.
+
+        Raise NotFound, InvalidInput for each argument that is missing or too long, by its number, and NotPossible if
+        its source does not give it.
+        """
+        found, prompt = await self._find_prompt(channel, source, name)
+        arguments = {each.name: given.get(each.name, "").strip() for each in prompt.arguments}
+        if problems := _argument_problems(prompt, arguments):
+            raise InvalidInput(problems)
+        try:
+            return await found.read_prompt(name, {key: value for key, value in arguments.items() if value})
+        except CommandError as refused:
+            raise NotPossible(str(refused)) from refused
+
+    async def _find_prompt(self, channel: ChannelScope, source: str, name: str) -> tuple[ToolSource, SourcePrompt]:
+        for each in await self.list_prompts(channel):
+            for prompt in each.prompts if each.name == source else ():
+                if prompt.name == name:
+                    return each, prompt
+        raise NotFound("prompt", name[:60])
+
     def _in_channel(self, source: ToolSource, switches: ToolSwitches, timings: Sequence[Timing]) -> SourceInChannel:
         known = (self.commands.by_name.get(name) for name in source.commands)
-        specs = [
-            each.spec for each in known if each and each.spec.source_name == source.name
-        ]  # others lost their names
+        # Of another source is the command that has the name of one that lost it.
+        specs = [each.spec for each in known if each and each.spec.source_name == source.name]
         return SourceInChannel(
             source=source,
             is_on=switches.is_source_on(source.name) or any(map(switches.allows, specs)),
@@ -114,3 +147,14 @@ class ChannelTools:
         begun = [each for each in timings if each.command in wanted and each.started_at is not None]
         lasted = Median.of(ran for each in begun if each.ended_at and (ran := each.ran(now)) is not None)
         return Uses(runs=len(begun), failed=sum(each.has_failed for each in begun), lasted=lasted)
+
+
+def _argument_problems(prompt: SourcePrompt, arguments: Mapping[str, str]) -> dict[str, str]:
+    """What is wrong with the arguments of a prompt, by the number of each, from 0."""
+    problems = {}
+    for number, each in enumerate(prompt.arguments):
+        if each.is_required and not arguments[each.name]:
+            problems[f"{number}"] = "This is needed."
+        elif len(arguments[each.name]) > MAX_ARGUMENT_CHARACTERS:
+            problems[f"{number}"] = f"At most {MAX_ARGUMENT_CHARACTERS:,} characters."
+    return problems

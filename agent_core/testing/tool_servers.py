@@ -1,6 +1,6 @@
 """A tool server that answers as a test says."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent_core.errors import CommandError
@@ -15,6 +15,7 @@ from agent_core.ports.tool_servers import (
     ServerState,
     ServerTool,
 )
+from agent_core.ports.tool_sources import SourcePrompt
 from agent_core.testing.clock import START
 
 TEA_SERVER = ServerEntry(name="tea", reached=LocalProgram(command="tea"), place="the program tea")
@@ -32,6 +33,7 @@ class InMemoryToolServer:
     unmatched: tuple[str, ...] = ()
     answers: dict[str, ServerAnswer] = field(default_factory=dict)
     resources: Sequence[ServerResource] = ()
+    prompts: Sequence[SourcePrompt] = ()
     instructions: str = ""
     asks: str = ""
     state: ServerState = field(default_factory=lambda: ServerState(condition="connected", since=START))
@@ -62,6 +64,10 @@ class InMemoryToolServer:
 
     async def list_resources(self) -> Sequence[ServerResource]:
         return self.resources
+
+    async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        self.asked.append((name, dict(arguments)))
+        return self._answer(name).text
 
     def _answer(self, key: str) -> ServerAnswer:
         if key not in self.answers:

@@ -100,6 +100,18 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(by: str, tmp_path: Pa
 
 
 @both
+async def test_prompts_are_listed_and_read(by: str) -> None:
+    async with reached(by) as server:
+        (plan,) = server.prompts
+        assert (plan.name, plan.title, plan.description) == ("plan", "Plan a tasting", "Plan a tasting of one tea.")
+        assert [(each.name, each.is_required) for each in plan.arguments] == [("tea", True), ("guests", False)]
+        text = await server.read_prompt("plan", {"tea": "oolong"})
+        assert text == "Find three kinds of oolong.\n\nWrite a plan for two guests."
+        with pytest.raises(CommandError, match="refused this"):
+            await server.read_prompt("plan", {})
+
+
+@both
 async def test_resources_are_listed_and_read(by: str) -> None:
     async with reached(by) as server:
         assert [each.uri for each in await server.list_resources()] == ["tea://green"]

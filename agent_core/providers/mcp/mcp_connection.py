@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -18,10 +18,12 @@ from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram, ServerAnswer, ServerEntry, ServerResource, ServerTool
+from agent_core.ports.tool_sources import SourcePrompt
 from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of, tool_of
 from agent_core.providers.mcp.checked_stream import check_messages
 from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.http_transport import limited_client
+from agent_core.providers.mcp.prompts import list_prompts, text_of_prompt
 from agent_core.providers.mcp.sampling import sampling_callback
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_in_provider import sign_in_provider
@@ -93,7 +95,7 @@ class McpConnection:
         self._ended.set()
 
     async def list_changed_or_ended(self) -> bool:
-        """Wait until the list of tools has changed (True) or the connection has ended (False)."""
+        """Wait until the list of tools or prompts has changed (True) or the connection has ended (False)."""
         waits = [asyncio.create_task(each.wait()) for each in (self._list_changed, self._ended)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -150,6 +152,21 @@ class McpConnection:
         """Read a resource."""
         return await asyncio.to_thread(contents_of, await self.client.read_resource(uri))
 
+    async def list_prompts(self, seconds: float) -> Sequence[SourcePrompt]:
+        """The prompts that it offers, at most MAX_PROMPTS; none if it does not answer in time, or wrongly."""
+        if self.client.server_capabilities.prompts is None:
+            return ()
+        try:
+            async with asyncio.timeout(seconds):
+                return await list_prompts(self.client)
+        except (MCPError, TimeoutError, ValueError) as fault:
+            logger.warning("prompts are left out", extra={"server": self.entry.name, "why": fault_of(fault, seconds)})
+            return ()
+
+    async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """The text of a prompt."""
+        return text_of_prompt(await self.client.get_prompt(name, dict(arguments)))
+
     async def unless_ended(self, asked: Awaitable[T]) -> T:
         """The answer; raise CommandError if the server refuses, or if the connection ends first."""
         asking, ending = asyncio.ensure_future(asked), asyncio.create_task(self._ended.wait())
@@ -201,12 +218,12 @@ class McpConnection:
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return
         with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-            async with client.listen(tools_list_changed=True) as events:
+            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as events:
                 async for _ in events:
                     self._list_changed.set()
 
     async def _on_message(self, message: object) -> None:
-        if isinstance(message, mcp_types.ToolListChangedNotification):
+        if isinstance(message, mcp_types.ToolListChangedNotification | mcp_types.PromptListChangedNotification):
             self._list_changed.set()
 
 

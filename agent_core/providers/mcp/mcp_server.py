@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -21,6 +21,7 @@ from agent_core.ports.tool_servers import (
     ServerState,
     ServerTool,
 )
+from agent_core.ports.tool_sources import SourcePrompt
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_ins import SignIns
 
@@ -56,6 +57,7 @@ class McpServer:
     tools: Sequence[ServerTool] = ()
     unmatched: tuple[str, ...] = ()
     has_resources: bool = False
+    prompts: Sequence[SourcePrompt] = ()
     instructions: str = ""
     connection: "McpConnection | None" = None
     turns: SamplingTurns = field(default_factory=SamplingTurns)
@@ -91,6 +93,7 @@ class McpServer:
             async with connection.open(self.seconds) as opened:
                 self.has_resources, self.instructions = opened.has_resources, opened.instructions
                 await self._take(await opened.list_tools(self.seconds))
+                self.prompts = await opened.list_prompts(self.seconds)
                 self.connection = opened
                 self._enter("connected")
                 self._is_ready.set()
@@ -129,6 +132,9 @@ class McpServer:
     async def list_resources(self) -> Sequence[ServerResource]:
         return await self._ask(lambda connection: connection.list_resources())
 
+    async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        return await self._ask(lambda connection: connection.read_prompt(name, arguments))
+
     async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]], *, stops_time: bool = False) -> T:
         connection = await self._require_connection()
         try:
@@ -156,6 +162,7 @@ class McpServer:
         while await connection.list_changed_or_ended():
             tools, began = await connection.list_tools(self.seconds), self.clock.elapsed()
             await self._take(tools)
+            self.prompts = await connection.list_prompts(self.seconds)
             await self.clock.sleep(max(RELIST_SECONDS, REST * (self.clock.elapsed() - began)))
 
     async def _take(self, tools: Sequence[ServerTool]) -> None:

@@ -63,6 +63,12 @@ def fail() -> str:
     raise ValueError("there is no tea")
 
 
+@server.prompt(title="Plan a tasting")
+def plan(tea: str, guests: str = "two") -> str:
+    """Plan a tasting of one tea."""
+    return f"Find three kinds of {tea}.\n\nWrite a plan for {guests} guests."
+
+
 @server.resource("tea://green")
 def green() -> str:
     """A resource."""

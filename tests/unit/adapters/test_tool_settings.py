@@ -105,7 +105,8 @@ def test_a_reply_about_tools_is_no_command(line: str, is_command: bool) -> None:
 async def test_more_tools_than_a_prompt_lists_are_told_as_such(stage: Stage) -> None:
     assert TOO_MANY not in await said(stage, "")
     found = two_plugins()
-    found.loaded[0].commands = tuple(a_command(spec.name, spec.description) for spec in many(300))
+    made = (a_command(spec.name, spec.description) for spec in many(300))
+    found.loaded[0].commands = tuple(replace(each, spec=replace(each.spec, source="word_counter 1.0")) for each in made)
     for command in found.loaded[0].commands:
         stage.commands.register(command)
     stage.views = replace(stage.views, list_sources=found.list_sources)

@@ -98,6 +98,7 @@ async def test_after_a_deletion_nobody_reads_that_nothing_was_done(
     ana: PageChat, database: DatabaseSwitch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.asks("write_to_file")  # else its step waits for the database, also at the end of the test
 
     def take_away(*_: object) -> str:
         database.is_off = True
