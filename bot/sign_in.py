@@ -60,14 +60,18 @@ async def sign_out(settings: Settings, rest: Sequence[str]) -> int:
 
 @dataclass(slots=True)
 class Browser:
-    """Where the browser of the person who signs in comes back to: this address, or a line that is pasted here."""
+    """Where the browser of the person who signs in comes back to: this address, or a line that is pasted here.
+
+    `state`: that of the sign-in that is shown. What comes without it, such as from another page, is not meant.
+    """
 
     address: str = ""
+    state: str = ""
     back: "asyncio.Future[ComeBack]" = field(default_factory=asyncio.Future)
 
     async def ask(self, url: str) -> ComeBack:
         """Show the address of the sign-in, and wait until the browser is back; raise TimeoutError after ten minutes."""
-        host = urlsplit(url).hostname
+        host, self.state = urlsplit(url).hostname, parse_qs(urlsplit(url).query).get("state", [""])[0]
         say(f"Open this address in a browser, and sign in at {host}:\n\n{url}\n")
         say("If the browser runs on another machine, paste the address that it shows at the end here, and press Enter.")
         with _pasted_lines(self._take):
@@ -86,7 +90,8 @@ class Browser:
         except ValueError:
             query = {}
         refused, code = query.get("error", [""])[0], query.get("code", [""])[0]
-        if self.back.done() or not (code or refused):
+        is_meant = bool(self.state) and query.get("state") == [self.state]
+        if self.back.done() or not is_meant or not (code or refused):
             return False
         if refused:
             self.back.set_exception(ValueError(f"the sign-in was refused: {refused[:100]!a}"))

@@ -8,6 +8,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from aiohttp import ClientSession
@@ -60,6 +61,9 @@ async def test_somebody_signs_in_and_out(tmp_path: Path, *, is_pasted: bool) -> 
     async with guarded_server(Doorkeeper()) as url:
         async with command(tmp_path, url, "sign-in", "guarded") as process, ClientSession() as browser:
             page = await page_of(process)
+            here = parse_qs(urlsplit(page).query)["redirect_uri"][0]
+            async with browser.get(f"{here}?code=forged&state=forged") as forged:
+                assert (forged.status, "not the end of a sign-in" in await forged.text()) == (400, True)
             async with browser.get(page, allow_redirects=not is_pasted) as shown:
                 back = shown.headers.get("Location", "")
                 if not is_pasted:
