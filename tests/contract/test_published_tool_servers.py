@@ -10,7 +10,7 @@ import pytest
 from adapters.visible_text import visible
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import LocalProgram, ServerEntry
-from tests.contract.test_tool_servers import connected
+from tests.contract.test_tool_servers import connected, until
 from tests.packages import NotInstalled, need
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("published tool servers")]
@@ -90,3 +90,12 @@ async def test_the_time_is_told(time_server: ServerEntry) -> None:
         assert {"time.get_current_time", "time.convert_time"} <= {*commands}
         answer = await server.call("get_current_time", {"timezone": "Europe/Berlin"}, print)
     assert "Europe/Berlin" in answer.text
+
+
+async def test_the_prompts_of_everything(node: Callable[..., ServerEntry]) -> None:
+    async with connected(node("everything")) as server:
+        await until(lambda: bool(server.prompts))
+        offered = {each.name: each for each in server.prompts}
+        assert any(each.arguments for each in offered.values()), offered
+        asks_nothing = next(each for each in offered.values() if not each.arguments)
+        assert await server.read_prompt(asks_nothing.name, {})

@@ -102,6 +102,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(by: str, tmp_path: Pa
 @both
 async def test_prompts_are_listed_and_read(by: str) -> None:
     async with reached(by) as server:
+        await until(lambda: bool(server.prompts))
         (plan,) = server.prompts
         assert (plan.name, plan.title, plan.description) == ("plan", "Plan a tasting", "Plan a tasting of one tea.")
         assert [(each.name, each.is_required) for each in plan.arguments] == [("tea", True), ("guests", False)]

@@ -32,6 +32,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 1.0, 60.0
 STEADY_SECONDS = 60.0  # a connection that lasted so long starts again with the first wait
+PROMPT_SECONDS = 5.0  # for the list of prompts, without which the tools are used
 RELIST_SECONDS = 2.0  # between two looks at a list that a server says has changed
 REST = 10  # so many times as long as it took to take a list over, nothing is done about the next one
 RECONNECT_SECONDS = 10.0  # how long a call waits for a server that is being connected
@@ -93,12 +94,12 @@ class McpServer:
             async with connection.open(self.seconds) as opened:
                 self.has_resources, self.instructions = opened.has_resources, opened.instructions
                 await self._take(await opened.list_tools(self.seconds))
-                self.prompts = await opened.list_prompts(self.seconds)
                 self.connection = opened
                 self._enter("connected")
                 self._is_ready.set()
                 if until_listed:
                     return ""
+                self.prompts = await opened.list_prompts(PROMPT_SECONDS)
                 await self._follow(opened)
                 self._enter("away", opened.why_ended)
         except Exception as failure:  # whatever a server makes the SDK raise ends this connection alone
@@ -162,7 +163,7 @@ class McpServer:
         while await connection.list_changed_or_ended():
             tools, began = await connection.list_tools(self.seconds), self.clock.elapsed()
             await self._take(tools)
-            self.prompts = await connection.list_prompts(self.seconds)
+            self.prompts = await connection.list_prompts(PROMPT_SECONDS)
             await self.clock.sleep(max(RELIST_SECONDS, REST * (self.clock.elapsed() - began)))
 
     async def _take(self, tools: Sequence[ServerTool]) -> None:
