@@ -28,7 +28,7 @@ HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
 NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e]")
 KEYS = {
     "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
-    "oauth",
+    "oauth", "elicitation",
     "sampling",
 }  # fmt: skip
 KINDS = ("", "stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
@@ -126,6 +126,7 @@ class _Entry:
             only=self._texts("tools"),
             besides=self._texts("exclude"),
             samples=self._switch("sampling"),
+            asks_people=self._switch("elicitation", default=True),
         )
 
     def _reached(self) -> LocalProgram | RemoteAddress:
@@ -202,8 +203,8 @@ class _Entry:
             self._refuse(key, "must be a list of texts")
         return tuple(given)
 
-    def _switch(self, key: str) -> bool:
-        given = self.given.get(key, False)
+    def _switch(self, key: str, *, default: bool = False) -> bool:
+        given = self.given.get(key, default)
         if not isinstance(given, bool):
             self._refuse(key, "must be true or false")
         return bool(given)

@@ -202,8 +202,13 @@ def _registering(
 
     async def register(server: ToolServer) -> None:
         name, tools = server.entry.name, tuple(server.tools)
-        model = core.metered_model if core else None
-        told = ServerCommands(server, lambda text: visible(found.secrets.redact(text)), model)
+        told = ServerCommands(
+            server,
+            lambda text: visible(found.secrets.redact(text)),
+            core.metered_model if core else None,
+            core.changes.database if core else None,
+            found.clock,
+        )
         loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
         kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
         loaded.commands = tuple(redact_output(_without_secrets(each, found.secrets), found.secrets) for each in kept)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent_core.commands.arguments import allowed_arguments_text, argument_faults, fit_arguments, normalise_name
 from agent_core.commands.declared_functions import docstring_of, require_async
 from agent_core.commands.names import names_of, unknown_command
+from agent_core.commands.time_limit import TimeLimit
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
@@ -36,9 +37,8 @@ def ignore_report(_text: str) -> None:
 class CommandContext:
     """What a command may use: its agent, that agent's files, and the budget for model calls.
 
-    `report`: shows people the output so far of a long run; each call replaces the previous one.
-    `approved`: the preview that people approved. A command refuses to run if what it would touch differs from this
-    preview.
+    `report`: shows people the output so far of a long run, in place of the output before; `announce`: posts a sentence.
+    `limit`: the time limit, which can stand still. `approved`: the preview that was approved; nothing else is touched.
     `shares_folder`: whether helpers work in the same folder; only told when the outcome of a command is looked for.
     """
 
@@ -46,6 +46,8 @@ class CommandContext:
     files: Files
     tracker: SpendingTracker = field(default_factory=SpendingTracker)
     report: Callable[[str], None] = ignore_report
+    announce: Callable[[str], None] = ignore_report
+    limit: TimeLimit = field(default_factory=TimeLimit)
     approved: Preview | None = None
     shares_folder: bool = False
 

@@ -153,7 +153,9 @@ class ActStep:
 
         async def run(tracker: SpendingTracker) -> Result:
             await self.claim.confirm()
-            command = self.runner.run(agent, turn.call, tracker, report=live_output.report, approved=approved)
+            command = self.runner.run(
+                agent, turn.call, tracker, report=live_output.report, approved=approved, announce=live_output.announce
+            )
             try:
                 async with end_when_stopped(self.claim, turn.id, self.clock):
                     return await live_output.run(command)

@@ -109,16 +109,18 @@ class CommandRunner:
         tracker: SpendingTracker,
         report: ReportOutput = ignore_report,
         approved: Preview | None = None,
+        announce: ReportOutput = ignore_report,
     ) -> Result:
         """Run the command; an error becomes a Failed for the model. Model calls are charged to `tracker`.
 
-        `report` receives the output so far of a long run. `approved` is the preview that people approved: the command
-        refuses to touch anything else.
+        `report` receives the output so far of a long run, `announce` what is posted in the thread meanwhile.
+        `approved` is the preview that people approved: the command refuses to touch anything else.
         """
         chain: NextHook = self._run_command
         for hook in reversed(self.extensions.hooks):
             chain = partial(_call_hook, hook, chain)
-        return self._kept(await chain(call, replace(self._context(agent, tracker), report=report, approved=approved)))
+        context = replace(self._context(agent, tracker), report=report, announce=announce, approved=approved)
+        return self._kept(await chain(call, context))
 
     async def tell(self, agent: Agent, turn: Turn) -> None:
         """Tell the observers of a turn whose result the loop saved."""
@@ -138,7 +140,8 @@ class CommandRunner:
 
     async def _run_command(self, call: CommandCall, context: CommandContext) -> Result:
         try:
-            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS) as timeout:
+                context.limit.limit = timeout
                 produced = await self.commands.run(call, context)
         except TimeoutError:
             return Failed(f"{call.name} was ended after {COMMAND_TIMEOUT_SECONDS:.0f} seconds.")

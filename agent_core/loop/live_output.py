@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from agent_core.errors import DatabaseAway, Superseded, SurfaceError
@@ -12,6 +13,7 @@ from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
+from agent_core.model.note import Notice
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 
@@ -32,6 +34,7 @@ class LiveOutput:
     turn_id: TurnId
     newest: str = ""
     shown: str = ""
+    announced: list[str] = field(default_factory=list)
     is_over: bool = False
     work: asyncio.Task[None] | None = None
     pause: asyncio.Task[None] | None = field(default=None, repr=False)
@@ -39,6 +42,14 @@ class LiveOutput:
     def report(self, text: str) -> None:
         """Replace the output so far."""
         self.newest = text[-MAX_KEPT_CHARACTERS:]
+        self._begin()
+
+    def announce(self, text: str) -> None:
+        """Post a sentence in the thread, with the next update."""
+        self.announced.append(text)
+        self._begin()
+
+    def _begin(self) -> None:
         if self.work is None and not self.is_over:
             self.work = asyncio.create_task(self._show_periodically())
 
@@ -69,12 +80,15 @@ class LiveOutput:
                 await asyncio.wait([self.pause])
 
     async def _show(self) -> None:
-        if (newest := self.newest[-MAX_SHOWN_CHARACTERS:]) != self.shown:
+        if (newest := self.newest[-MAX_SHOWN_CHARACTERS:]) != self.shown or self.announced:
             self.shown = newest
-            await self.claim.save_and_present(self._live_outcome)
+            told, self.announced = self.announced, []
+            await self.claim.save_and_present(partial(self._live_outcome, told))
 
-    async def _live_outcome(self, work: UnitOfWork, agent: Agent) -> Outcome:
+    async def _live_outcome(self, told: Sequence[str], work: UnitOfWork, agent: Agent) -> Outcome:
         (turn,) = await work.turns.of(agent, last=1)
         if turn.id != self.turn_id or turn.state != "running":
             raise Superseded(agent.id)
-        return Outcome(agent=agent, changed=turn.with_live_output(self.shown))
+        now = self.clock.now()
+        notices = tuple(Notice.to(agent, "waiting", text, now) for text in told)
+        return Outcome(agent=agent, changed=turn.with_live_output(self.shown), notices=notices)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,8 +20,11 @@ from agent_core.plugins.declaring import MAX_COMMANDS, taken_commands
 from agent_core.plugins.loaded import LoadedPlugin, one_line, title_of
 from agent_core.plugins.plugin import Plugin
 from agent_core.plugins.tool_server_attachments import keep_attachments
+from agent_core.plugins.tool_server_questions import CallQuestions
 from agent_core.plugins.tool_server_sampling import MAY_ASK, CallSampling
 from agent_core.plugins.tool_server_schemas import ToolArguments
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool, ToolServer
 from agent_core.prompt.model_client import MeteredModel
 
@@ -43,11 +46,14 @@ class ServerCommands:
     """The commands of one server. `spell_out`: writes invisible characters as marks that people and models see.
 
     `metered_model`: asks the agent's model for servers that may; None if none may.
+    `database`, `clock`: with both, people can answer what a server asks.
     """
 
     server: ToolServer
     spell_out: Callable[[str], str]
     metered_model: MeteredModel | None = None
+    database: Database | None = None
+    clock: Clock | None = None
 
     def loaded(self, taken: dict[str, str]) -> LoadedPlugin:
         """The commands that take part, and a remark on each tool that does not; `taken`: names of others' commands."""
@@ -106,24 +112,42 @@ class ServerCommands:
         def report(text: str) -> None:
             context.report(self.spell_out(text))
 
-        if not self._may_ask:
-            answer = await self.server.call(tool.name, sent.for_server(given), report, tool.digest)
-            return await self._output(answer, context)
-        return await self._call_sampling(tool, sent.for_server(given), report, context)
+        asked = self._questions(context)
+        call = partial(
+            self.server.call,
+            tool.name,
+            sent.for_server(given),
+            report,
+            tool.digest,
+            ask_people=asked.ask if asked else None,
+        )
+        output = await (self._call_sampling(call, context) if self._may_ask else self._call(call, context))
+        return replace(output, text="\n".join((output.text, *asked.told))) if asked and asked.told else output
+
+    async def _call(self, call: Callable[[], Awaitable[ServerAnswer]], context: CommandContext) -> CommandOutput:
+        return await self._output(await call(), context)
+
+    def _questions(self, context: CommandContext) -> CallQuestions | None:
+        entry = self.server.entry
+        if self.database is None or self.clock is None or not entry.asks_people:
+            return None
+        return CallQuestions(
+            database=self.database, clock=self.clock, entry=entry, context=context, spell_out=self.spell_out
+        )
 
     @property
     def _may_ask(self) -> bool:
         return self.metered_model is not None and self.server.entry.samples
 
     async def _call_sampling(
-        self, tool: ServerTool, given: Arguments, report: Callable[[str], None], context: CommandContext
+        self, call: Callable[..., Awaitable[ServerAnswer]], context: CommandContext
     ) -> CommandOutput:
         """Call a tool that may ask the agent's model; its result says what it asked, also that of a failed call."""
         if self.metered_model is None:
             raise CommandError("No model can be asked here.")
         asking = CallSampling(metered_model=self.metered_model, context=context, spell_out=self.spell_out)
         try:
-            answer = await self.server.call(tool.name, given, report, tool.digest, asking.answer)
+            answer = await call(sample=asking.answer)
             output = await self._output(answer, context)
         except CommandError as failed:
             await asking.end()

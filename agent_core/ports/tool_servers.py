@@ -15,6 +15,7 @@ from agent_core.model.command import Arguments, RiskClass
 from agent_core.model.messages import Message
 from agent_core.ports.tool_sources import SourcePrompt
 
+FieldKind: TypeAlias = Literal["text", "number", "whole number", "yes or no", "choice", "choices"]
 Sample: TypeAlias = Callable[[Sequence[Message], int], Awaitable[str]]
 ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]
 
@@ -70,7 +71,7 @@ class ServerEntry:
     `place`: where calls go, as people read it: a program or a host. No secrets.
     `is_trusted`: what the server says about its tools may make them freer.
     `classes`: the risk classes of its tools; () leaves the choice to Signoff.
-    `samples`: its tools may ask the agent's model.
+    `samples`: its tools may ask the agent's model. `asks_people`: they may ask people.
     `only`, `besides`: the names of the tools that are taken, () for all, and of those that are not.
     """
 
@@ -82,6 +83,7 @@ class ServerEntry:
     only: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     samples: bool = False
+    asks_people: bool = True
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,6 +124,29 @@ class ServerTool:
         said = [self.name, self.title, self.description, self.schema, self.read_only, self.destructive]
         written = json.dumps(said, sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest(), len(written)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionField:
+    """What a server wants to know. `choices`: what can be chosen, each with the value that the server gets."""
+
+    name: str
+    title: str = ""
+    description: str = ""
+    kind: FieldKind = "text"
+    choices: Mapping[str, str] = field(default_factory=dict)
+    is_required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerQuestion:
+    """What a server asks people during a call. All texts are the server's."""
+
+    message: str
+    fields: tuple[QuestionField, ...] = ()
+
+
+AskPeople: TypeAlias = Callable[[ServerQuestion], Awaitable[Mapping[str, object] | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,8 +219,11 @@ class ToolServer(Protocol):
         report: Callable[[str], None],
         digest: str = "",
         sample: Sample | None = None,
+        ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
         """Call a tool, and give its progress to `report`. If this call is cancelled, the server is told.
+
+        `ask_people`: has people answer a question of the server, by the names of its fields; None if they decline.
 
         `sample`: asks a model for the server, with the most tokens of the answer, and raises CommandError if that is
         refused; without it, and if the entry does not say `samples`, the server cannot ask.

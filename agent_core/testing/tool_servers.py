@@ -7,6 +7,7 @@ from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.model.messages import Message
 from agent_core.ports.tool_servers import (
+    AskPeople,
     LocalProgram,
     Sample,
     ServerAnswer,
@@ -50,6 +51,7 @@ class InMemoryToolServer:
         report: Callable[[str], None],
         digest: str = "",
         sample: Sample | None = None,
+        ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
         if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
             raise CommandError(f"{tool!a} changed after this was approved.")

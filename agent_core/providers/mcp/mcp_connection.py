@@ -23,7 +23,9 @@ from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of
 from agent_core.providers.mcp.checked_stream import check_messages
 from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.http_transport import limited_client
+from agent_core.providers.mcp.people_calls import PeopleCalls
 from agent_core.providers.mcp.prompts import list_prompts, text_of_prompt
+from agent_core.providers.mcp.questions import elicitation_callback
 from agent_core.providers.mcp.sampling import sampling_callback
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_in_provider import sign_in_provider
@@ -46,6 +48,7 @@ class McpConnection:
     entry: ServerEntry
     clock: Clock
     turns: SamplingTurns = field(default_factory=SamplingTurns)
+    people: PeopleCalls = field(default_factory=PeopleCalls)
     sign_ins: SignIns | None = None
     why_ended: str = ""
     _client: Client | None = None
@@ -67,6 +70,7 @@ class McpConnection:
                     cache=None,
                     raise_exceptions=False,
                     sampling_callback=sampling_callback(self.turns) if self.entry.samples else None,
+                    elicitation_callback=elicitation_callback(self.people) if self.entry.asks_people else None,
                 )
                 self._client = await stack.enter_async_context(client)
             # Its own check of results would run patterns that the server chose.

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent_core.commands.time_limit import TimeLimit
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.plugins.loaded import require_not_cancelled
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import (
+    AskPeople,
     Sample,
     ServerAnswer,
     ServerCondition,
@@ -22,6 +24,7 @@ from agent_core.ports.tool_servers import (
     ServerTool,
 )
 from agent_core.ports.tool_sources import SourcePrompt
+from agent_core.providers.mcp.people_calls import PeopleCalls
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_ins import SignIns
 
@@ -62,6 +65,7 @@ class McpServer:
     instructions: str = ""
     connection: "McpConnection | None" = None
     turns: SamplingTurns = field(default_factory=SamplingTurns)
+    people: PeopleCalls = field(default_factory=PeopleCalls)
     _is_ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -88,7 +92,7 @@ class McpServer:
         """Connect until the connection is lost, or only until the tools are listed; return why it ended."""
         sdk = await asyncio.to_thread(_import_sdk)
         connection: McpConnection = sdk.McpConnection(
-            entry=self.entry, clock=self.clock, turns=self.turns, sign_ins=self.sign_ins
+            entry=self.entry, clock=self.clock, turns=self.turns, people=self.people, sign_ins=self.sign_ins
         )
         try:
             async with connection.open(self.seconds) as opened:
@@ -116,16 +120,19 @@ class McpServer:
         report: Callable[[str], None],
         digest: str = "",
         sample: Sample | None = None,
+        ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
         def ask(connection: "McpConnection") -> Awaitable[ServerAnswer]:
             if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
                 raise CommandError(f"{tool!a} changed after this was approved, so it was not called. Propose it anew.")
             return connection.call(tool, arguments, report)
 
-        if not self.entry.samples:
-            return await self._ask(ask)
-        async with self.turns.take(sample):
-            return await self._ask(ask, stops_time=True)
+        limit = TimeLimit()
+        with self.people.take(ask_people, limit):
+            if not self.entry.samples:
+                return await self._ask(ask, limit)
+            async with self.turns.take(sample, limit):
+                return await self._ask(ask, limit)
 
     async def read(self, uri: str) -> ServerAnswer:
         return await self._ask(lambda connection: connection.read(uri))
@@ -136,12 +143,12 @@ class McpServer:
     async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
         return await self._ask(lambda connection: connection.read_prompt(name, arguments))
 
-    async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]], *, stops_time: bool = False) -> T:
+    async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]], limit: TimeLimit | None = None) -> T:
         connection = await self._require_connection()
         try:
-            async with asyncio.timeout(self.seconds) as limit:
-                if stops_time:
-                    self.turns.limited_by(limit)
+            async with asyncio.timeout(self.seconds) as timeout:
+                if limit:
+                    limit.limit = timeout
                 return await connection.unless_ended(ask(connection))
         except TimeoutError:
             late = f"did not answer within {self.seconds:.0f} seconds: look whether the call took effect"

@@ -1,0 +1,141 @@
+"""Questions of tool servers to people, by the SDK over real pipes, in the newest protocol and one with handshake."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from agent_core.errors import CommandError
+from agent_core.plugins.tool_server_questions import WrongAnswer, read_answers
+from agent_core.ports.tool_servers import QuestionField, ServerQuestion
+from tests.contract.test_tool_servers import connected, entry_of, local, until
+
+ENTRY = entry_of(local("curious_before.py"))
+
+
+async def say_green(question: ServerQuestion) -> Mapping[str, object]:
+    return {each.name: "green" for each in question.fields}
+
+
+async def test_a_server_of_the_newest_protocol_is_answered() -> None:
+    asked: list[ServerQuestion] = []
+
+    async def ask(question: ServerQuestion) -> Mapping[str, object]:
+        asked.append(question)
+        return {"tea": "green", "cups": 2}
+
+    async with connected(entry_of(local("curious.py"))) as server:
+        answer = await server.call("pour", {}, print, ask_people=ask)
+    assert answer.text == "accept: {'tea': 'green', 'cups': 2}"
+    assert [(each.name, each.kind, each.is_required) for each in asked[0].fields] == [
+        ("tea", "choice", True),
+        ("cups", "whole number", True),
+        ("milk", "yes or no", False),
+    ]
+
+
+async def test_a_server_with_handshake_is_answered_or_declined() -> None:
+    async def decline(_question: ServerQuestion) -> None:
+        return None
+
+    async with connected(ENTRY) as server:
+        assert '"tea": "green"' in (await server.call("pour", {}, print, ask_people=say_green)).text
+        assert '"decline"' in (await server.call("pour", {}, print, ask_people=decline)).text
+        assert '"decline"' in (await server.call("pour", {}, print)).text
+
+
+@pytest.mark.parametrize("kind", ["url", "nested", "wide"])
+async def test_what_is_no_short_form_is_declined(kind: str) -> None:
+    async with connected(ENTRY) as server:
+        assert '"decline"' in (await server.call("pour", {"kind": kind}, print, ask_people=say_green)).text
+
+
+async def test_a_question_outside_of_a_call_or_during_two_is_declined() -> None:
+    asked: list[ServerQuestion] = []
+
+    async def wait(question: ServerQuestion) -> Mapping[str, object]:
+        asked.append(question)
+        return await say_green(question)
+
+    async with connected(entry_of(local("curious_before.py", "early"))) as server:
+        both = (server.call("pour", {"times": 2}, print, ask_people=wait) for _ in range(2))
+        answers = await asyncio.gather(*both)
+    assert sum(each.text.count('"decline"') for each in answers) >= 2
+    assert len(asked) <= 2
+
+
+async def test_an_entry_that_lets_nobody_be_asked_offers_it_not() -> None:
+    async with connected(replace(ENTRY, asks_people=False)) as server:
+        answer = await server.call("pour", {}, print, ask_people=say_green)
+    assert '"accept"' not in answer.text
+
+
+async def test_the_time_limit_stands_still_while_people_think() -> None:
+    thought = asyncio.Event()
+
+    async def think(question: ServerQuestion) -> Mapping[str, object]:
+        begun.set()
+        await thought.wait()
+        return await say_green(question)
+
+    begun = asyncio.Event()
+    async with connected(ENTRY, seconds=1) as server:
+        calling = asyncio.create_task(server.call("pour", {}, print, ask_people=think))
+        await begun.wait()
+        ends = time.monotonic() + 1.5
+        await until(lambda: time.monotonic() > ends)
+        assert not calling.done()
+        thought.set()
+        assert '"tea": "green"' in (await calling).text
+
+
+async def test_a_call_that_is_stopped_while_it_asks_ends() -> None:
+    begun = asyncio.Event()
+
+    async def think(_question: ServerQuestion) -> Mapping[str, object]:
+        begun.set()
+        await asyncio.Event().wait()
+        return {}
+
+    async with connected(entry_of(local("curious.py"))) as server:
+        calling = asyncio.create_task(server.call("pour", {}, print, ask_people=think))
+        await begun.wait()
+        calling.cancel()
+        with pytest.raises((asyncio.CancelledError, CommandError)):
+            await calling
+
+
+FIELDS = (
+    QuestionField(name="size", kind="number", is_required=True),
+    QuestionField(name="colours", kind="choices", choices={"Red": "r", "Blue": "b"}),
+    QuestionField(name="gift", kind="yes or no"),
+)
+
+
+def test_answers_are_read_by_name_with_their_types() -> None:
+    question = ServerQuestion(message="?", fields=FIELDS)
+    assert read_answers(question, "SIZE: 2.5; colours: red, Blue\ngift: No") == {
+        "size": 2.5, "colours": ["r", "b"], "gift": False,
+    }  # fmt: skip
+    assert read_answers(ServerQuestion(message="Sure?"), " ") == {}
+    lone = ServerQuestion(message="?", fields=(QuestionField(name="tea", is_required=True),))
+    assert read_answers(lone, " green: or black ") == {"tea": "green: or black"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "size is missing."),
+        ("size: big", "size must be a number."),
+        ("size: 1; colours: green", "colours must be some of Red, Blue."),
+        ("size: 1; gift: perhaps", "gift must be a yes or no."),
+        ("hello", "“hello” names no field."),
+        ("size: " + "1" * 5_000, "it has more than 4,000 characters."),
+        ("size: nan", "size must be a number."),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_told_and_not_sent(text: str, why: str) -> None:
+    with pytest.raises(WrongAnswer, match=why.replace("(", r"\(")):
+        read_answers(ServerQuestion(message="?", fields=FIELDS), text)
