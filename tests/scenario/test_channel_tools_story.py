@@ -1,17 +1,28 @@
 """What plugins add is listed and switched in the thread, on every surface; the card names the plugin."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.patience import PATIENCE_SECONDS
 from tests.plugins import add_plugins, two_plugins
 from tests.scenario.chat import writing
-from tests.scenario.surfaces import Name, opened
+from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.test_signed_off import on_each_surface
 
 COUNT = reply_text("count_words", {"filename": "tea.txt"})
 DONE = reply_text("task_complete", {"reason": "Counted."})
+
+
+async def withdrawn(scene: Scene) -> None:
+    """Wait until the open proposal of the agent says that its tool is off."""
+    agent = await scene.agent()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not (turn := await scene.stage.views.newest_turn(agent.channel, agent.id)) or not turn.remark:
+            await SystemClock().sleep(0.01)
 
 
 @pytest.mark.proves("plugin:shown")
@@ -29,6 +40,9 @@ async def test_a_tool_is_listed_switched_off_under_an_open_card_and_on_again(sur
         assert await ana.told("word_counter 1.0 (plugin, file word_counter.py): on")
         await ana.says("!tools off count_words")
         assert await ana.told("count_words (read, off here)")
+        if surface == "terminal":  # it writes nothing under a person's hands: the new card comes with the next line
+            await withdrawn(scene)
+            await ana.says("?")
         again = await ana.asks("count_words")
         assert await ana.sees("approving this does not run it.")
         await again.press("Approve")
