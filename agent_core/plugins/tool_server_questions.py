@@ -65,7 +65,7 @@ class CallQuestions:
     def _text(self, question: ServerQuestion) -> str:
         lines = [
             f"The tool server {self.entry.name} asks: {self._line(question.message, 2_000)}",
-            f"Whoever may approve answers by a reply here, which goes to {self.entry.place}.",
+            f"Whoever may approve answers by a reply, which goes to {self.entry.place} and stays here: no passwords.",
             f"Reply: {self._example(question)} or: decline",
             *(self._field_text(each) for each in question.fields),
         ]

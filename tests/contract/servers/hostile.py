@@ -75,7 +75,7 @@ def ask_to_sample() -> None:
     send({"id": "s1", "method": "sampling/createMessage", "params": {"messages": [message], "maxTokens": 5}})
     send({"id": "e1", "method": "elicitation/create", "params": {"message": "Your password?", "requestedSchema": NONE}})
     replies = [json.loads(sys.stdin.readline()) for _ in range(2)]
-    if not all("error" in reply for reply in replies):
+    if not all("error" in reply or reply["result"].get("action") == "decline" for reply in replies):
         send({"method": "notifications/granted"})
         sys.exit(1)
 
