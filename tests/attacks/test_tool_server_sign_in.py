@@ -122,7 +122,7 @@ async def test_log(answer: str, caplog: pytest.LogCaptureFixture) -> None:
     async with guarded_server(Doorkeeper()) as url:
         await sign_in(url, store)
         assert "access-token" in await key_of(url, store)
-    assert "access-token" not in caplog.text.replace("Bearer access-token-1", "", 0)
+    assert "access-token" not in caplog.text
     assert "refresh-token" not in caplog.text
 
 
