@@ -13,6 +13,7 @@ from typing import Any
 
 from agent_core.engines.worker_registry import BEAT_SECONDS, WorkerRegistry
 from agent_core.errors import DatabaseAway, NotFound
+from agent_core.model.agent import Agent
 from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId
 from agent_core.ports.broadcast import Broadcast
@@ -79,6 +80,10 @@ class LocalEngine:
             self._wake_here(agent_id)
         if agent_id not in self.registry.claimed:
             self.broadcast.publish("wake claimant" if self.advances else "wake", agent_id)
+
+    async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
+        is_ours = self.advances and not self._is_draining and (self.only is None or agent.id in self.only)
+        return await self.registry.claim_with(work, agent) if is_ours else agent
 
     def interrupt(self, agent_id: AgentId) -> None:
         if not self._interrupt_here(agent_id):

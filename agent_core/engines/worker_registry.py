@@ -11,11 +11,12 @@ import logging
 import os
 import platform
 import zlib
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
+from agent_core.engines.worker_sightings import WorkerSightings
 from agent_core.errors import Conflict, Superseded
 from agent_core.model.agent import Agent
 from agent_core.model.channels import SurfaceName
@@ -28,9 +29,7 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
-TAKEOVER_SECONDS = 5.0
 OWN_SECONDS = 4.0  # below TAKEOVER_SECONDS: two clocks may differ in speed
-GAP_SECONDS = 3.0  # who has not looked for so long begins to watch the others again
 MAX_ATTEMPTS = 20
 MAX_KNOWN = 10_000
 LOOKS_BETWEEN_CHECKS = 10
@@ -38,14 +37,6 @@ LOOKS_BETWEEN_CHECKS = 10
 
 async def _check_nothing(_living: Collection[str]) -> None:
     """Do nothing about what dead workers left."""
-
-
-@dataclass(slots=True)
-class Sighting:
-    """A number of heartbeats of another worker, and when it was first seen (`Clock.elapsed`)."""
-
-    beats: int
-    at: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,6 +48,7 @@ class WorkerRegistry:
     `key`: begins the id of this worker, also after it was removed and has joined again.
     `check_left`: is called regularly with the keys of all workers, for what others have left.
     `claimed`, `known`: the fence of each agent that this worker has, and of those that it had last.
+    `_offered`: the fence of each agent that the service claimed for this worker, until it is taken.
     `on_loss`: is called with the agents that this worker lost, because it was taken for dead.
     `others`: the other workers that take agents, as last seen. `looks`: how often this one has looked for them.
     """
@@ -76,10 +68,10 @@ class WorkerRegistry:
     _worker: Worker | None = None
     _has_left: bool = False
     _own_until: float = 0.0
-    _looked_at: float = 0.0
     looks: int = 0
     _busy: set[AgentId] = field(default_factory=set)
-    _sightings: dict[WorkerId, Sighting] = field(default_factory=dict)
+    _offered: dict[AgentId, int] = field(default_factory=dict)
+    _sightings: WorkerSightings = field(default_factory=WorkerSightings)
     _joining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -115,6 +107,20 @@ class WorkerRegistry:
             self._busy.discard(agent_id)
         raise Superseded(agent_id)
 
+    async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
+        """See `Waker.claim_with`. `take` finds out whether the commit took effect."""
+        worker = self._worker
+        if worker is None or agent.id in self.claimed or agent.id in self._busy or self._has_left:
+            return agent
+        if not self._shows(agent) or not self.prefers(agent.id):
+            return agent
+        if await work.workers.claimant(agent.id) is not None:
+            return agent
+        work.workers.claim(agent.id, worker.id)
+        taken = agent.claim()
+        self._offered[agent.id] = taken.fence
+        return taken
+
     async def confirm(self, agent_id: AgentId) -> None:
         if agent_id in self.claimed and self.clock.elapsed() >= self._own_until:
             await self._beat()
@@ -137,17 +143,12 @@ class WorkerRegistry:
             return
         if self._worker is None:
             await self._join()
-        elif self.claimed or self._sightings or self.is_shared:
+        elif self.claimed or self._sightings.any or self.is_shared:
             await self._beat()
         async with self.database.begin() as work:
             workers = await work.workers.list_all()
-        now = self.clock.elapsed()
-        if now - self._looked_at > GAP_SECONDS:
-            self._sightings.clear()
-        self._looked_at = now
         others = [worker for worker in workers if worker.id != self.worker_id]
-        self._sightings = {worker.id: self._sight(worker, now) for worker in others}
-        dead = [worker for worker in others if self._is_dead(worker, now)]
+        dead = self._list_dead(others)
         for worker in dead:
             await self._bury(worker)
         self.others = tuple(worker for worker in others if worker.accepts and worker not in dead)
@@ -207,8 +208,11 @@ class WorkerRegistry:
     async def _claim(self, agent_id: AgentId, worker: Worker) -> Agent:
         async with self.database.begin() as work:
             agent, claimant = await work.together(work.agents.locate(agent_id), work.workers.claimant(agent_id))
-            if self.surfaces is not None and agent.channel.surface not in self.surfaces:
+            if not self._shows(agent):
                 raise Superseded(agent_id)
+            offered = self._offered.pop(agent_id, None)
+            if claimant == worker.id and offered == agent.fence:
+                self.claimed.setdefault(agent_id, agent.fence)
             if agent_id in self.claimed:
                 if agent.fence == self.claimed[agent_id]:
                     return agent
@@ -240,6 +244,9 @@ class WorkerRegistry:
             raise Superseded(agent_id)
         await self._bury(other)
 
+    def _shows(self, agent: Agent) -> bool:
+        return self.surfaces is None or agent.channel.surface in self.surfaces
+
     async def _beat(self) -> None:
         worker, sent = self._worker, self.clock.elapsed()
         if worker is None:
@@ -260,12 +267,9 @@ class WorkerRegistry:
         self.claimed.clear()
         self.on_loss(lost)
 
-    def _sight(self, worker: Worker, now: float) -> Sighting:
-        seen = self._sightings.get(worker.id)
-        return seen if seen and seen.beats == worker.beats else Sighting(worker.beats, now)
-
-    def _is_dead(self, worker: Worker, now: float) -> bool:
-        return self.peers.is_gone(worker.process) or now - self._sightings[worker.id].at >= TAKEOVER_SECONDS
+    def _list_dead(self, others: Sequence[Worker]) -> list[Worker]:
+        silent = self._sightings.find_silent(others, self.clock.elapsed())
+        return [worker for worker in others if worker in silent or self.peers.is_gone(worker.process)]
 
     async def _bury(self, worker: Worker) -> None:
         """Remove a worker with its claims, unless it lives after all or another did so."""
@@ -281,7 +285,7 @@ class WorkerRegistry:
         """Give up claims that this process does not know: the answer to their commit was lost."""
         async with self.database.begin() as work:
             claimed = await work.workers.list_claimed(worker.id)
-            strays = {each for each in claimed if each not in self.claimed and each not in self._busy}
+            strays = set(claimed).difference(self.claimed, self._busy, self._offered)
             self._busy |= strays  # so that none is taken meanwhile
             try:
                 for agent_id in strays:

@@ -1,7 +1,7 @@
 """One act step of an agent: checks the preview again, saves the start, runs the command, saves the result.
 
 approved ─► preview unchanged? ─► started saved ─► command runs ─► result saved
-                │ no: people are asked again
+                │ no: people are asked again            (if it only reads, its start is saved with its result)
 running at a crash ─► only reads, or its files show that it did not run: it runs again
                    ─► its files show that it ran: its result is saved
                    ─► else people are asked
@@ -20,6 +20,7 @@ from agent_core.loop.card_checks import ask_again
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
+from agent_core.loop.late_start import LateStart
 from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.stop_watch import end_when_stopped
@@ -91,14 +92,23 @@ class ActStep:
             return agent
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
         remark = self._replaced_text(turn) or remark
+        save = partial(self._save_start, turn.id, preview, remark)
+        if self._may_start_late(turn):
+            started = await self.claim.foresee(save)
+            if started.changed and started.changed.state == "running":
+                return await self._run(started.agent, turn, preview, started.changed)
         try:
-            started = await self.claim.save_and_present(partial(self._save_start, turn.id, preview, remark))
+            started = await self.claim.save_and_present(save)
         except asyncio.CancelledError:
             await self._take_back_start(turn.id)
             raise
         if started.changed and started.changed.state == "running":
             return await self._run(started.agent, turn, preview)
         return started.agent
+
+    def _may_start_late(self, turn: Turn) -> bool:
+        """Whether the start may be saved with the result: the command may run twice, and costs nothing."""
+        return turn.only_reads and not self._always_asks(turn) and not self.runner.asks_models(turn.call)
 
     def _always_asks(self, turn: Turn) -> bool:
         known = self.runner.commands.by_name.get(turn.call.name)
@@ -121,10 +131,7 @@ class ActStep:
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec
             return ask_again(agent, turn.show_again(preview, reason, now), spec, now)
-        started = turn.start(now, preview)
-        return replace(
-            move(agent, started, Acting(), now), audit=(AuditEntry.of_run(agent, started, now, turn.source),)
-        )
+        return self._begun(agent, turn, turn.start(now, preview))
 
     async def _take_back_start(self, turn_id: TurnId) -> None:
         """After a cancelled save of the start: the command has not begun, so that nobody is asked whether it ran."""
@@ -148,8 +155,11 @@ class ActStep:
 
         return (await self.claim.save_and_present(save)).agent
 
-    async def _run(self, agent: Agent, turn: Turn, approved: Preview | None = None) -> Agent:
-        live_output = LiveOutput(claim=self.claim, clock=self.clock, turn_id=turn.id)
+    async def _run(self, agent: Agent, turn: Turn, approved: Preview | None, unsaved: Turn | None = None) -> Agent:
+        """Run the command and save its result. `unsaved`: the started turn, if its start is not saved yet."""
+        save = partial(self.claim.save_and_present, partial(self._save_late_start, unsaved)) if unsaved else None
+        late_start = LateStart(save=save)
+        live_output = LiveOutput(claim=self.claim, clock=self.clock, turn_id=turn.id, begin=late_start.ensure_saved)
 
         async def run(tracker: SpendingTracker) -> Result:
             await self.claim.confirm()
@@ -157,13 +167,23 @@ class ActStep:
                 agent, turn.call, tracker, report=live_output.report, approved=approved, announce=live_output.announce
             )
             try:
-                async with end_when_stopped(self.claim, turn.id, self.clock):
+                async with end_when_stopped(self.claim, turn.id, self.clock), late_start.watch():
                     return await live_output.run(command)
             except asyncio.CancelledError:
                 await self._save_cut_short(agent, turn, live_output.newest)
                 raise
 
-        return await self._run_and_pay(agent, turn, run)
+        return await self._run_and_pay(agent, turn, run, unsaved)
+
+    async def _save_late_start(self, started: Turn, work: UnitOfWork, agent: Agent) -> Outcome:
+        turn = await _require_turn(work, agent, started.id, "approved")
+        return self._begun(agent, turn, started)
+
+    def _begun(self, agent: Agent, turn: Turn, started: Turn) -> Outcome:
+        """The outcome of the start of a command that began at the time of `started`, a copy of the turn."""
+        at = started.started_at or self.clock.now()
+        running = turn.start(at, started.run_preview)
+        return replace(move(agent, running, Acting(), at), audit=(AuditEntry.of_run(agent, running, at, turn.source),))
 
     async def _save_cut_short(self, agent: Agent, turn: Turn, output: str) -> None:
         """Save the output of a command that was cancelled: by Stop, or at the end of the process."""
@@ -176,26 +196,42 @@ class ActStep:
                 await self._interrupt(turn.id, ended)
 
     async def _run_and_pay(
-        self, agent: Agent, turn: Turn, run: Callable[[SpendingTracker], Awaitable[Result]]
+        self,
+        agent: Agent,
+        turn: Turn,
+        run: Callable[[SpendingTracker], Awaitable[Result]],
+        unsaved: Turn | None,
     ) -> Agent:
         if not self.runner.asks_models(turn.call):
-            return await self._finish(turn.id, await run(SpendingTracker()))
+            return await self._finish(turn.id, await run(SpendingTracker()), unsaved=unsaved)
         async with self.claim.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
         async with self.claim.track(self.ledger, agent, own, budget) as tracker:
             return await self._finish(turn.id, await run(tracker), tracker.spent)
 
-    async def _finish(self, turn_id: TurnId, result: Result, spent: Mapping[CallKind, Usage] = NOTHING_SPENT) -> Agent:
+    async def _finish(
+        self,
+        turn_id: TurnId,
+        result: Result,
+        spent: Mapping[CallKind, Usage] = NOTHING_SPENT,
+        unsaved: Turn | None = None,
+    ) -> Agent:
+        """Save the result, with the start of the command if that is `unsaved`, and what follows from it."""
+
         async def finish(work: UnitOfWork, agent: Agent, *, again: bool = False) -> Outcome:
             *earlier, turn = await work.turns.of(agent, last=2)
             if turn.id != turn_id or turn.state not in ("approved", "running"):
                 return Outcome(agent=agent) if again else Outcome(agent=agent.pay(spent), spent=spent)
+            begun = Outcome(agent=agent)
+            if unsaved and turn.state == "approved":
+                begun = self._begun(agent, turn, unsaved)
+                turn = begun.changed or turn
             now, commands = self.clock.now(), self.runner.commands
             is_untrusted = turn.started_at and commands.may_return_untrusted(turn.call.name, agent)
             finished = turn.finish(replace(result, outside=True) if is_untrusted else result, now)
             paid, billed = bill(agent, finished, spent)
             outcome = conclude(paid, billed, earlier, finishes=commands.finishes(turn.call.name), now=now)
-            outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
+            outcome = replace(outcome, spent=spent, audit=(*begun.audit, AuditEntry.of_end(agent, billed, now)))
             return await self._go_on(work, outcome, turn, now)
 
         try:

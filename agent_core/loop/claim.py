@@ -123,6 +123,18 @@ class AgentClaim:
         await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
 
+    async def foresee(self, step: Step) -> Outcome:
+        """What `step` would save now, with nothing saved; raise Superseded if another worker took the agent."""
+
+        async def look() -> Outcome:
+            async with self.database.begin() as work:
+                present = await work.agents.locate(self.agent.id)
+                if present.fence != self.agent.fence:
+                    raise Superseded(self.agent.id)
+                return await step(work, present)
+
+        return await self._when_reachable(look)
+
     async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> AgentId | None:
         """Queue the writes of an outcome; return the parent to wake, if a helper came to rest."""
         outcome.save(work)

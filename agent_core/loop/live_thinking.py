@@ -34,6 +34,7 @@ class LiveThinking:
     clock: Clock
     redact: Callable[[str], str] = str
     progress: ModelProgress | None = None
+    is_saving: bool = False
 
     def report(self, progress: ModelProgress) -> None:
         """Keep the progress of the reply for the next line."""
@@ -46,13 +47,15 @@ class LiveThinking:
             return await thinking
         finally:
             updates.cancel()
-            await asyncio.wait([updates])
+            if self.is_saving:
+                await asyncio.wait([updates])
 
     async def _update_periodically(self) -> None:
         begun = self.clock.now()
         while True:
             await self.clock.sleep(INTERVAL_SECONDS)
             line = activity((self.clock.now() - begun).total_seconds(), self.progress, self.redact)
+            self.is_saving = True
             try:
                 await finish_uncancelled(self._save(line))
             except (Superseded, NotFound):
@@ -63,6 +66,8 @@ class LiveThinking:
                 logger.warning(
                     "progress not shown", extra={"agent": self.claim.agent.id, "fault": type(fault).__name__}
                 )
+            finally:
+                self.is_saving = False
 
     async def _save(self, line: str) -> None:
         async def act(_work: UnitOfWork, agent: Agent) -> Outcome:

@@ -14,7 +14,7 @@ WATCH_SECONDS = 1.0
 
 @asynccontextmanager
 async def end_when_stopped(claim: AgentClaim, turn_id: TurnId, clock: Clock) -> AsyncIterator[None]:
-    """Cancel the with-block within a second after the turn is no longer running in the database.
+    """Cancel the with-block within a second after the turn is no longer approved or running in the database.
 
     In a process that is alone, Stop cancels the command directly, so nothing has to be watched.
     """
@@ -42,7 +42,7 @@ async def _is_running(claim: AgentClaim, turn_id: TurnId) -> bool:
     """Whether the turn runs, as far as the database tells."""
     try:
         async with claim.database.begin() as work:
-            return (await work.turns.get(claim.agent.channel, turn_id)).state == "running"
+            return (await work.turns.get(claim.agent.channel, turn_id)).state in ("approved", "running")
     except NotFound:
         return False
     except DatabaseAway:

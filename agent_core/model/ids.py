@@ -15,7 +15,8 @@ WorkerId = NewType("WorkerId", str)
 ReservationId = NewType("ReservationId", str)
 
 CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
-ID_CHARACTERS = 24
+PAIRS = tuple(first + second for first in CROCKFORD_BASE32 for second in CROCKFORD_BASE32)
+PAIR_SHIFTS = tuple(range(110, -1, -10))  # 24 characters in pairs of ten bits
 COUNTER = itertools.count()
 RANDOM: Random = secrets.SystemRandom()
 
@@ -26,7 +27,7 @@ def new_id(at: datetime) -> str:
     The counter orders ids that one process creates within a millisecond.
     """
     number = (int(at.timestamp() * 1000) << 72) | ((next(COUNTER) & 0xFFFFFF) << 48) | RANDOM.getrandbits(48)
-    return "".join(CROCKFORD_BASE32[(number >> shift) & 31] for shift in range(5 * (ID_CHARACTERS - 1), -1, -5))
+    return "".join([PAIRS[(number >> shift) & 1023] for shift in PAIR_SHIFTS])
 
 
 def time_of(record_id: str) -> datetime:

@@ -1,16 +1,14 @@
-"""Connections to a SQLite file: short reads on the event loop's thread, long reads and writes in threads of their own.
+"""Connections to a SQLite file: short reads and commits on the event loop's thread, all others in threads.
 
-Most reads find a few rows by an index in less time than a switch to another thread takes. A read that takes longer than
-SHORT_SECONDS is interrupted and repeated in a thread. Between many short reads the event loop does its other work.
+Most reads find a few rows by an index in less time than a switch to another thread takes. What takes long is
+interrupted and repeated in a thread. Commits go to a thread while the disk is slow, and while others wait there.
 
 Group commit: SQLite allows one writer, and an fsync costs more than the statements. The writer thread therefore runs up
 to 64 waiting writes in one transaction, each in its own savepoint.
 """
 
 import asyncio
-import sqlite3
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +19,7 @@ from typing import Any, TypeVar
 
 from cachetools import TTLCache
 from sqlalchemy import Connection, Engine, Executable, Row
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import Conflict
 from agent_core.persistence.connections import (
@@ -33,6 +31,7 @@ from agent_core.persistence.connections import (
 )
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.prepared_statements import Values, find_rows
+from agent_core.persistence.short_statements import ShortStatements
 from agent_core.persistence.timed_reads import TooLong, find_rows_within
 from agent_core.ports.database import Together, finish_uncancelled, one_by_one
 from agent_core.ports.priority import IS_AWAITED
@@ -41,9 +40,7 @@ T = TypeVar("T")
 
 READER_THREADS = 2  # more would wait for the GIL
 MAX_GROUPED_WRITES = 64
-SHORT_SECONDS = 0.002
-MAX_HOLD_SECONDS = 0.005
-STEPS_BETWEEN_CHECKS = 2_000  # of SQLite's virtual machine: about 50 µs
+COMMITS_BETWEEN_CHECKPOINTS = 200
 LONG_REMEMBERED = 300.0  # seconds for which a query that often took long is run in a thread at once
 MAX_LONG = 200
 LONG_WEIGHT, MAX_WEIGHT = 2, 6  # on a busy machine any query may take long now and then
@@ -69,20 +66,22 @@ class FileConnections:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
         self._waiting: deque[QueuedWrite] = deque()
         self._connections = ThreadConnections(self._engine)
-        self._short_reads: ShortReads | None = None
+        self._short: ShortStatements | None = None
         self._is_opening = False
+        self._in_thread = 0  # how many writes the writer thread has
+        self._since_checkpoint = 0
         self._long: TTLCache[Executable, int] = TTLCache(MAX_LONG, LONG_REMEMBERED)
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         if seconds is not None:  # a long read, so in a thread at once
             return await self._run(self._readers, partial(find_rows_within, seconds, query=query, values=values))
-        if self._short_reads is None and not self._is_opening:
-            await self._open_short_reads()
+        if self._short is None and not self._is_opening:
+            await self._open_short()
         weight = self._long.get(query, 0)
-        if self._short_reads and weight < MAX_WEIGHT:
-            await self._short_reads.wait_for_turn()
+        if self._short and weight < MAX_WEIGHT:
+            await self._short.wait_for_turn()
             with suppress(TooLong):
-                found = self._short_reads.rows(query, values)
+                found = self._short.rows(query, values)
                 if weight:
                     self._long[query] = weight - 1
                 return found
@@ -91,10 +90,20 @@ class FileConnections:
         return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
 
     async def write(self, change: Change) -> None:
+        if self._short and not self._in_thread and self._short.commits_fast:
+            await self._short.wait_for_turn()
+            with suppress(TooLong):
+                self._short.commit(change)
+                self._count_commit()
+                return
         waiting = QueuedWrite(change, Future())
         self._waiting.append(waiting)
         self._writer.submit(self._write_group)
-        await finish_uncancelled(asyncio.wrap_future(waiting.saved))
+        self._in_thread += 1
+        try:
+            await finish_uncancelled(asyncio.wrap_future(waiting.saved))
+        finally:
+            self._in_thread -= 1
 
     async def empty_journal(self) -> bool:
         """Write the WAL into the database and truncate it, so that it has no content of deleted rows."""
@@ -104,17 +113,24 @@ class FileConnections:
         for threads in (self._readers, self._priority_reader, self._writer):
             threads.shutdown()
         self._connections.close()
-        if self._short_reads:
-            self._short_reads.close()
+        if self._short:
+            self._short.close()
         self._engine.dispose()
 
-    async def _open_short_reads(self) -> None:
-        """Open their connection in a thread, because SQLite may wait for another process. Others read in threads."""
+    async def _open_short(self) -> None:
+        """Open the connection in a thread, because SQLite may wait for another process. Others read in threads."""
         self._is_opening = True
         try:
-            self._short_reads = await self._run(self._readers, lambda _: ShortReads(self._engine.connect()))
+            self._short = await self._run(self._readers, lambda _: ShortStatements(self._engine.connect()))
         finally:
             self._is_opening = False
+
+    def _count_commit(self) -> None:
+        """Every now and then let the writer thread copy the WAL into the database, which takes milliseconds."""
+        self._since_checkpoint += 1
+        if self._since_checkpoint >= COMMITS_BETWEEN_CHECKPOINTS:
+            self._since_checkpoint = 0
+            self._writer.submit(self._connections.run, _checkpoint)
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -135,52 +151,6 @@ class FileConnections:
                 each.saved.set_result(None)
             else:
                 each.saved.set_exception(fault)
-
-
-class ShortReads:
-    """A connection for reads on the thread of the event loop."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._ends_at = 0.0
-        self._pass_ends_at: float | None = None
-        connection.exec_driver_sql("PRAGMA busy_timeout = 0")
-        driver: Any = connection.connection.driver_connection
-        driver.set_progress_handler(self._is_over, STEPS_BETWEEN_CHECKS)
-
-    async def wait_for_turn(self) -> None:
-        """After MAX_HOLD_SECONDS of reads in one pass of the event loop, let the loop do its other work first."""
-        if self._pass_ends_at is None:
-            self._begin_pass()
-        elif time.perf_counter() > self._pass_ends_at:
-            passed = asyncio.get_running_loop().create_future()
-            asyncio.get_running_loop().call_soon(passed.set_result, None)
-            await passed
-
-    def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
-        """What `query` finds; raise TooLong after SHORT_SECONDS, or if it would have to wait for another connection."""
-        self._ends_at = time.perf_counter() + SHORT_SECONDS
-        try:
-            return find_rows(self._connection, query, values, self._require_time)
-        except (OperationalError, sqlite3.OperationalError) as error:  # or another fault, which the thread meets again
-            raise TooLong from error
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def _begin_pass(self) -> None:
-        self._pass_ends_at = time.perf_counter() + MAX_HOLD_SECONDS
-        asyncio.get_running_loop().call_soon(self._end_pass)
-
-    def _end_pass(self) -> None:
-        self._pass_ends_at = None
-
-    def _is_over(self) -> bool:
-        return time.perf_counter() > self._ends_at
-
-    def _require_time(self) -> None:
-        if self._is_over():
-            raise TooLong
 
 
 class ThreadConnections:
@@ -247,6 +217,10 @@ def _undo_savepoint(connection: Connection, fault: Exception) -> None:
         connection.exec_driver_sql("RELEASE one")
     except DBAPIError:
         raise fault from None
+
+
+def _checkpoint(connection: Connection) -> None:
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)").all()
 
 
 def _empty_wal(connection: Connection) -> bool:

@@ -42,9 +42,12 @@ class PreparedStatement:
 
     def bind(self, values: Values) -> tuple[object, ...]:
         """The values in the order of the placeholders."""
+        get = values.get
         return tuple(
-            values.get(name, default) if convert is None else convert(values.get(name, default))
-            for name, default, convert in self.binds
+            [
+                get(name, default) if convert is None else convert(get(name, default))
+                for name, default, convert in self.binds
+            ]
         )
 
     def read(self, found: Sequence[Any]) -> Row[Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from cachetools import LRUCache
 from sqlalchemy import Row, bindparam, insert, select, update
 
 from agent_core.model.agent import Agent
@@ -14,7 +15,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
-from agent_core.persistence.json_codec import UnknownFields, decode_once, encode
+from agent_core.persistence.json_codec import MAX_CACHED, UnknownFields, decode_once, encode
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
@@ -105,7 +106,22 @@ def _timings(rows: Sequence[Row[Any]]) -> Iterator[Timing]:
 
 
 def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
+    """The turn with the columns that say how it was shown, its revision, and the fields that are unknown here."""
     turn, unknown = read_value(Turn, row.data)
-    if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) != (row.shown_as, row.shown_at, row.shown_hash):
-        turn = replace(turn, shown_as=row.shown_as, shown_at=row.shown_at, shown_hash_on_card=row.shown_hash)
+    shown = (row.shown_as, row.shown_at, row.shown_hash)
+    if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) != shown:
+        turn = _with_shown(turn, shown)
     return turn, row.revision, unknown
+
+
+def _with_shown(turn: Turn, shown: tuple[str, datetime | None, str]) -> Turn:
+    """The turn as it was shown. Kept for the same turn of the codec's cache, which each step of an agent reads."""
+    known, made = _SHOWN_TURNS.get(id(turn), (None, None))
+    if known is turn and made and (made.shown_as, made.shown_at, made.shown_hash_on_card) == shown:
+        return made
+    made = replace(turn, shown_as=shown[0], shown_at=shown[1], shown_hash_on_card=shown[2])
+    _SHOWN_TURNS[id(turn)] = turn, made
+    return made
+
+
+_SHOWN_TURNS: LRUCache[int, tuple[Turn, Turn]] = LRUCache(MAX_CACHED)  # by identity, which the kept turn guards

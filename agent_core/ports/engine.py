@@ -14,6 +14,12 @@ class Waker(Protocol):
     def wake(self, agent_id: AgentId) -> None:
         """Schedule the agent. Call this after the commit."""
 
+    async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
+        """Claim the agent in this unit of work if its engine would take it next; return it as it is to be saved.
+
+        This spares the engine a commit. Call `wake` after the commit.
+        """
+
     def interrupt(self, agent_id: AgentId) -> None:
         """Cancel the step that runs for the agent, then schedule the agent. Call this after the commit."""
 

@@ -82,6 +82,7 @@ class AgentService(AgentLifecycle):
                 require_may_decide(agent, origin.by)
                 require_as_shown(turn, shown)
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
+            agent = await self.waker.claim_with(work, agent)
             return record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
 
         agent, turn = await self.save(act)

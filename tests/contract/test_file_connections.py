@@ -1,16 +1,27 @@
-"""Short reads of a SQLite file run on the event loop's thread, long ones elsewhere, all with the columns' types."""
+"""Short reads and commits of a SQLite file run on the event loop's thread, long ones elsewhere, with columns' types."""
 
 import asyncio
+import sqlite3
+import threading
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, Executable, Select, bindparam, event, func, insert, literal, select, text
 from sqlalchemy.exc import InvalidRequestError
 
-from agent_core.persistence.file_connections import MAX_WEIGHT, READER_THREADS, FileConnections
+from agent_core.errors import Conflict
+from agent_core.persistence.connections import Change, make_file_engine
+from agent_core.persistence.file_connections import (
+    COMMITS_BETWEEN_CHECKPOINTS,
+    MAX_WEIGHT,
+    READER_THREADS,
+    FileConnections,
+)
 from agent_core.persistence.prepared_statements import change_rows
+from agent_core.persistence.short_statements import FAST_COMMIT_SECONDS, SLOW_REMEMBERED_SECONDS, ShortStatements
 from agent_core.persistence.tables import deliveries, preferences
 
 MANY = 200_000
@@ -111,3 +122,114 @@ async def test_text_and_lists_of_values_are_left_to_sqlalchemy(connections: File
 async def test_a_parameter_without_a_value_is_an_error(connections: FileConnections) -> None:
     with pytest.raises(InvalidRequestError, match="the_id"):
         await connections.rows(select(deliveries.c.at).where(deliveries.c.id == bindparam("the_id")), {})
+
+
+def write_row(key: str) -> Change:
+    return partial(change, insert(preferences), {"channel": "c", "key": key, "text": "x"})
+
+
+async def keys(connections: FileConnections) -> list[str]:
+    return [row.key for row in await connections.rows(select(preferences.c.key).order_by(preferences.c.key), {})]
+
+
+async def test_a_commit_runs_on_the_thread_of_the_event_loop(connections: FileConnections) -> None:
+    threads: list[str] = []
+
+    def remember(connection: Connection) -> None:
+        threads.append(threading.current_thread().name)
+        write_row("a")(connection)
+
+    assert await keys(connections) == []
+    await connections.write(remember)
+    assert threads == ["MainThread"]
+    assert await keys(connections) == ["a"]
+
+
+async def test_a_refused_commit_leaves_nothing(connections: FileConnections) -> None:
+    assert await keys(connections) == []
+
+    def refuse(connection: Connection) -> None:
+        write_row("a")(connection)
+        raise Conflict("somebody was faster")
+
+    with pytest.raises(Conflict):
+        await connections.write(refuse)
+    await connections.write(write_row("b"))
+    with pytest.raises(sqlite3.IntegrityError):
+        await connections.write(write_row("b"))
+    assert await keys(connections) == ["b"]
+
+
+async def test_a_long_change_is_undone_and_repeated_in_a_thread(connections: FileConnections) -> None:
+    assert await keys(connections) == []
+    threads: list[str] = []
+
+    def dawdle(connection: Connection) -> None:
+        threads.append(threading.current_thread().name)
+        write_row("a")(connection)
+        connection.execute(count_to(MANY)).all()
+
+    await connections.write(dawdle)
+    assert threads[0] == "MainThread"
+    assert threads[1:] == ["writes_0"]
+    assert await keys(connections) == ["a"]
+
+
+async def test_a_commit_waits_in_a_thread_for_another_process_that_writes(
+    connections: FileConnections, sqlite_url: str
+) -> None:
+    assert await keys(connections) == []
+    other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    waiting = asyncio.create_task(connections.write(write_row("a")))
+    await asyncio.wait((waiting,), timeout=0.01)
+    more = asyncio.create_task(connections.write(write_row("b")))  # joins those that wait
+    assert not waiting.done()
+    other.execute("ROLLBACK")
+    await asyncio.gather(waiting, more)
+    other.close()
+    assert await keys(connections) == ["a", "b"]
+
+
+async def test_while_the_disk_is_slow_commits_run_in_a_thread(sqlite_url: str) -> None:
+    now = 0.0
+    short = ShortStatements(make_file_engine(sqlite_url).connect(), lambda: now)
+
+    def commit(seconds: float) -> None:
+        nonlocal now
+
+        def take(connection: Connection) -> None:
+            write_row(f"{now}")(connection)
+
+        short._note_duration(seconds)
+        short.commit(take)
+        now += 0.1
+
+    for _ in range(20):
+        commit(0.0001)
+        commit(0.0001)
+        commit(FAST_COMMIT_SECONDS * 3)
+    assert short.commits_fast, "one in three says nothing"
+    for _ in range(MAX_WEIGHT):
+        commit(FAST_COMMIT_SECONDS * 3)
+    assert not short.commits_fast
+    now += SLOW_REMEMBERED_SECONDS
+    assert short.commits_fast, "it is tried again"
+    short.close()
+
+
+async def test_the_journal_of_commits_on_the_event_loop_is_copied_by_the_writer(
+    connections: FileConnections, sqlite_url: str
+) -> None:
+    assert await keys(connections) == []
+    journal = Path(f"{sqlite_url.removeprefix('sqlite:///')}-wal")
+    for number in range(4 * COMMITS_BETWEEN_CHECKPOINTS):  # two pages each
+        await connections.write(write_row(f"{number}"))
+        if connections._since_checkpoint == 0:
+            await connections._run(connections._writer, lambda _: None)  # behind the checkpoint
+    assert file_size(journal) < 1_100 * 4_120, "the writer copies 1,000 pages by itself"
+    assert len(await keys(connections)) == 4 * COMMITS_BETWEEN_CHECKPOINTS
+
+
+def file_size(path: Path) -> int:
+    return path.stat().st_size

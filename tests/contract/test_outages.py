@@ -133,10 +133,10 @@ async def turns_of(database: SqlDatabase, agent: Agent) -> int:
 async def test_a_full_disk_is_an_outage_and_what_was_saved_before_stays(sqlite_url: str) -> None:
     database, agent = SqlDatabase(sqlite_url), an_agent()
     await keep(database, agent)
-    limit_pages(database, is_full=True)
+    await limit_pages(database, is_full=True)
     with pytest.raises(DatabaseAway, match="full"):
         await save_role(database, agent, "x" * 3_000_000)
-    limit_pages(database, is_full=False)
+    await limit_pages(database, is_full=False)
     await save_role(database, agent, "x" * 3_000_000)
     await database.close()
 
@@ -145,10 +145,10 @@ async def test_an_outage_is_logged_once_and_so_is_its_end(sqlite_url: str, caplo
     database, agent = SqlDatabase(sqlite_url), an_agent()
     await keep(database, agent)
     for _ in range(3):
-        limit_pages(database, is_full=True)
+        await limit_pages(database, is_full=True)
         with pytest.raises(DatabaseAway):
             await save_role(database, agent, "x" * 3_000_000)  # reads before it writes: reading is no end of the outage
-    limit_pages(database, is_full=False)
+    await limit_pages(database, is_full=False)
     for _ in range(2):
         await save_role(database, agent, "x" * 3_000_000)
     assert [record.message for record in caplog.records] == [
@@ -158,7 +158,7 @@ async def test_an_outage_is_logged_once_and_so_is_its_end(sqlite_url: str, caplo
     await database.close()
 
 
-def limit_pages(database: SqlDatabase, *, is_full: bool) -> None:
+async def limit_pages(database: SqlDatabase, *, is_full: bool) -> None:
     """Let SQLite's file grow no further, as on a full disk, or again."""
 
     def limit(connection: Connection) -> None:
@@ -168,6 +168,10 @@ def limit_pages(database: SqlDatabase, *, is_full: bool) -> None:
     connections = database._connections
     assert isinstance(connections, FileConnections)
     connections._writer.submit(connections._connections.run, limit).result()
+    if connections._short is None:
+        await connections._open_short()
+    assert connections._short
+    limit(connections._short._connection)
 
 
 async def save_role(database: SqlDatabase, agent: Agent, role: str) -> None:

@@ -77,7 +77,7 @@ def go_on_after_a_loss(patch: pytest.MonkeyPatch) -> None:
 
 
 def bury_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WorkerRegistry, "_is_dead", lambda *_given: False)
+    patch.setattr(WorkerRegistry, "_list_dead", lambda *_given: [])
 
 
 def show_before_the_claim(patch: pytest.MonkeyPatch) -> None:

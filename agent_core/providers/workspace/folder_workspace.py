@@ -1,4 +1,7 @@
-"""Implements the workspace ports with a folder for each agent. Blocking calls run in threads.
+"""Implements the workspace ports with a folder for each agent.
+
+What blocks runs in threads, except that small files on a disk of this machine are read at once: that takes a tenth of
+the time of a switch to a thread.
 
 Several machines may share the folder by NFS: `docs/how-to/run-on-several-machines.md` says what it must guarantee.
 """
@@ -9,6 +12,7 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,9 +21,11 @@ from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry, StorageIdentity, content_fingerprint
 from agent_core.ports.files import WorkspaceOwner
 from agent_core.providers.sandbox.workspace_quota import entries_in
+from agent_core.providers.workspace.local_disks import is_on_local_disk
 from agent_core.providers.workspace.safe_fs import (
     OPEN_APPEND,
     OPEN_READ,
+    NotShort,
     StaleFile,
     files_below,
     open_descriptor,
@@ -49,17 +55,23 @@ from agent_core.providers.workspace.workspace_paths import (
 
 T = TypeVar("T")
 MAX_STALE_READS = 3
+SHORT_BYTES = 65_536
+SHORT_VISITS = 200  # entries of folders
 
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """Implements `Files` in a folder, which is created at the first write."""
+    """Implements `Files` in a folder, which is created at the first write.
+
+    `is_local`: whether the folder lies on a disk of this machine.
+    """
 
     folder: Path
     limits: Limits = LIMITS
+    is_local: bool = False
 
     async def read(self, path: str) -> bytes:
-        return await asyncio.to_thread(_retry_stale, lambda: self._read(path))
+        return await self._look(lambda most: self._read(path, most))
 
     async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
         await asyncio.to_thread(self._write, path, data, append, expected)
@@ -69,21 +81,30 @@ class FolderFiles:
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """List the files below the folder; skip entries whose name is not a valid part of a path."""
-        return await asyncio.to_thread(_retry_stale, lambda: self._listing(folder))
+        if self.is_local:
+            with suppress(NotShort):
+                return self._listing(folder, SHORT_VISITS)
+        return await asyncio.to_thread(_retry_stale, lambda: self._listing(folder, None))
 
     async def fingerprint(self, path: str) -> str:
         """SHA-256 of the content; for a file over the size limit, SHA-256 of inode, size and modification time."""
-        return await asyncio.to_thread(_retry_stale, lambda: self._fingerprint(path))
+        return await self._look(lambda most: self._fingerprint(path, most))
 
-    def _read(self, path: str) -> bytes:
+    async def _look(self, look: Callable[[int | None], T]) -> T:
+        """Look at a file at once if it is short, else in a thread. `look` gets the most bytes that it may read."""
+        if self.is_local:
+            with suppress(NotShort):
+                return look(SHORT_BYTES)
+        return await asyncio.to_thread(_retry_stale, lambda: look(None))
+
+    def _read(self, path: str, most: int | None) -> bytes:
         *folders, name = split_file_path(path)
         with (
             translate_errors(path),
             open_folder(self.folder, folders) as folder,
             open_regular_file(folder, name, path, OPEN_READ) as descriptor,
-            os.fdopen(descriptor, "rb", closefd=False) as file,
         ):
-            data = file.read(self.limits.file_bytes + 1)
+            data, _ = self._content(descriptor, most)
         if len(data) > self.limits.file_bytes:
             raise CommandError(f"{path} is too long: at most {self.limits.file_bytes:,} bytes can be read.")
         return data
@@ -130,20 +151,20 @@ class FolderFiles:
     def _guard(self, path: str, expected: str | None) -> Iterator[None]:
         """Hold the workspace's lock; raise CommandError if `expected` is given and is not the file's fingerprint."""
         with lock_workspace(self.folder):
-            if expected is not None and _retry_stale(lambda: self._fingerprint(path)) != expected:
+            if expected is not None and _retry_stale(lambda: self._fingerprint(path, None)) != expected:
                 raise changed_error(path)
             yield
 
-    def _listing(self, path: str) -> tuple[FileEntry, ...]:
+    def _listing(self, path: str, most_visits: int | None) -> tuple[FileEntry, ...]:
         parts = split_path(path)
         with translate_errors(path), suppress(FileNotFoundError), open_folder(self.folder, parts) as folder:
-            found = files_below(folder, "".join(f"{part}/" for part in parts), len(parts))
+            found = files_below(folder, "".join(f"{part}/" for part in parts), len(parts), most_visits)
             return tuple(sorted(found, key=lambda entry: entry.path))
         if parts:
             raise no_folder_error(path)
         return ()
 
-    def _fingerprint(self, path: str) -> str:
+    def _fingerprint(self, path: str, most: int | None) -> str:
         *folders, name = split_file_path(path)
         with (
             translate_errors(path),
@@ -151,12 +172,18 @@ class FolderFiles:
             open_folder(self.folder, folders) as folder,
             open_regular_file(folder, name, path, OPEN_READ) as descriptor,
         ):
-            return self._digest(descriptor)
+            return self._digest(*self._content(descriptor, most))
         return ""
 
-    def _digest(self, descriptor: int) -> str:
+    def _content(self, descriptor: int, most: int | None) -> tuple[bytes, os.stat_result]:
+        """The content of an open file up to one byte over the size limit; raise NotShort if it has more than `most`."""
+        status = os.fstat(descriptor)
+        if most is not None and status.st_size > most:
+            raise NotShort
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data, status = file.read(self.limits.file_bytes + 1), os.fstat(descriptor)
+            return file.read(self.limits.file_bytes + 1), os.fstat(descriptor)
+
+    def _digest(self, data: bytes, status: os.stat_result) -> str:
         identity = (
             f"{status.st_ino} {status.st_size} {status.st_mtime_ns}" if len(data) > self.limits.file_bytes else ""
         )
@@ -184,7 +211,8 @@ class FolderWorkspaces:
     limits: Limits = LIMITS
 
     def of(self, agent: Agent) -> FolderFiles:
-        return FolderFiles(self.root / folder_name(agent.home), self.limits)
+        is_local = _is_local(self.root)
+        return FolderFiles(self.root / folder_name(agent.home), self.limits, is_local)
 
     async def identify(self) -> StorageIdentity:
         """The identity of the folder, made at the first call; raise CommandError if it cannot be read or written."""
@@ -220,6 +248,9 @@ class FolderWorkspaces:
             open_descriptor(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as root,
         ):
             remove_tree(root, name)
+
+
+_is_local = cache(is_on_local_disk)
 
 
 def _retry_stale(read: Callable[[], T]) -> T:

@@ -46,12 +46,12 @@ class BusyDatabase(InMemoryDatabase):
 
 
 def once_acting(stage: Stage, agent: Agent, happen: Event) -> Event:
-    """The event, once, at the save that ends the agent's command."""
+    """The event, once, at the save that ends the agent's command, which only reads and so is not saved as running."""
     done: list[bool] = []
 
     async def event() -> None:
         turn = await stage.turn(agent)
-        if turn.state == "running" and not done:
+        if turn.state == "approved" and not done:
             done.append(True)
             await happen()
 

@@ -1,0 +1,131 @@
+"""The start of a command that only reads is saved with its result, or as soon as people may want to know of it."""
+
+import asyncio
+
+import pytest
+
+from agent_core.commands.registry import Command, CommandContext, Commands, NoArguments, declare
+from agent_core.loop import late_start
+from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
+from agent_core.model.decision import Approve
+from agent_core.model.result import Succeeded
+from agent_core.model.turn import TurnState
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from tests.patience import PATIENCE_SECONDS
+
+
+class Reading:
+    """A command that only reads; a test says when it ends."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+        self.shows = ""
+
+    async def look(self, _given: NoArguments, context: CommandContext) -> str:
+        """Look around."""
+        if self.shows:
+            context.report(self.shows)
+        self.begun.set()
+        await self.may_end.wait()
+        return "all there is"
+
+    @property
+    def command(self) -> Command:
+        return declare(NoArguments, self.look, label="Look", risks=("read",), category="files")
+
+
+@pytest.fixture
+def reading() -> Reading:
+    return Reading()
+
+
+async def stage_of(reading: Reading) -> tuple[Stage, Agent]:
+    stage = Stage(model=ScriptedModel(reply_text("look"), reply_text("look")), commands=Commands.of(reading.command))
+    return stage, await stage.create()
+
+
+async def wait_for_state(stage: Stage, agent: Agent, state: TurnState) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await stage.turn(agent)).state != state:
+            await asyncio.wait((asyncio.create_task(stage.turn(agent)),))
+
+
+async def outcomes(stage: Stage, agent: Agent) -> list[str]:
+    """The outcomes in the decision log, oldest first."""
+    async with stage.database.begin() as work:
+        entries = await work.audit.of(agent)
+    return [entry.outcome for entry in entries if entry.outcome]
+
+
+@pytest.mark.proves("log:every-run")
+async def test_a_short_read_is_saved_once_with_its_start_and_its_end_in_the_log(reading: Reading) -> None:
+    stage, agent = await stage_of(reading)
+    reading.may_end.set()
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    first, second = (await stage.views.thread(agent.channel, agent.id)).turns.values()
+    assert (first.state, first.result, second.state) == ("done", Succeeded("all there is"), "proposed")
+    assert first.started_at is not None
+    assert await outcomes(stage, agent) == ["running", "done"]
+
+
+async def test_a_read_that_takes_longer_is_saved_as_running_meanwhile(
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(late_start, "BRIEF_SECONDS", 0.0)
+    stage, agent = await stage_of(reading)
+    await stage.decide(agent, Approve())
+    work = asyncio.create_task(stage.wait_until_settled(agent))
+    await reading.begun.wait()
+    await wait_for_state(stage, agent, "running")
+    reading.may_end.set()
+    await work
+    assert await outcomes(stage, agent) == ["running", "done"]
+
+
+async def test_a_read_that_shows_output_is_saved_as_running_before(reading: Reading) -> None:
+    reading.shows = "half of it"
+    stage, agent = await stage_of(reading)
+    await stage.decide(agent, Approve())
+    work = asyncio.create_task(stage.wait_until_settled(agent))
+    await reading.begun.wait()
+    await wait_for_state(stage, agent, "running")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while (await stage.turn(agent)).live != "half of it":
+            await asyncio.wait((asyncio.create_task(stage.turn(agent)),))
+    reading.may_end.set()
+    assert (await work).status == Awaiting()
+    assert await outcomes(stage, agent) == ["running", "done"]
+
+
+@pytest.mark.proves("crash:asks")
+async def test_a_read_whose_start_was_not_saved_runs_again_after_a_crash(reading: Reading) -> None:
+    stage, agent = await stage_of(reading)
+    await stage.decide(agent, Approve())
+    work = asyncio.create_task(stage.wait_until_settled(agent))
+    await reading.begun.wait()
+    assert (await stage.turn(agent)).state == "approved"
+    later = Stage(
+        model=ScriptedModel(reply_text("look")), commands=Commands.of(reading.command), database=stage.database
+    )
+    reading.may_end.set()
+    agent = await later.wait_until_settled(agent)
+    await asyncio.gather(work, return_exceptions=True)
+    first, *_ = (await later.views.thread(agent.channel, agent.id)).turns.values()
+    assert (first.state, first.result, agent.status) == ("done", Succeeded("all there is"), Awaiting())
+    assert await outcomes(later, agent) == ["running", "done"]
+
+
+async def test_stop_ends_a_read_whose_start_was_not_saved(reading: Reading) -> None:
+    stage, agent = await stage_of(reading)
+    await stage.decide(agent, Approve())
+    async with stage.run():
+        stage.engine.wake(agent.id)
+        await reading.begun.wait()
+        assert (await stage.views.agent(agent.channel, agent.id)).status == Acting()
+        await stage.service.stop(agent.id, stage.origin())
+    stopped = await stage.views.agent(agent.channel, agent.id)
+    turn = await stage.turn(agent)
+    assert isinstance(stopped.status, Stopped)
+    assert (turn.state, turn.result) == ("withdrawn", None)
