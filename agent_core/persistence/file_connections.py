@@ -34,6 +34,7 @@ from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.short_statements import ShortStatements
 from agent_core.persistence.timed_reads import TooLong, find_rows_within
 from agent_core.ports.database import Together, finish_uncancelled, one_by_one
+from agent_core.ports.loop_share import LoopShare
 from agent_core.ports.priority import IS_AWAITED
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class FileConnections:
         self._waiting: deque[QueuedWrite] = deque()
         self._connections = ThreadConnections(self._engine)
         self._short: ShortStatements | None = None
+        self._loop_share = LoopShare()
         self._is_opening = False
         self._in_thread = 0  # how many writes the writer thread has
         self._since_checkpoint = 0
@@ -79,7 +81,7 @@ class FileConnections:
             await self._open_short()
         weight = self._long.get(query, 0)
         if self._short and weight < MAX_WEIGHT:
-            await self._short.wait_for_turn()
+            await self._loop_share.wait_for_turn()
             with suppress(TooLong):
                 found = self._short.rows(query, values)
                 if weight:
@@ -91,7 +93,7 @@ class FileConnections:
 
     async def write(self, change: Change) -> None:
         if self._short and not self._in_thread and self._short.commits_fast:
-            await self._short.wait_for_turn()
+            await self._loop_share.wait_for_turn()
             with suppress(TooLong):
                 self._short.commit(change)
                 self._count_commit()

@@ -5,7 +5,6 @@ takes longer than expected is undone and raises TooLong, so that the caller repe
 statements the event loop does its other work.
 """
 
-import asyncio
 import math
 import sqlite3
 import time
@@ -21,7 +20,6 @@ from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.timed_reads import TooLong
 
 SHORT_SECONDS = 0.002
-MAX_HOLD_SECONDS = 0.005
 STEPS_BETWEEN_CHECKS = 2_000  # of SQLite's virtual machine: about 50 µs
 FAST_COMMIT_SECONDS = 0.001  # above it a thread costs less, because it saves what waits with one fsync
 SLOW_WEIGHT, MAX_WEIGHT = 2, 6  # a disk is slow if more than a third of its commits are
@@ -39,7 +37,6 @@ class ShortStatements:
         self._connection = connection
         self._elapsed = elapsed
         self._ends_at = 0.0
-        self._pass_ends_at: float | None = None
         self._slowness = 0
         self._slow_until = 0.0
         for pragma in PRAGMAS:
@@ -52,15 +49,6 @@ class ShortStatements:
     def commits_fast(self) -> bool:
         """Whether the disk took less than FAST_COMMIT_SECONDS for most of the newest commits."""
         return self._elapsed() >= self._slow_until
-
-    async def wait_for_turn(self) -> None:
-        """After MAX_HOLD_SECONDS of statements in one pass of the event loop, let the loop do its other work first."""
-        if self._pass_ends_at is None:
-            self._begin_pass()
-        elif self._elapsed() > self._pass_ends_at:
-            passed = asyncio.get_running_loop().create_future()
-            asyncio.get_running_loop().call_soon(passed.set_result, None)
-            await passed
 
     def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
         """What `query` finds; raise TooLong after SHORT_SECONDS, or if it would have to wait for another connection."""
@@ -104,13 +92,6 @@ class ShortStatements:
         if self._slowness >= MAX_WEIGHT:
             self._slow_until = self._elapsed() + SLOW_REMEMBERED_SECONDS
             self._slowness = 0
-
-    def _begin_pass(self) -> None:
-        self._pass_ends_at = self._elapsed() + MAX_HOLD_SECONDS
-        asyncio.get_running_loop().call_soon(self._end_pass)
-
-    def _end_pass(self) -> None:
-        self._pass_ends_at = None
 
     def _is_over(self) -> bool:
         return self._elapsed() > self._ends_at

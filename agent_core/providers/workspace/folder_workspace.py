@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +20,7 @@ from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry, StorageIdentity, content_fingerprint
 from agent_core.ports.files import WorkspaceOwner
+from agent_core.ports.loop_share import LoopShare
 from agent_core.providers.sandbox.workspace_quota import entries_in
 from agent_core.providers.workspace.local_disks import is_on_local_disk
 from agent_core.providers.workspace.safe_fs import (
@@ -63,12 +64,13 @@ SHORT_VISITS = 200  # entries of folders
 class FolderFiles:
     """Implements `Files` in a folder, which is created at the first write.
 
-    `is_local`: whether the folder lies on a disk of this machine.
+    `is_local`: whether the folder lies on a disk of this machine. `loop_share`: what looking at small files may take.
     """
 
     folder: Path
     limits: Limits = LIMITS
     is_local: bool = False
+    loop_share: LoopShare = field(default_factory=LoopShare)
 
     async def read(self, path: str) -> bytes:
         return await self._look(lambda most: self._read(path, most))
@@ -82,6 +84,7 @@ class FolderFiles:
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """List the files below the folder; skip entries whose name is not a valid part of a path."""
         if self.is_local:
+            await self.loop_share.wait_for_turn()
             with suppress(NotShort):
                 return self._listing(folder, SHORT_VISITS)
         return await asyncio.to_thread(_retry_stale, lambda: self._listing(folder, None))
@@ -93,6 +96,7 @@ class FolderFiles:
     async def _look(self, look: Callable[[int | None], T]) -> T:
         """Look at a file at once if it is short, else in a thread. `look` gets the most bytes that it may read."""
         if self.is_local:
+            await self.loop_share.wait_for_turn()
             with suppress(NotShort):
                 return look(SHORT_BYTES)
         return await asyncio.to_thread(_retry_stale, lambda: look(None))
@@ -209,10 +213,11 @@ class FolderWorkspaces:
 
     root: Path
     limits: Limits = LIMITS
+    loop_share: LoopShare = field(default_factory=LoopShare)
 
     def of(self, agent: Agent) -> FolderFiles:
-        is_local = _is_local(self.root)
-        return FolderFiles(self.root / folder_name(agent.home), self.limits, is_local)
+        folder = self.root / folder_name(agent.home)
+        return FolderFiles(folder, self.limits, _is_local(self.root), self.loop_share)
 
     async def identify(self) -> StorageIdentity:
         """The identity of the folder, made at the first call; raise CommandError if it cannot be read or written."""

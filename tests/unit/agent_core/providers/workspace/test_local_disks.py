@@ -92,3 +92,15 @@ async def test_what_is_no_regular_file_is_refused_at_once_too(tmp_path: Path, th
     with pytest.raises(CommandError):
         await FolderFiles(tmp_path, is_local=True).read(name)
     assert threads == []
+
+
+async def test_who_looks_at_small_files_again_and_again_lets_the_event_loop_do_its_other_work(tmp_path: Path) -> None:
+    (tmp_path / "small.txt").touch()
+    files = FolderFiles(tmp_path, is_local=True)
+
+    async def read_on() -> None:
+        while True:
+            await files.read("small.txt")
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(read_on(), 0.05)

@@ -1,0 +1,29 @@
+"""Bounds how long short calls that block hold up the event loop: short statements and small files."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MAX_HOLD_SECONDS = 0.005
+
+
+@dataclass(slots=True)
+class LoopShare:
+    """The part of each pass of the event loop that blocking calls may take. `elapsed`: seconds that only grow."""
+
+    elapsed: Callable[[], float] = time.perf_counter
+    _pass_ends_at: float | None = None
+
+    async def wait_for_turn(self) -> None:
+        """After MAX_HOLD_SECONDS since the first call in this pass, let the loop do its other work first."""
+        if self._pass_ends_at is None:
+            self._pass_ends_at = self.elapsed() + MAX_HOLD_SECONDS
+            asyncio.get_running_loop().call_soon(self._end_pass)
+        elif self.elapsed() > self._pass_ends_at:
+            passed = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(passed.set_result, None)
+            await passed
+
+    def _end_pass(self) -> None:
+        self._pass_ends_at = None
