@@ -88,6 +88,31 @@ def called(params):
     assert answer == "one question after the other"
 
 
+@attack("servers", "It ends its call while people think, to get what they reply later", "declined as the call ends")
+async def test_no_question_outlives_its_call(answer: str, tmp_path: Path) -> None:
+    behaviour = """
+def called(params):
+    ask("first", "Which tea?", tea={"type": "string"})
+    while not HERE.joinpath("enough").exists():
+        time.sleep(0.01)
+    return {"content": []}
+def answer(message):
+    kept(message)
+"""
+    model = ScriptedModel(reply_text("tea.pour", {}), DONE)
+    async with opened("web", model, tmp_path) as scene, serving(scene, tmp_path, behaviour):
+        ana = scene.ana
+        await ana.new_agent("Clerk", "pours tea", "Serve tea")
+        await (await ana.asks("tea.pour")).press("Approve")
+        assert await ana.sees("Which tea?")
+        tmp_path.joinpath("enough").touch()
+        await ana.asks("task_complete")
+        await ana.says("answer my-secret-tea")
+        await until(lambda: bool(answers(tmp_path)))
+    assert [each["result"] for each in answers(tmp_path)] == [{"action": "decline"}]
+    assert answer
+
+
 class AwayDatabase(InMemoryDatabase):
     """A database that is away, or takes no writes, as long as a test says."""
 

@@ -128,7 +128,7 @@ class McpServer:
             return connection.call(tool, arguments, report)
 
         limit = TimeLimit()
-        with self.people.take(ask_people, limit):
+        async with self.people.take(ask_people, limit):
             if not self.entry.samples:
                 return await self._ask(ask, limit)
             async with self.turns.take(sample, limit):
