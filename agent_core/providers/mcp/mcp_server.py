@@ -50,6 +50,7 @@ class McpServer:
     """Implements `ToolServer`. `seconds`: the limit of one call. `changed`: told of every new list of tools.
 
     `sign_ins`: of people at servers; None if no server needs one.
+    `redact`: takes secrets out of what the server says of its failures.
     """
 
     entry: ServerEntry
@@ -57,6 +58,7 @@ class McpServer:
     seconds: float
     changed: Callable[["McpServer"], Awaitable[None]] = ignore_change
     sign_ins: SignIns | None = None
+    redact: Callable[[str], str] = str
     state: ServerState = field(init=False)
     tools: Sequence[ServerTool] = ()
     unmatched: tuple[str, ...] = ()
@@ -92,7 +94,12 @@ class McpServer:
         """Connect until the connection is lost, or only until the tools are listed; return why it ended."""
         sdk = await asyncio.to_thread(_import_sdk)
         connection: McpConnection = sdk.McpConnection(
-            entry=self.entry, clock=self.clock, turns=self.turns, people=self.people, sign_ins=self.sign_ins
+            entry=self.entry,
+            clock=self.clock,
+            turns=self.turns,
+            people=self.people,
+            sign_ins=self.sign_ins,
+            redact=self.redact,
         )
         try:
             async with connection.open(self.seconds) as opened:
@@ -107,7 +114,7 @@ class McpServer:
                 await self._follow(opened)
                 self._enter("away", opened.why_ended)
         except Exception as failure:  # whatever a server makes the SDK raise ends this connection alone
-            return connection.why_ended or str(sdk.fault_of(failure, self.seconds))
+            return connection.why_ended or connection.fault_of(failure, self.seconds)
         finally:
             self._is_ready.clear()
             self.connection = None

@@ -50,7 +50,8 @@ class KeptTokens:
         self.newest: Callable[[], tuple[OAuthMetadata | None, float | None]] = lambda: (None, None)
 
     async def get_tokens(self) -> OAuthToken | None:
-        self.found = await self.sign_ins.store.get(self.server, self.address.url)
+        if not self.sign_ins.is_anew:
+            self.found = await self.sign_ins.store.get(self.server, self.address.url)
         if self.found is None:
             return None
         self.sign_ins.use_tokens(self.found.secrets)
@@ -122,7 +123,8 @@ class SignInProvider(OAuthClientProvider):
             self._refuse(str(needed))
             raise
         except (OAuthFlowError, ValueError) as failure:
-            self._refuse(f"could not be signed in to ({' '.join(str(failure).split())[:200]})")
+            said = str(failure).partition("\n")[0]  # what follows in one of pydantic may hold a token
+            self._refuse(f"could not be signed in to: {said}")
             raise
 
     async def _initialize(self) -> None:
