@@ -134,6 +134,13 @@ class SignInProvider(OAuthClientProvider):
             if found.metadata:
                 self.context.oauth_metadata = OAuthMetadata.model_validate_json(found.metadata)
 
+    async def _refresh_token(self) -> httpx2.Request:
+        """The request for a renewal, which goes to who gave the token, whatever the server has named since."""
+        found = self.kept.found
+        metadata = found.metadata if found else ""
+        self.context.oauth_metadata = OAuthMetadata.model_validate_json(metadata) if metadata else None
+        return await super()._refresh_token()
+
     async def _let_others_renew(self) -> None:
         """If the token has ended, read what another process may have stored; wait for one that renews it now."""
         if not self._initialized:
