@@ -3,7 +3,9 @@
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing
+from ipaddress import ip_address
 from pathlib import Path
 
 import httpx2
@@ -13,7 +15,7 @@ from mcp.client.auth import OAuthFlowError
 from agent_core.errors import SettingsError
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, SignInTerms
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.sign_in_provider import SignInNeeded, SignInProvider
+from agent_core.providers.mcp.sign_in_provider import Address, SignInNeeded, SignInProvider
 from agent_core.providers.mcp.sign_ins import SignIn, SignIns, SignInStore
 from agent_core.testing.database import InMemoryDatabase
 from bot import settings as settings_module
@@ -78,6 +80,28 @@ async def test_authorization_server_inside(answer: str) -> None:
     found = says(resource=OUTSIDE, authorization_servers=["https://192.168.0.1"])
     with pytest.raises(OAuthFlowError, match=r"192\.168\.0\.1, which lies in a private network"):
         await ask(provider([]), wants("https://8.8.8.8/.well-known/x"), found)
+
+
+@attack("servers", "A server's name leads outside and inside, so that it may name addresses inside", "it may not")
+async def test_name_that_leads_to_both(answer: str) -> None:
+    assert answer
+
+    async def look_up(host: str) -> Sequence[Address]:
+        outside, inside = ip_address("8.8.8.8"), ip_address("10.0.0.1")
+        return (outside, inside) if host == "8.8.8.8" else (inside,)
+
+    signer = provider([])
+    signer.look_up = look_up
+    for named in ("https://db.internal/x", "http://127.0.0.1:6379/"):
+        with pytest.raises(OAuthFlowError):
+            await signer._require_allowed(httpx2.URL(named))
+
+
+@attack("servers", "A server of the private network names a program of Signoff's machine", "it is not asked")
+async def test_program_of_this_machine(answer: str) -> None:
+    assert answer
+    with pytest.raises(OAuthFlowError, match="not reached by https"):
+        await provider([], url="https://10.0.0.1/mcp")._require_allowed(httpx2.URL("http://127.0.0.1:6379/"))
 
 
 @attack("servers", "An authorization server sends people to a page without https", "they are not sent there")
