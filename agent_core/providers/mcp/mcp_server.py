@@ -24,7 +24,7 @@ from agent_core.ports.tool_servers import (
     ServerTool,
 )
 from agent_core.ports.tool_sources import SourcePrompt
-from agent_core.providers.mcp.people_calls import PeopleCalls
+from agent_core.providers.mcp.people_calls import PeopleCalls, reading
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_ins import SignIns
 
@@ -142,13 +142,16 @@ class McpServer:
                 return await self._ask(ask, limit)
 
     async def read(self, uri: str) -> ServerAnswer:
-        return await self._ask(lambda connection: connection.read(uri))
+        with reading():
+            return await self._ask(lambda connection: connection.read(uri))
 
     async def list_resources(self) -> Sequence[ServerResource]:
-        return await self._ask(lambda connection: connection.list_resources())
+        with reading():
+            return await self._ask(lambda connection: connection.list_resources())
 
     async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        return await self._ask(lambda connection: connection.read_prompt(name, arguments))
+        with reading():
+            return await self._ask(lambda connection: connection.read_prompt(name, arguments))
 
     async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]], limit: TimeLimit | None = None) -> T:
         connection = await self._require_connection()

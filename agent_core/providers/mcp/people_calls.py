@@ -1,8 +1,8 @@
 """To which call a server's question to people belongs. Nothing of the SDK is imported here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -42,6 +42,17 @@ class PeopleCall:
 
 
 CURRENT: ContextVar[PeopleCall | None] = ContextVar("call_that_may_ask_people", default=None)
+IS_READING: ContextVar[bool] = ContextVar("is_reading", default=False)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """What is asked inside belongs to no call: in the newest protocol prompts and resources may ask too."""
+    token = IS_READING.set(True)
+    try:
+        yield
+    finally:
+        IS_READING.reset(token)
 
 
 @dataclass(slots=True)
@@ -72,6 +83,8 @@ class PeopleCalls:
 
     async def ask(self, question: ServerQuestion) -> Mapping[str, object] | None:
         """What people answer; None if they decline, or if the question belongs to no call."""
+        if IS_READING.get():
+            return None
         call = CURRENT.get()
         if call not in self._calls:
             call = next(iter(self._calls)) if len(self._calls) == 1 else None
