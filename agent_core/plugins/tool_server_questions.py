@@ -22,6 +22,7 @@ from agent_core.ports.tool_servers import QuestionField, ServerEntry, ServerQues
 
 MAX_QUESTIONS, MAX_ANSWER_CHARACTERS, MAX_QUOTED_CHARACTERS = 5, 4_000, 300
 LOOK_SECONDS = 1.0
+PAUSE_SECONDS = 3.0  # between two questions: a second reply to the first one is no answer to the next
 ANSWER = re.compile(r"\s*answer\b\s*:?", re.IGNORECASE)
 PARTS = re.compile(r"[\n;]")
 DECLINE = re.compile(r"\s*decline\s*[.!]?\s*", re.IGNORECASE)
@@ -62,6 +63,8 @@ class CallQuestions:
             return None
         text = self._text(question)
         with self.context.limit.standing_still():
+            if self.told:
+                await self.clock.sleep(PAUSE_SECONDS)
             seen = await self._notes_before()
             self.context.report(text)
             self.context.announce(text)

@@ -11,10 +11,11 @@ import pytest
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import DatabaseAway
 from agent_core.model.draft import AgentDraft
-from agent_core.plugins.tool_server_questions import CallQuestions
+from agent_core.plugins.tool_server_questions import LOOK_SECONDS, CallQuestions
 from agent_core.ports.tool_servers import ServerQuestion
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import TEA_SERVER
@@ -157,4 +158,32 @@ async def test_a_database_that_is_away_answers_nothing_and_loses_nothing(answer:
     assert await asking == {}
     acts = [entry.act for entry in await stage.views.audit(agent.channel, agent.id)]
     assert acts.count("answered a server's question") == 1
+    assert answer
+
+
+@attack(
+    "servers",
+    "It asks again as two people answer at once, for the second to agree unread",
+    "that reply answers nothing",
+)
+async def test_the_second_of_two_replies_answers_no_other_question(answer: str) -> None:
+    stage = Stage()
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Pour",)), stage.origin())
+    context = CommandContext(agent=agent, files=stage.workspaces.of(agent))
+    asked = CallQuestions(database=stage.database, clock=stage.clock, entry=TEA_SERVER, context=context, spell_out=str)
+    first = asyncio.create_task(asked.ask(ServerQuestion(message="Serve tea?")))
+    await stage.fake_clock.until_sleeping()
+    await stage.service.reply(agent.id, "Answer", stage.origin(ANA))
+    stage.fake_clock.advance(LOOK_SECONDS)
+    assert await first == {}
+    second = asyncio.create_task(asked.ask(ServerQuestion(message="Break all cups?")))
+    await stage.fake_clock.until_sleeping()
+    await stage.service.reply(agent.id, "answer", stage.origin(BEN))
+    for _ in range(6):
+        stage.fake_clock.advance(LOOK_SECONDS)
+        await stage.fake_clock.until_sleeping()
+    assert not second.done()
+    await stage.service.reply(agent.id, "decline", stage.origin(BEN))
+    stage.fake_clock.advance(LOOK_SECONDS)
+    assert await second is None
     assert answer
