@@ -37,6 +37,7 @@ from agent_core.providers.mcp.stdio_transport import stdio_transport
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 SESSION_ENDED = "Session terminated"  # what the SDK says when a server forgot the session
+LOST = ("Connection closed", "SSE stream ", "server answered a request with 202")  # how the SDK begins to say so
 CLIENT = mcp_types.Implementation(name="signoff", version="1")
 CANCEL_SECONDS = 0.5
 MAX_PAGES, MAX_TOOLS, MAX_RESOURCES = 50, 1_000, 1_000
@@ -185,7 +186,7 @@ class McpConnection:
             if asking.done():
                 return asking.result()
         except MCPError as refused:
-            if self._ended.is_set() or refused.code == mcp_types.CONNECTION_CLOSED or refused.message == SESSION_ENDED:
+            if self._ended.is_set() or _tells_of_loss(refused):
                 raise self._lost() from None
             self._list_changed.set()  # a tool may be gone
             raise CommandError(
@@ -257,6 +258,12 @@ class McpConnection:
     async def _on_message(self, message: object) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification | mcp_types.PromptListChangedNotification):
             self._list_changed.set()
+
+
+def _tells_of_loss(refused: MCPError) -> bool:
+    """Whether the SDK says that no answer comes; servers use the same code for refusals of their own."""
+    is_lost = refused.code == mcp_types.CONNECTION_CLOSED and refused.message.startswith(LOST)
+    return is_lost or refused.message == SESSION_ENDED
 
 
 async def _accept_any(_name: str, _result: mcp_types.CallToolResult) -> None:
