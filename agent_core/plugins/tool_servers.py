@@ -121,8 +121,12 @@ class ServerCommands:
             tool.digest,
             ask_people=asked.ask if asked else None,
         )
-        output = await (self._call_sampling(call, context) if self._may_ask else self._call(call, context))
-        return replace(output, text="\n".join((output.text, *asked.told))) if asked and asked.told else output
+        told = asked.told if asked else ()  # also where the call fails: the server has what people answered
+        try:
+            output = await (self._call_sampling(call, context) if self._may_ask else self._call(call, context))
+        except CommandError as failed:
+            raise CommandError(" ".join((str(failed), *told))) from None
+        return replace(output, text="\n".join((output.text, *told)))
 
     async def _call(self, call: Callable[[], Awaitable[ServerAnswer]], context: CommandContext) -> CommandOutput:
         return await self._output(await call(), context)

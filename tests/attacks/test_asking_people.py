@@ -114,6 +114,28 @@ def answer(message):
     assert answer
 
 
+@attack("servers", "It dies with what people answered", "the result says who answered, and that the server ended")
+async def test_a_server_that_dies_with_an_answer(answer: str, tmp_path: Path) -> None:
+    behaviour = """
+def called(params):
+    ask("first", "Which tea?", tea={"type": "string"})
+    answered()
+    os._exit(1)
+"""
+    model = ScriptedModel(reply_text("tea.pour", {}), DONE)
+    async with opened("web", model, tmp_path) as scene, serving(scene, tmp_path, behaviour):
+        ana = scene.ana
+        await ana.new_agent("Clerk", "pours tea", "Serve tea")
+        await (await ana.asks("tea.pour")).press("Approve")
+        assert await ana.sees("Which tea?")
+        await ana.says("answer green")
+        await ana.asks("task_complete")
+    told = str(model.prompts[-1])
+    assert "ended before it had answered" in told
+    assert "answered: tea.)" in told
+    assert answer
+
+
 class AwayDatabase(InMemoryDatabase):
     """A database that is away, or takes no writes, as long as a test says."""
 
