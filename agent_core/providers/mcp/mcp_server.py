@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -135,11 +135,11 @@ class McpServer:
             return connection.call(tool, arguments, report)
 
         limit = TimeLimit()
-        async with self.people.take(ask_people, limit):
-            if not self.entry.samples:
-                return await self._ask(ask, limit)
-            async with self.turns.take(sample, limit):
-                return await self._ask(ask, limit)
+        async with AsyncExitStack() as stack:
+            if self.entry.samples:
+                await stack.enter_async_context(self.turns.take(sample, limit))
+            await stack.enter_async_context(self.people.take(ask_people, limit))  # one that waits asks nobody yet
+            return await self._ask(ask, limit)
 
     async def read(self, uri: str) -> ServerAnswer:
         with reading():
