@@ -175,8 +175,9 @@ class ServerCommands:
 
     def _preview(self, name: str, tool: ServerTool, basis: str) -> Preview:
         entry = self.server.entry
-        quoted = self.spell_out(tool.description[:MAX_QUOTED_CHARACTERS]).strip() or "(nothing)"
-        quoted += " … (The rest is left out.)" if len(tool.description) > MAX_QUOTED_CHARACTERS else ""
+        whole = self.spell_out(tool.description).strip() or "(nothing)"
+        quoted = whole[:MAX_QUOTED_CHARACTERS]
+        quoted += " … (The rest is left out.)" if whole != quoted else ""
         said = "\n".join(f"> {line}" for line in quoted.splitlines())
         whose = f"Tool: {self._line(tool.name)}, of the tool server {entry.name}"
         models = f"\n{MAY_ASK}" if self._may_ask else ""

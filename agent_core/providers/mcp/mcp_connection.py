@@ -75,7 +75,9 @@ class McpConnection:
                     cache=None,
                     raise_exceptions=False,
                     sampling_callback=sampling_callback(self.turns) if self.entry.samples else None,
-                    elicitation_callback=elicitation_callback(self.people) if self.entry.asks_people else None,
+                    elicitation_callback=elicitation_callback(self.people, self.redact)
+                    if self.entry.asks_people
+                    else None,
                 )
                 self._client = await stack.enter_async_context(client)
             # Its own check of results would run patterns that the server chose.
@@ -152,7 +154,8 @@ class McpConnection:
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             of = f" of {total:g}" if total else ""
-            report(f"{progress:g}{of} {message or ''}".strip()[:MAX_PROGRESS_CHARACTERS])
+            said = self.redact((message or "")[:MAX_READ_CHARACTERS])
+            report(f"{progress:g}{of} {said}".strip()[:MAX_PROGRESS_CHARACTERS])
 
         answered = await self.client.call_tool(tool, dict(arguments), progress_callback=tell)
         return await asyncio.to_thread(answer_of, answered)
