@@ -67,7 +67,7 @@ class CommandCatalog:
         disabled = {*settings.disabled_commands, *settings.disabled_categories}
         secrets = Secrets.of(settings.secrets)
         kept = (each for each in every if not disabled & {each.spec.name, each.spec.category})
-        return Commands.of(*(redact_output(each, secrets) for each in kept))
+        return Commands.of(*(redact_output(each, secrets.redact) if secrets.pattern else each for each in kept))
 
     def every(self, parts: CommandParts) -> tuple[Command, ...]:
         """All commands, in the order in which prompts list them: those of Signoff, then those of plugins."""

@@ -37,8 +37,8 @@ async def sign_in(settings: Settings, rest: Sequence[str]) -> int:
     await migrate_database(settings)
     async with open_desk(settings) as desk, _await_browser(address) as browser:
         fault, tools = await desk.sign_in(entry, browser.ask, browser.address, PATIENCE_SECONDS)
-        if fault or not await desk.is_in(entry):
-            say(f"{entry.name} {fault or 'let Signoff in without a sign-in: its entry needs no oauth'}.")
+        if fault:
+            say(f"{entry.name} {fault}.")
             return 1
     offered = counted(len(tools), "tool")
     say(f"Signed in at {entry.name} ({entry.place}): it offers {offered}. A Signoff that runs uses it within a minute.")

@@ -20,23 +20,24 @@ logger = logging.getLogger(__name__)
 FILE = "tool-faults.json"
 LOOK_SECONDS = 5.0
 MAX_SOURCES, MAX_FAULT_CHARACTERS, MAX_FILE_BYTES = 100, 400, 500_000
+SERVER = "tool server"  # is connected after the start, and lists its tools then
 UNDECIDED = ("connecting", "closed")  # a server that is being connected or was ended: what is saved stays
 CONDITIONS = ("away: ", "connecting: ")
 
 
 @dataclass(slots=True, kw_only=True)
 class ToolFaults:
-    """Keeps the file. `known`: the remarks of each source at the start, which the doctor finds by itself."""
+    """Keeps the file. `known`: the remarks of each source as it began to work, which the doctor finds by itself."""
 
     path: Path
     list_sources: ListSources
     clock: Clock
-    known: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    known: dict[str, frozenset[str]] = field(default_factory=dict)
     _written: Mapping[str, Mapping[str, str]] | None = None
 
     async def run(self) -> None:
         """Look at the sources every few seconds, until cancelled; the file is written when something changed."""
-        self.known = {each.name: frozenset(each.remarks) for each in self.list_sources()}
+        self.known = {each.name: frozenset(each.remarks) for each in self.list_sources() if each.kind != SERVER}
         while True:
             with suppress(OSError):
                 await self.save()
@@ -56,6 +57,8 @@ class ToolFaults:
         if source.fault in UNDECIDED:
             return before
         fault = source.fault
+        if not fault:
+            self.known.setdefault(source.name, frozenset(source.remarks))
         for condition in CONDITIONS:
             fault = fault.removeprefix(condition)
         remarks = [each for each in source.remarks if each not in self.known.get(source.name, frozenset())]

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adapters.visible_text import visible
 from agent_core.assembly import Core
-from agent_core.commands.redaction import redact_output
-from agent_core.commands.registry import Command, Commands
+from agent_core.commands.redaction import redact_output, redact_schema
+from agent_core.commands.registry import Commands
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
@@ -23,12 +23,12 @@ from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import ServerTool, ToolServer
-from agent_core.ports.tool_sources import ToolSource
+from agent_core.ports.tool_sources import PromptArgument, SourcePrompt, ToolSource
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from bot.findings import Finding
 from bot.settings import Settings
-from bot.sign_in_wiring import find_sign_ins, open_sign_ins
+from bot.sign_in_wiring import find_sign_ins, open_database
 from bot.tool_faults import faults_kept
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 DOCTOR_SECONDS, FIRST_LIST_SECONDS = 20.0, 10.0
 FIRST_TRY_SECONDS, POLL_SECONDS = 5.0, 0.02
+MAX_TOKENS = 12  # of a server, the newest ones
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +45,7 @@ class ToolServerSet:
     """The servers of a process. `loaded`: what became of the tools of each; `listed`: which have listed theirs once.
 
     `tried_until`: when nobody waits for the first try of a server any more, on `clock`.
+    `secrets`: of the settings; `with_tokens`: these, and what each server got at sign-ins.
     """
 
     servers: Sequence[ToolServer] = ()
@@ -52,13 +54,20 @@ class ToolServerSet:
     secrets: Secrets = NO_SECRETS
     clock: Clock = field(default_factory=SystemClock)
     tried_until: float = 0.0
-    of_settings: tuple[str, ...] = ()
-    of_servers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    tokens: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    with_tokens: dict[str, Secrets] = field(default_factory=dict)
 
-    def use_tokens(self, server: str, tokens: tuple[str, ...]) -> None:
-        """Keep a server's tokens out of what people and models see, from now on."""
-        self.of_servers[server] = tokens
-        self.secrets = Secrets.of((*self.of_settings, *(each for every in self.of_servers.values() for each in every)))
+    def use_tokens(self, settings: Settings, server: str, tokens: tuple[str, ...]) -> None:
+        """Keep the tokens that a server gets, and those that it got before, out of what it says, from now on.
+
+        Not out of what others say: who gives a token could choose what is hidden there.
+        """
+        kept = (*dict.fromkeys((*tokens, *self.tokens.get(server, ()))),)[:MAX_TOKENS]
+        self.tokens[server], self.with_tokens[server] = kept, Secrets.of((*settings.secrets, *kept))
+
+    def redact(self, server: str, text: str) -> str:
+        """What a server says, without secrets."""
+        return self.with_tokens.get(server, self.secrets).redact(text)
 
     def list_sources(self) -> tuple[ToolSource, ...]:
         """The servers for people, also those that are away."""
@@ -87,19 +96,20 @@ class ToolServerSet:
                     await listed.wait()
 
     async def _read_prompt(self, server: ToolServer, name: str, arguments: Mapping[str, str]) -> str:
-        return self.secrets.redact(await server.read_prompt(name, arguments))
+        return self.redact(server.entry.name, await server.read_prompt(name, arguments))
 
     def _as_source(self, server: ToolServer) -> ToolSource:
         name, state, loaded = server.entry.name, server.state, self.loaded.get(server.entry.name)
         fault = "" if state.condition == "connected" else f"{state.condition}{state.why and f': it {state.why}'}"
+        redact = partial(self.redact, name)
         return ToolSource(
             name=name,
             kind="tool server",
             place=server.entry.place,
-            fault=self.secrets.redact(fault),
+            fault=redact(fault),
             commands=tuple(each.spec.name for each in loaded.commands) if loaded else (),
-            remarks=tuple(map(self.secrets.redact, loaded.remarks)) if loaded else (),
-            prompts=tuple(server.prompts) if state.condition == "connected" else (),
+            remarks=tuple(map(redact, loaded.remarks)) if loaded else (),
+            prompts=_without_keys(server.prompts, redact) if state.condition == "connected" else (),
             read_prompt=partial(self._read_prompt, server),
         )
 
@@ -153,7 +163,6 @@ async def serve_tools(
     if not settings.mcp_servers:
         yield found
         return
-    found.of_settings = settings.secrets
     found.secrets, found.clock = Secrets.of(settings.secrets), clock
     found.tried_until = clock.elapsed() + FIRST_TRY_SECONDS
     servers = _make_servers(settings, found, commands, core)
@@ -187,7 +196,8 @@ def _make_servers(
             clock=found.clock,
             seconds=settings.mcp_seconds,
             changed=_registering(settings, commands, found, core),
-            sign_ins=find_sign_ins(settings, database, found.clock, partial(found.use_tokens, each.name)),
+            redact=partial(found.redact, each.name),
+            sign_ins=find_sign_ins(settings, database, found.clock, partial(found.use_tokens, settings, each.name)),
         )
         for each in entries
     ]
@@ -202,43 +212,45 @@ def _registering(
 
     async def register(server: ToolServer) -> None:
         name, tools = server.entry.name, tuple(server.tools)
+        redact = partial(found.redact, name)
         told = ServerCommands(
             server,
-            lambda text: visible(found.secrets.redact(text)),
+            lambda text: visible(redact(text)),
             core.metered_model if core else None,
             core.changes.database if core else None,
             found.clock,
         )
         loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
         kept = (each for each in loaded.commands if not disabled & {each.spec.name, each.spec.category})
-        loaded.commands = tuple(redact_output(_without_secrets(each, found.secrets), found.secrets) for each in kept)
+        loaded.commands = tuple(redact_output(redact_schema(each, redact), redact) for each in kept)
         commands.replace_from(name, loaded.commands)
         found.loaded[name] = loaded
         found.listed[name].set()
         if core and offered.get(name) != tools:  # a reconnection alone changes nothing
             core.changes.note(name)
         offered[name] = tools
-        number, remarks = len(loaded.commands), found.secrets.redact("; ".join(loaded.remarks))
+        number, remarks = len(loaded.commands), redact("; ".join(loaded.remarks))
         logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
 
     return register
 
 
-def _without_secrets(command: Command, secrets: Secrets) -> Command:
-    """The command with no secret in its schema either, such as in the values that an argument may have."""
+def _without_keys(prompts: Sequence[SourcePrompt], redact: Callable[[str], str]) -> tuple[SourcePrompt, ...]:
+    """The prompts with no secret in their texts; without those that have one in a name, by which they are asked for."""
 
-    def redacted(part: Any) -> Any:
-        match part:
-            case dict():
-                return {name: redacted(value) for name, value in part.items()}
-            case list():
-                return [*map(redacted, part)]
-            case str():
-                return secrets.redact(part)
-            case _:
-                return part
+    def told(argument: PromptArgument) -> PromptArgument:
+        return replace(argument, description=redact(argument.description))
 
-    return replace(command, spec=replace(command.spec, parameters=redacted(command.spec.parameters)))
+    return tuple(
+        replace(
+            each,
+            title=redact(each.title),
+            description=redact(each.description),
+            arguments=tuple(map(told, each.arguments)),
+        )
+        for each in prompts
+        if all(redact(name) == name for name in (each.name, *(argument.name for argument in each.arguments)))
+    )
 
 
 async def tool_servers_finding(settings: Settings) -> Finding | None:
@@ -248,22 +260,31 @@ async def tool_servers_finding(settings: Settings) -> Finding | None:
     from agent_core.providers.mcp.mcp_server import McpServer
 
     clock, seconds = SystemClock(), min(DOCTOR_SECONDS, settings.mcp_seconds)
-    async with open_sign_ins(settings, clock) as sign_ins:
-        entries = settings.mcp_servers.entries
-        servers = [McpServer(entry=each, clock=clock, seconds=seconds, sign_ins=sign_ins) for each in entries]
+    found = ToolServerSet(secrets=Secrets.of(settings.secrets))
+    async with open_database(settings) as database:
+        servers = [
+            McpServer(
+                entry=each,
+                clock=clock,
+                seconds=seconds,
+                sign_ins=find_sign_ins(settings, database, clock, partial(found.use_tokens, settings, each.name)),
+                redact=partial(found.redact, each.name),
+            )
+            for each in settings.mcp_servers.entries
+        ]
         faults = await asyncio.gather(*(each.connect_once(until_listed=True) for each in servers))
-    told = [_told(server, fault) for server, fault in zip(servers, faults, strict=True)]
+    told = [_told(server, fault, found) for server, fault in zip(servers, faults, strict=True)]
     is_well = not any(faults) and all(is_whole for _, is_whole in told)
     why = "; ".join(line for line, _ in told) or f"{settings.mcp_servers.path} names no server"
-    shown = Secrets.of(settings.secrets).redact(why)
-    return Finding(name="tool servers", state="on" if is_well else "warn", why=shown, variable="MCP_SERVERS")
+    return Finding(name="tool servers", state="on" if is_well else "warn", why=why, variable="MCP_SERVERS")
 
 
-def _told(server: ToolServer, fault: str) -> tuple[str, bool]:
-    """A line on one server, and whether nothing of it is left out."""
+def _told(server: ToolServer, fault: str, found: ToolServerSet) -> tuple[str, bool]:
+    """A line on one server without secrets, and whether nothing of it is left out."""
     name, place = server.entry.name, server.entry.place
+    redact = partial(found.redact, name)
     if fault:
-        return f"{name} ({place}) {fault}: check its entry, and try it by hand", False
-    loaded = ServerCommands(server, visible).loaded({})
+        return redact(f"{name} ({place}) {fault}: check its entry, and try it by hand"), False
+    loaded = ServerCommands(server, lambda text: visible(redact(text))).loaded({})
     remarks = f", {', '.join(loaded.remarks)}" if loaded.remarks else ""
-    return f"{name} ({counted(len(loaded.commands), 'command')}{remarks})", not loaded.remarks
+    return redact(f"{name} ({counted(len(loaded.commands), 'command')}{remarks})"), not loaded.remarks

@@ -1,12 +1,15 @@
 """Lets people answer what a tool server asks during a call: on the card and in the thread, by a reply."""
 
+import asyncio
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import DatabaseAway, NotFound
+from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import NoteId
 from agent_core.model.lines import counted
@@ -14,11 +17,12 @@ from agent_core.model.note import Note
 from agent_core.oversight.policy import may_decide
 from agent_core.plugins.loaded import one_line
 from agent_core.ports.clock import Clock
-from agent_core.ports.database import Database
+from agent_core.ports.database import Database, UnitOfWork, queue_in_one_unit
 from agent_core.ports.tool_servers import QuestionField, ServerEntry, ServerQuestion
 
 MAX_QUESTIONS, MAX_ANSWER_CHARACTERS, MAX_QUOTED_CHARACTERS = 5, 4_000, 300
 LOOK_SECONDS = 1.0
+PAUSE_SECONDS = 3.0  # between two questions: a second reply to the first one is no answer to the next
 ANSWER = re.compile(r"\s*answer\b\s*:?", re.IGNORECASE)
 PARTS = re.compile(r"[\n;]")
 DECLINE = re.compile(r"\s*decline\s*[.!]?\s*", re.IGNORECASE)
@@ -31,7 +35,10 @@ class WrongAnswer(ValueError):
 
 @dataclass(slots=True, kw_only=True)
 class CallQuestions:
-    """The questions of one call. `told`: what came of each, for the result."""
+    """The questions of one call, one after the other: a reply answers what is shown alone.
+
+    `told`: what came of each, for the result.
+    """
 
     database: Database
     clock: Clock
@@ -40,22 +47,29 @@ class CallQuestions:
     spell_out: Callable[[str], str]
     told: list[str] = field(default_factory=list)
     asked: int = 0
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, question: ServerQuestion) -> Mapping[str, object] | None:
         """What people answer, by the names of the fields; None if they decline, or if the call asked often enough."""
         if self.asked >= MAX_QUESTIONS:
             return None
         self.asked += 1
+        async with self._turn:
+            return await self._ask(question)
+
+    async def _ask(self, question: ServerQuestion) -> Mapping[str, object] | None:
         if self.context.agent.channel.surface == "terminal":  # which reads no line while a command runs
             self.told.append("(The server asked people a question, which cannot be answered in a terminal.)")
             return None
-        seen, text = set[NoteId](), self._text(question)
-        await self._new_notes(seen)  # what was written before it was asked is no answer
-        self.context.report(text)
-        self.context.announce(text)
+        text = self._text(question)
         with self.context.limit.standing_still():
+            if self.told:
+                await self.clock.sleep(PAUSE_SECONDS)
+            seen = await self._notes_before()
+            self.context.report(text)
+            self.context.announce(text)
             note, answers = await self._wait_for_answer(question, text, seen)
-        await self._record(note, answers)
+            await self._record(note, answers)
         names = ", ".join(self._line(each) for each in answers or ())
         what = f"answered: {names or 'yes'}" if answers is not None else "declined"
         self.told.append(f"(The server asked people a question, which {note.by} {what}.)")
@@ -98,25 +112,43 @@ class CallQuestions:
                         self.context.announce(said)
             await self.clock.sleep(LOOK_SECONDS)
 
+    async def _notes_before(self) -> set[NoteId]:
+        """The replies that are there as a question begins, which do not answer it."""
+        while (found := await self._find_notes()) is None:
+            await self.clock.sleep(LOOK_SECONDS)
+        return {note.id for note in found[1]}
+
     async def _new_notes(self, seen: set[NoteId]) -> list[Note]:
         """Replies that were not `seen`, of people who may decide; `seen` is added to."""
-        try:
-            async with self.database.begin() as work:
-                agent = await work.agents.locate(self.context.agent.id)
-                notes = await work.notes.list_waiting(agent)
-        except (DatabaseAway, NotFound):
-            return []
+        agent, notes = await self._find_notes() or (self.context.agent, ())
         new = [note for note in notes if note.id not in seen]
         seen.update(note.id for note in new)
         return [note for note in new if may_decide(agent, note.by)]
 
+    async def _find_notes(self) -> tuple[Agent, Sequence[Note]] | None:
+        """The agent as it is now, and the replies that it has not read; None while the database is away."""
+        try:
+            async with self.database.begin() as work:
+                agent = await work.agents.locate(self.context.agent.id)
+                return agent, await work.notes.list_waiting(agent)
+        except NotFound:  # it was deleted, which ends the call
+            return self.context.agent, ()
+        except DatabaseAway:
+            return None
+
     async def _record(self, note: Note, answers: Mapping[str, object] | None) -> None:
-        """Write down who answered, and which fields: what was answered may be private."""
+        """Write down who answered, and which fields: what was answered may be private. Waits for the database."""
         what = "declined a server's question" if answers is None else "answered a server's question"
         detail = f"{self.entry.name}: {counted(len(answers or ()), 'field')}"
-        async with self.database.begin() as work:
-            work.audit.append(AuditEntry.on(self.context.agent, what, by=note.by, at=self.clock.now(), detail=detail))
-            await work.commit()
+
+        def append(work: UnitOfWork) -> None:
+            at = self.clock.now()
+            work.audit.append(AuditEntry.on(self.context.agent, what, by=note.by, at=at, detail=detail))
+
+        while True:
+            with suppress(DatabaseAway):
+                return await queue_in_one_unit(self.database, append)
+            await self.clock.sleep(LOOK_SECONDS)
 
     def _line(self, text: str, most: int = MAX_QUOTED_CHARACTERS) -> str:
         return one_line(self.spell_out(text), most)

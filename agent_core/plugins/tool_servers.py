@@ -121,8 +121,12 @@ class ServerCommands:
             tool.digest,
             ask_people=asked.ask if asked else None,
         )
-        output = await (self._call_sampling(call, context) if self._may_ask else self._call(call, context))
-        return replace(output, text="\n".join((output.text, *asked.told))) if asked and asked.told else output
+        told = asked.told if asked else ()  # also where the call fails: the server has what people answered
+        try:
+            output = await (self._call_sampling(call, context) if self._may_ask else self._call(call, context))
+        except CommandError as failed:
+            raise CommandError(" ".join((str(failed), *told))) from None
+        return replace(output, text="\n".join((output.text, *told)))
 
     async def _call(self, call: Callable[[], Awaitable[ServerAnswer]], context: CommandContext) -> CommandOutput:
         return await self._output(await call(), context)
@@ -171,8 +175,9 @@ class ServerCommands:
 
     def _preview(self, name: str, tool: ServerTool, basis: str) -> Preview:
         entry = self.server.entry
-        quoted = self.spell_out(tool.description[:MAX_QUOTED_CHARACTERS]).strip() or "(nothing)"
-        quoted += " … (The rest is left out.)" if len(tool.description) > MAX_QUOTED_CHARACTERS else ""
+        whole = self.spell_out(tool.description).strip() or "(nothing)"
+        quoted = whole[:MAX_QUOTED_CHARACTERS]
+        quoted += " … (The rest is left out.)" if whole != quoted else ""
         said = "\n".join(f"> {line}" for line in quoted.splitlines())
         whose = f"Tool: {self._line(tool.name)}, of the tool server {entry.name}"
         models = f"\n{MAY_ASK}" if self._may_ask else ""

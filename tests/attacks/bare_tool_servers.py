@@ -30,9 +30,13 @@ def tools(cursor):
     return {"tools": [{"name": "pour", "inputSchema": NONE}]}
 def called(params):
     return {"content": [{"type": "text", "text": "poured"}]}
+def answer(message):
+    pass
 %s
 for line in sys.stdin:
     request = json.loads(line)
+    if "method" not in request:
+        answer(request)
     if "id" not in request or "method" not in request:
         continue
     method, params = request["method"], request.get("params") or {}
@@ -47,12 +51,15 @@ for line in sys.stdin:
     else:
         send({"id": request["id"], "error": {"code": -32601, "message": "no such method"}})
         continue
-    send({"id": request["id"], "result": result})
+    send({"id": request["id"], **(result if "error" in result else {"result": result})})
 """
 
 
 def program(folder: Path, behaviour: str, name: str = "hostile.py") -> LocalProgram:
-    """A server with these lines in the middle: they may define `begin`, `tools` and `called`."""
+    """A server with these lines in the middle: they may define `begin`, `tools`, `called` and `answer`.
+
+    What they return is a result, or an `error`.
+    """
     script = folder / name
     script.write_text(PROGRAM % dedent(behaviour))
     return LocalProgram(command=sys.executable, args=(str(script),))

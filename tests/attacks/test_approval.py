@@ -54,7 +54,7 @@ async def echo(given: Text, context: CommandContext) -> str:
 
 def stage_of(*replies: str) -> Stage:
     own = declare(Text, echo, label="Echo", risks=("execute",), category="code")
-    commands = Commands.of(*(redact_output(each, SECRETS) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
+    commands = Commands.of(*(redact_output(each, SECRETS.redact) for each in (*FILE_COMMANDS, *FINISH_COMMANDS, own)))
     stage = Stage(model=ScriptedModel(*replies), commands=commands)
     metered_model = MeteredModel(model=stage.model, tokens=Estimates(), secrets=SECRETS)
     stage.loop = replace(stage.loop, proposer=replace(stage.loop.proposer, metered_model=metered_model))

@@ -1,6 +1,15 @@
 """What a tool server tries with its prompts: to hold up its tools, to fill the page, and to give orders unseen."""
 
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
 from adapters.prompt_drafts import draft_from_prompt
+from agent_core.errors import CommandError
+from agent_core.ports.tool_servers import ServerQuestion
 from agent_core.providers.mcp.prompts import MAX_DESCRIPTION_CHARACTERS, MAX_PROMPTS, MAX_TEXT_CHARACTERS
 from tests.attacks.rows import attack
 from tests.contract.test_tool_servers import connected, entry_of, local, until
@@ -34,3 +43,29 @@ async def test_many_prompts(answer: str) -> None:
     assert len(draft.goals) == 5
     assert remark
     assert draft.tidied().goals == draft.goals
+
+
+@attack(
+    "servers", "A prompt asks people, or a model, while an agent calls the server", "declined; that agent pays nothing"
+)
+@pytest.mark.parametrize("whom", ["people", "model"])
+async def test_a_prompt_that_asks(answer: str, whom: str, tmp_path: Path) -> None:
+    asked, begun = list[object](), tmp_path / "begun"
+
+    async def sample(*given: object) -> str:
+        asked.append(given)
+        return "Oolong"
+
+    async def ask_people(question: ServerQuestion) -> dict[str, object]:
+        asked.append(question)
+        return {}
+
+    async with connected(replace(entry_of(local("prompting.py", whom, str(begun))), samples=True)) as server:
+        calling = asyncio.create_task(server.call("pour", {}, print, sample=sample, ask_people=ask_people))
+        await until(begun.exists)
+        with suppress(CommandError):
+            await server.read_prompt("tea 1", {})
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+    assert not asked
+    assert answer

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from agent_core.commands.registry import Commands
+from agent_core.commands.registry import CommandContext, Commands
 from agent_core.oversight.secrets import Secrets
+from agent_core.ports.tool_servers import ServerQuestion
 from agent_core.providers.clock import SystemClock
+from agent_core.testing.examples import an_agent
+from agent_core.testing.files import InMemoryFiles
 from bot.settings import load
 from bot.tool_server_file import read_tool_servers
 from bot.tool_server_wiring import ToolServerSet, serve_tools
@@ -42,6 +45,46 @@ async def test_a_key_in_what_a_server_says_of_its_tool_is_not_shown(tmp_path: Pa
         spec = commands.by_name["tea.pour"].spec
     assert answer in spec.label
     assert SECRET not in str(spec)  # description: page, prompt, hooks of plugins; label and hints: forms
+
+
+CUT = """
+CAPABILITIES = {"tools": {}}
+KEY = os.environ["TEA_KEY"]
+def tools(cursor):
+    return {"tools": [{"name": "pour", "description": "x" * 1_990 + KEY, "inputSchema": NONE}]}
+def called(params):
+    token = params["_meta"]["progressToken"]
+    told = {"progressToken": token, "progress": 1, "message": "x" * 290 + KEY}
+    send({"method": "notifications/progress", "params": told})
+    sure = {"type": "boolean", "description": "x" * 190 + KEY}
+    asked = {"message": "x" * 1_990 + KEY, "requestedSchema": {"type": "object", "properties": {"sure": sure}}}
+    send({"id": "q", "method": "elicitation/create", "params": asked})
+    sys.stdin.readline()
+    return {"content": []}
+"""
+
+
+@attack(
+    "servers",
+    "A key of its entry stands where a text is cut",
+    "hidden before it is cut: half a key is not known as one",
+)
+async def test_a_key_that_is_cut_is_not_shown_in_part(tmp_path: Path, answer: str) -> None:
+    made, told = program(tmp_path, CUT), list[str]()
+    entry = {"command": made.command, "args": [*made.args], "env": {"TEA_KEY": SECRET}}
+    settings, commands = load({"MCP_SERVERS": str(written(tmp_path, tea=entry))}, None), Commands()
+    context = CommandContext(agent=an_agent(), files=InMemoryFiles())
+
+    async def ask(question: ServerQuestion) -> None:
+        told.append(str(question))
+
+    async with serve_tools(settings, ToolServerSet(), commands, SystemClock()) as found:
+        await until(lambda: "tea.pour" in commands.by_name)
+        told.append(str(await commands.by_name["tea.pour"].preview({}, context)))
+        await found.servers[0].call("pour", {}, told.append, ask_people=ask)
+    assert len(told) == 3
+    assert not [each for each in told if SECRET[:6] in each]
+    assert answer
 
 
 @pytest.mark.parametrize(

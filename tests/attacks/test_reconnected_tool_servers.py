@@ -55,3 +55,16 @@ async def test_an_approved_call_does_not_reach_a_tool_that_changed_while_the_cal
     assert not (tmp_path / "called-2").exists(), "the changed tool ran by the approval of the old one"
     assert isinstance(run.exception(), CommandError)
     assert answer in str(run.exception())
+
+
+async def test_an_error_of_the_code_of_a_lost_connection_is_a_refusal_and_costs_no_other_call(tmp_path: Path) -> None:
+    behaviour = """
+    def called(params):
+        return {"error": {"code": -32000, "message": "no leaves"}}
+    """
+    async with running(program(tmp_path, behaviour)) as server:
+        await until(lambda: server.state.condition == "connected")
+        for _ in range(2):
+            with pytest.raises(CommandError, match=r"^The tool server tea refused this: no leaves$"):
+                await server.call("pour", {}, print)
+        assert server.state.condition == "connected"

@@ -1,8 +1,11 @@
 """What a tool server and its authorization server try with a sign-in: to reach inside, to get keys, to be believed."""
 
+import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing
+from ipaddress import ip_address
 from pathlib import Path
 
 import httpx2
@@ -12,7 +15,7 @@ from mcp.client.auth import OAuthFlowError
 from agent_core.errors import SettingsError
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, SignInTerms
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.sign_in_provider import SignInNeeded, SignInProvider
+from agent_core.providers.mcp.sign_in_provider import Address, SignInNeeded, SignInProvider
 from agent_core.providers.mcp.sign_ins import SignIn, SignIns, SignInStore
 from agent_core.testing.database import InMemoryDatabase
 from bot import settings as settings_module
@@ -53,6 +56,11 @@ def says(**fields: object) -> httpx2.Response:
     return httpx2.Response(200, json=fields)
 
 
+def metadata_of(issuer: str) -> dict[str, object]:
+    ends = {f"{name}_endpoint": f"{issuer}/{name}" for name in ("authorization", "token", "registration")}
+    return {"issuer": issuer, **ends, "response_types_supported": ["code"]}
+
+
 @attack("servers", "A server names an address inside for its sign-in", "it is not asked")
 @pytest.mark.parametrize(
     "inside", ["https://127.0.0.1/", "https://10.0.0.1/x", "https://169.254.169.254/latest", "http://9.9.9.9/plain"]
@@ -74,19 +82,35 @@ async def test_authorization_server_inside(answer: str) -> None:
         await ask(provider([]), wants("https://8.8.8.8/.well-known/x"), found)
 
 
+@attack("servers", "A server's name leads outside and inside, so that it may name addresses inside", "it may not")
+async def test_name_that_leads_to_both(answer: str) -> None:
+    assert answer
+
+    async def look_up(host: str) -> Sequence[Address]:
+        outside, inside = ip_address("8.8.8.8"), ip_address("10.0.0.1")
+        return (outside, inside) if host == "8.8.8.8" else (inside,)
+
+    signer = provider([])
+    signer.look_up = look_up
+    for named in ("https://db.internal/x", "http://127.0.0.1:6379/"):
+        with pytest.raises(OAuthFlowError):
+            await signer._require_allowed(httpx2.URL(named))
+
+
+@attack("servers", "A server of the private network names a program of Signoff's machine", "it is not asked")
+async def test_program_of_this_machine(answer: str) -> None:
+    assert answer
+    with pytest.raises(OAuthFlowError, match="not reached by https"):
+        await provider([], url="https://10.0.0.1/mcp")._require_allowed(httpx2.URL("http://127.0.0.1:6379/"))
+
+
 @attack("servers", "An authorization server sends people to a page without https", "they are not sent there")
 @pytest.mark.parametrize("page", ["http://9.9.9.9/authorize", "https://me:you@9.9.9.9/authorize"])
 async def test_sign_in_page(answer: str, page: str) -> None:
     assert answer
     issuer = "https://9.9.9.9"
     resource = says(resource=OUTSIDE, authorization_servers=[issuer])
-    about = says(
-        issuer=issuer,
-        authorization_endpoint=page,
-        token_endpoint=f"{issuer}/token",
-        registration_endpoint=f"{issuer}/register",
-        response_types_supported=["code"],
-    )
+    about = says(**{**metadata_of(issuer), "authorization_endpoint": page})
     client = httpx2.Response(201, json={"client_id": "c", "redirect_uris": ["http://127.0.0.1/signed-in"]})
     with pytest.raises(OAuthFlowError):
         await ask(provider([]), wants("https://8.8.8.8/.well-known/x"), resource, about, client)
@@ -102,6 +126,37 @@ async def test_tokens_elsewhere(answer: str) -> None:
     assert "Authorization" not in sent[0].headers
     await store.put("far", SignIn(url=OUTSIDE, client='{"client_id": "c", "redirect_uris": null}', tokens=tokens))
     assert (await ask(provider([], store)))[0].headers["Authorization"] == "Bearer the-token-of-another"
+
+
+@attack("servers", "A server names another authorization server, to which a token is sent for renewal", "it is not")
+@pytest.mark.parametrize("own", [True, False])
+async def test_renewal_elsewhere(answer: str, *, own: bool) -> None:
+    assert answer
+    store = SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    tokens = json.dumps({"access_token": "access", "token_type": "Bearer", "refresh_token": "refresh"})
+    client = '{"client_id": "c", "client_secret": "s", "redirect_uris": ["http://127.0.0.1/signed-in"]}'
+    about = json.dumps(metadata_of("https://9.9.9.9")) if own else ""
+    ends = CLOCK.now().timestamp() + 600
+    await store.put("far", SignIn(url=OUTSIDE, client=client, tokens=tokens, metadata=about, expires_at=ends))
+    signer = provider([], store)
+    signer._sign_ins = SignIns(store=store, clock=CLOCK)  # where nobody can be asked
+    other = "https://1.1.1.1"
+    found = says(resource=OUTSIDE, authorization_servers=[other])
+    async with aclosing(signer.async_auth_flow(httpx2.Request("POST", OUTSIDE))) as first:
+        sent = await anext(first)
+        for given in (wants("https://8.8.8.8/.well-known/x"), found):
+            given.request = sent
+            sent = await first.asend(given)
+        waiting = asyncio.create_task(ask(signer))  # for the first one, with a token that is good
+        while not signer.context.lock.statistics().tasks_waiting:
+            await asyncio.wait((waiting,), timeout=0.01)
+        signer.context.token_expiry_time = 1.0
+        named = says(**metadata_of(other))
+        named.request = sent
+        with pytest.raises(SignInNeeded):
+            await first.asend(named)
+    (renewal,) = await waiting
+    assert renewal.url.host == ("9.9.9.9" if own else "8.8.8.8")
 
 
 @attack("servers", "A process where nobody can be asked is told to sign in", "the server is away")

@@ -1,18 +1,22 @@
-"""The messages of a transport, up to the first one with a list whose entries the SDK would check for too long."""
+"""The messages of a transport, up to the first one that the SDK would check for too long, or that is not to be read.
+
+The SDK makes a task of each request of a server, which waits until the server reads its answer: they are counted.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import mcp_types
-from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
 
 from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent
 
 Received = SessionMessage | Exception
+FREE = ("structuredContent", "inputSchema", "outputSchema", "requestedSchema", "arguments", "data", "_meta")
 
 
 @asynccontextmanager
@@ -21,7 +25,7 @@ async def check_messages(
 ) -> AsyncIterator[TransportStreams]:
     """The same transport, whose messages are looked at before the SDK checks them."""
     async with transport as (received, sent):
-        yield CheckedStream(received, limit), sent
+        yield CheckedStream(received, limit), CountedAnswers(sent, limit)
 
 
 class CheckedStream:
@@ -40,7 +44,9 @@ class CheckedStream:
         received = await self.inner.receive()
         if isinstance(received, SessionMessage):
             try:
-                self.limit.require_entries(_longest_list(received.message))
+                body = _body(received.message)
+                self.limit.require_entries(_longest_list(body))
+                self.limit.require_nested(_entries(body))
             except TooMuchSent:
                 raise anyio.EndOfStream from None
         return received
@@ -68,10 +74,57 @@ class CheckedStream:
         return await self.inner.__aexit__(kind, error, at)
 
 
-def _longest_list(message: mcp_types.JSONRPCMessage) -> int:
-    """The most entries of a list, such as the blocks of an answer, or the tools of a page."""
+class CountedAnswers:
+    """Passes messages on to the server, as long as not too many answers wait for it to read them."""
+
+    def __init__(self, inner: WriteStream[SessionMessage], limit: FlowLimit) -> None:
+        self.inner, self.limit, self.waiting = inner, limit, 0
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Send it; raise ClosedResourceError for an answer that nobody would read."""
+        if not isinstance(item.message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+            return await self.inner.send(item)
+        self.waiting += 1
+        try:
+            self.limit.require_read(self.waiting)
+            await self.inner.send(item)
+        except TooMuchSent:
+            raise anyio.ClosedResourceError from None
+        finally:
+            self.waiting -= 1
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self.inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> bool | None:
+        return await self.inner.__aexit__(kind, error, at)
+
+
+def _body(message: mcp_types.JSONRPCMessage) -> dict[str, Any]:
     body = getattr(message, "result", None) or getattr(message, "params", None)
-    if not isinstance(body, dict):
-        return 0
-    lists = (value for name, value in body.items() if isinstance(value, list) and name != "structuredContent")
-    return max(map(len, lists), default=0)
+    return body if isinstance(body, dict) else {}
+
+
+def _longest_list(body: dict[str, Any]) -> int:
+    """The most entries of a list, such as the blocks of an answer, the tools of a page, or what is asked of people."""
+    requests = body.get("inputRequests")
+    lists = (value for name, value in body.items() if isinstance(value, list) and name not in FREE)
+    return max(map(len, (*lists, requests if isinstance(requests, dict) else ())), default=0)
+
+
+def _entries(part: object) -> int:
+    """The entries of all lists, also of those in others; what is of no fixed form costs the SDK nothing."""
+    match part:
+        case list():
+            return len(part) + sum(map(_entries, part))
+        case dict():
+            return sum(_entries(value) for name, value in part.items() if name not in FREE)
+        case _:
+            return 0

@@ -8,6 +8,8 @@ from agent_core.ports.clock import Clock
 MAX_MESSAGE_BYTES = 4 * 2**20
 MAX_PARTS = 30_000  # values in one message
 MAX_ENTRIES = 1_000  # of a list in a message; the SDK takes up to 70 µs to check each
+MAX_NESTED = 5_000  # of all lists in a message, also those in others
+MAX_UNREAD = 1_000  # answers to the server that it has not read
 MAX_BYTES, MAX_MESSAGES = 16 * 2**20, 5_000  # between two requests, or within WINDOW_SECONDS without one
 WINDOW_SECONDS = 60.0
 
@@ -56,6 +58,16 @@ class FlowLimit:
         """Raise TooMuchSent if a list in a message is too long."""
         if entries > MAX_ENTRIES:
             self.refuse(f"sent a list of more than {MAX_ENTRIES:,} entries")
+
+    def require_nested(self, entries: int) -> None:
+        """Raise TooMuchSent if the lists in a message are too long together."""
+        if entries > MAX_NESTED:
+            self.refuse(f"sent lists of more than {MAX_NESTED:,} entries together")
+
+    def require_read(self, unread: int) -> None:
+        """Raise TooMuchSent if too many answers wait for the server."""
+        if unread > MAX_UNREAD:
+            self.refuse(f"does not read the answers to more than {MAX_UNREAD:,} questions")
 
     def refuse(self, what: str) -> None:
         """Tell what was too much, and raise TooMuchSent."""

@@ -73,14 +73,15 @@ class LocalProcess:
 
     async def log_errors(self) -> None:
         """Write what the program prints on standard error to the log, within limits, and discard the rest."""
-        reader, lines, begun = self.process.stderr, 0, ""
+        reader, left, begun = self.process.stderr, MAX_LOGGED_LINES, ""
         while reader and (chunk := await reader.read(CHUNK_BYTES)):
             *whole, begun = f"{begun}{chunk.decode(errors='replace')}".split("\n")
             begun = begun[:MAX_LINE_CHARACTERS]
-            for line in whole:
-                lines += 1
-                self._keep(line, is_logged=lines <= MAX_LOGGED_LINES)
-        self._keep(begun, is_logged=lines < MAX_LOGGED_LINES)
+            for line in whole[:left]:
+                self._keep(line, is_logged=True)
+            self._keep(next(filter(str.strip, reversed(whole[left:])), ""), is_logged=False)
+            left = max(0, left - len(whole))
+        self._keep(begun, is_logged=left > 0)
 
     def _keep(self, line: str, *, is_logged: bool) -> None:
         said = self.keys.redact(line[:MAX_LINE_CHARACTERS])[:MAX_LOGGED_CHARACTERS]

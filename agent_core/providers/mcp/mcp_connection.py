@@ -13,9 +13,11 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
+from agent_core.plugins.loaded import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram, ServerAnswer, ServerEntry, ServerResource, ServerTool
 from agent_core.ports.tool_sources import SourcePrompt
@@ -35,10 +37,12 @@ from agent_core.providers.mcp.stdio_transport import stdio_transport
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 SESSION_ENDED = "Session terminated"  # what the SDK says when a server forgot the session
+LOST = ("Connection closed", "SSE stream ", "server answered a request with 202")  # how the SDK begins to say so
 CLIENT = mcp_types.Implementation(name="signoff", version="1")
 CANCEL_SECONDS = 0.5
 MAX_PAGES, MAX_TOOLS, MAX_RESOURCES = 50, 1_000, 1_000
 MAX_INSTRUCTIONS_CHARACTERS, MAX_REASON_CHARACTERS, MAX_PROGRESS_CHARACTERS = 4_000, 300, 300
+MAX_READ_CHARACTERS = 10_000  # of a failure's text
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +54,7 @@ class McpConnection:
     turns: SamplingTurns = field(default_factory=SamplingTurns)
     people: PeopleCalls = field(default_factory=PeopleCalls)
     sign_ins: SignIns | None = None
+    redact: Callable[[str], str] = str
     why_ended: str = ""
     _client: Client | None = None
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
@@ -70,7 +75,9 @@ class McpConnection:
                     cache=None,
                     raise_exceptions=False,
                     sampling_callback=sampling_callback(self.turns) if self.entry.samples else None,
-                    elicitation_callback=elicitation_callback(self.people) if self.entry.asks_people else None,
+                    elicitation_callback=elicitation_callback(self.people, self.redact)
+                    if self.entry.asks_people
+                    else None,
                 )
                 self._client = await stack.enter_async_context(client)
             # Its own check of results would run patterns that the server chose.
@@ -95,7 +102,7 @@ class McpConnection:
 
     def end(self, why: str) -> None:
         """Let nobody use the connection any more; the first reason counts."""
-        self.why_ended = self.why_ended or why
+        self.why_ended = self.why_ended or self._short(why)
         self._ended.set()
 
     async def list_changed_or_ended(self) -> bool:
@@ -147,7 +154,8 @@ class McpConnection:
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             of = f" of {total:g}" if total else ""
-            report(f"{progress:g}{of} {message or ''}".strip()[:MAX_PROGRESS_CHARACTERS])
+            said = self.redact((message or "")[:MAX_READ_CHARACTERS])
+            report(f"{progress:g}{of} {said}".strip()[:MAX_PROGRESS_CHARACTERS])
 
         answered = await self.client.call_tool(tool, dict(arguments), progress_callback=tell)
         return await asyncio.to_thread(answer_of, answered)
@@ -164,7 +172,9 @@ class McpConnection:
             async with asyncio.timeout(seconds):
                 return await list_prompts(self.client)
         except (MCPError, TimeoutError, ValueError) as fault:
-            logger.warning("prompts are left out", extra={"server": self.entry.name, "why": fault_of(fault, seconds)})
+            logger.warning(
+                "prompts are left out", extra={"server": self.entry.name, "why": self.fault_of(fault, seconds)}
+            )
             return ()
 
     async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
@@ -179,12 +189,14 @@ class McpConnection:
             if asking.done():
                 return asking.result()
         except MCPError as refused:
-            if self._ended.is_set() or refused.code == mcp_types.CONNECTION_CLOSED or refused.message == SESSION_ENDED:
+            if self._ended.is_set() or _tells_of_loss(refused):
                 raise self._lost() from None
             self._list_changed.set()  # a tool may be gone
-            raise CommandError(f"The tool server {self.entry.name} refused this: {_short(refused.message)}") from None
+            raise CommandError(
+                f"The tool server {self.entry.name} refused this: {self._short(refused.message)}"
+            ) from None
         except Exception as failure:
-            raise CommandError(f"The tool server {self.entry.name} failed: {fault_of(failure, 0)}.") from failure
+            raise CommandError(f"The tool server {self.entry.name} failed: {self.fault_of(failure, 0)}.") from failure
         finally:
             ending.cancel()
             await self._give_up(asking)
@@ -209,6 +221,26 @@ class McpConnection:
         lost = f"The tool server {self.entry.name} {self.why_ended} before it had answered"
         return CommandError(f"{lost}: look whether the call took effect.")
 
+    def fault_of(self, failure: BaseException, seconds: float) -> str:
+        """What went wrong, to complete "The server …"; the words of the server are without secrets, on one line."""
+        while isinstance(failure, BaseExceptionGroup):
+            failure = failure.exceptions[0]
+        match failure:
+            case TimeoutError():
+                return f"did not answer within {seconds:.0f} seconds"
+            case httpx2.ConnectError():
+                return "cannot be reached at its address"
+            case FileNotFoundError():
+                return "cannot be started: there is no such program or folder"
+            case ValidationError():
+                return f"sent what is not of the protocol ({failure.title}: {failure.error_count():,} faults)"
+            case _:
+                return f"failed ({type(failure).__name__}: {self._short(str(failure))})"
+
+    def _short(self, text: str) -> str:
+        """The text on one line, without secrets, which are taken out before anything is cut."""
+        return one_line(self.redact(text[:MAX_READ_CHARACTERS]), MAX_REASON_CHARACTERS)
+
     async def _transport(self, stack: AsyncExitStack, limit: FlowLimit) -> Any:
         reached = self.entry.reached
         if isinstance(reached, LocalProgram):
@@ -231,25 +263,10 @@ class McpConnection:
             self._list_changed.set()
 
 
-def fault_of(failure: BaseException, seconds: float) -> str:
-    """What went wrong, to complete "The server …"."""
-    while isinstance(failure, BaseExceptionGroup):
-        failure = failure.exceptions[0]
-    match failure:
-        case TimeoutError():
-            return f"did not answer within {seconds:.0f} seconds"
-        case httpx2.ConnectError():
-            return "cannot be reached at its address"
-        case FileNotFoundError():
-            return "cannot be started: there is no such program or folder"
-        case _:
-            return f"failed ({type(failure).__name__}: {_short(str(failure))})"
-
-
-def _short(text: str) -> str:
-    """The text on one line."""
-    plain = " ".join("".join(each if each.isprintable() else " " for each in text[:10_000]).split())
-    return plain if len(plain) <= MAX_REASON_CHARACTERS else f"{plain[:MAX_REASON_CHARACTERS]}…"
+def _tells_of_loss(refused: MCPError) -> bool:
+    """Whether the SDK says that no answer comes; servers use the same code for refusals of their own."""
+    is_lost = refused.code == mcp_types.CONNECTION_CLOSED and refused.message.startswith(LOST)
+    return is_lost or refused.message == SESSION_ENDED
 
 
 async def _accept_any(_name: str, _result: mcp_types.CallToolResult) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,7 @@ from agent_core.ports.tool_servers import (
     ServerTool,
 )
 from agent_core.ports.tool_sources import SourcePrompt
-from agent_core.providers.mcp.people_calls import PeopleCalls
+from agent_core.providers.mcp.people_calls import PeopleCalls, reading
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_ins import SignIns
 
@@ -50,6 +50,7 @@ class McpServer:
     """Implements `ToolServer`. `seconds`: the limit of one call. `changed`: told of every new list of tools.
 
     `sign_ins`: of people at servers; None if no server needs one.
+    `redact`: takes secrets out of what the server says of its failures.
     """
 
     entry: ServerEntry
@@ -57,6 +58,7 @@ class McpServer:
     seconds: float
     changed: Callable[["McpServer"], Awaitable[None]] = ignore_change
     sign_ins: SignIns | None = None
+    redact: Callable[[str], str] = str
     state: ServerState = field(init=False)
     tools: Sequence[ServerTool] = ()
     unmatched: tuple[str, ...] = ()
@@ -92,7 +94,12 @@ class McpServer:
         """Connect until the connection is lost, or only until the tools are listed; return why it ended."""
         sdk = await asyncio.to_thread(_import_sdk)
         connection: McpConnection = sdk.McpConnection(
-            entry=self.entry, clock=self.clock, turns=self.turns, people=self.people, sign_ins=self.sign_ins
+            entry=self.entry,
+            clock=self.clock,
+            turns=self.turns,
+            people=self.people,
+            sign_ins=self.sign_ins,
+            redact=self.redact,
         )
         try:
             async with connection.open(self.seconds) as opened:
@@ -107,7 +114,7 @@ class McpServer:
                 await self._follow(opened)
                 self._enter("away", opened.why_ended)
         except Exception as failure:  # whatever a server makes the SDK raise ends this connection alone
-            return connection.why_ended or str(sdk.fault_of(failure, self.seconds))
+            return connection.why_ended or connection.fault_of(failure, self.seconds)
         finally:
             self._is_ready.clear()
             self.connection = None
@@ -128,20 +135,23 @@ class McpServer:
             return connection.call(tool, arguments, report)
 
         limit = TimeLimit()
-        with self.people.take(ask_people, limit):
-            if not self.entry.samples:
-                return await self._ask(ask, limit)
-            async with self.turns.take(sample, limit):
-                return await self._ask(ask, limit)
+        async with AsyncExitStack() as stack:
+            if self.entry.samples:
+                await stack.enter_async_context(self.turns.take(sample, limit))
+            await stack.enter_async_context(self.people.take(ask_people, limit))  # one that waits asks nobody yet
+            return await self._ask(ask, limit)
 
     async def read(self, uri: str) -> ServerAnswer:
-        return await self._ask(lambda connection: connection.read(uri))
+        with reading():
+            return await self._ask(lambda connection: connection.read(uri))
 
     async def list_resources(self) -> Sequence[ServerResource]:
-        return await self._ask(lambda connection: connection.list_resources())
+        with reading():
+            return await self._ask(lambda connection: connection.list_resources())
 
     async def read_prompt(self, name: str, arguments: Mapping[str, str]) -> str:
-        return await self._ask(lambda connection: connection.read_prompt(name, arguments))
+        with reading():
+            return await self._ask(lambda connection: connection.read_prompt(name, arguments))
 
     async def _ask(self, ask: Callable[["McpConnection"], Awaitable[T]], limit: TimeLimit | None = None) -> T:
         connection = await self._require_connection()

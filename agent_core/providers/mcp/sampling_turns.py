@@ -9,6 +9,7 @@ from agent_core.commands.time_limit import TimeLimit
 from agent_core.errors import CommandError
 from agent_core.model.messages import Message
 from agent_core.ports.tool_servers import Sample
+from agent_core.providers.mcp.people_calls import IS_READING
 
 OUTSIDE = "A model can be asked only during a call of a tool."
 
@@ -37,7 +38,7 @@ class SamplingTurns:
     async def ask(self, messages: Sequence[Message], max_tokens: int) -> str:
         """The model's answer for the call in progress; raise CommandError if there is none, or if it is refused."""
         sample, clock = self._sample, self._clock
-        if sample is None or clock is None:
+        if sample is None or clock is None or IS_READING.get():
             raise CommandError(OUTSIDE)
         with clock.standing_still():
             return await sample(messages, max_tokens)

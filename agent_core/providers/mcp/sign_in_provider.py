@@ -4,8 +4,9 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import TypeAlias
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError
@@ -22,6 +23,7 @@ from agent_core.ports.tool_servers import RemoteAddress
 from agent_core.providers.egress.address_policy import describe_internal
 from agent_core.providers.mcp.sign_ins import SignIn, SignIns
 
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 OTHERS_SECONDS, POLL_SECONDS = 15.0, 0.5  # how long another process's renewal is waited for
 logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # failures are told as the server's state
@@ -50,7 +52,8 @@ class KeptTokens:
         self.newest: Callable[[], tuple[OAuthMetadata | None, float | None]] = lambda: (None, None)
 
     async def get_tokens(self) -> OAuthToken | None:
-        self.found = await self.sign_ins.store.get(self.server, self.address.url)
+        if not self.sign_ins.is_anew:
+            self.found = await self.sign_ins.store.get(self.server, self.address.url)
         if self.found is None:
             return None
         self.sign_ins.use_tokens(self.found.secrets)
@@ -104,7 +107,7 @@ class SignInProvider(OAuthClientProvider):
         self.kept.newest = lambda: (self.context.oauth_metadata, self.context.token_expiry_time)
         super().__init__(address.url, metadata, self.kept, self._show, self._come_back)
         self._server, self._own, self._sign_ins, self._refuse = server, httpx2.URL(address.url), sign_ins, refuse
-        self._shown = ""
+        self._shown, self.look_up = "", addresses_of
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Sign one request. Whatever keeps it from that is told to `refuse`."""
@@ -122,7 +125,8 @@ class SignInProvider(OAuthClientProvider):
             self._refuse(str(needed))
             raise
         except (OAuthFlowError, ValueError) as failure:
-            self._refuse(f"could not be signed in to ({' '.join(str(failure).split())[:200]})")
+            said = str(failure).partition("\n")[0]  # what follows in one of pydantic may hold a token
+            self._refuse(f"could not be signed in to: {said}")
             raise
 
     async def _initialize(self) -> None:
@@ -131,6 +135,13 @@ class SignInProvider(OAuthClientProvider):
             self.context.token_expiry_time = found.expires_at
             if found.metadata:
                 self.context.oauth_metadata = OAuthMetadata.model_validate_json(found.metadata)
+
+    async def _refresh_token(self) -> httpx2.Request:
+        """The request for a renewal, which goes to who gave the token, whatever the server has named since."""
+        found = self.kept.found
+        metadata = found.metadata if found else ""
+        self.context.oauth_metadata = OAuthMetadata.model_validate_json(metadata) if metadata else None
+        return await super()._refresh_token()
 
     async def _let_others_renew(self) -> None:
         """If the token has ended, read what another process may have stored; wait for one that renews it now."""
@@ -180,18 +191,20 @@ class SignInProvider(OAuthClientProvider):
         """
         if (url.scheme, url.host, url.port) == (self._own.scheme, self._own.host, self._own.port):
             return
-        inside = await _internal(self._own.host)
-        if url.scheme != "https" and not (inside and url.host in LOOPBACK):
+        own = await self.look_up(self._own.host)
+        inside = bool(own) and all(map(describe_internal, own))  # its name may lead to both
+        is_here = inside and all(each.is_loopback for each in own) and url.host in LOOPBACK
+        if url.scheme != "https" and not is_here:
             raise OAuthFlowError(f"It names {url.host}, which is not reached by https.")
-        if not inside and (what := await _internal(url.host)):
+        named = () if inside else await self.look_up(url.host)
+        if what := next(filter(None, map(describe_internal, named)), ""):
             raise OAuthFlowError(f"It names {url.host}, which {what}.")
 
 
-async def _internal(host: str) -> str:
-    """Why one of the host's addresses is internal; "" if all are public, or unknown: a proxy may know them."""
+async def addresses_of(host: str) -> Sequence[Address]:
+    """The host's addresses; none if they are unknown: a proxy may know them."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
-        return ""
-    reasons = (describe_internal(ipaddress.ip_address(str(each[4][0]).partition("%")[0])) for each in found)
-    return next(filter(None, reasons), "")
+        return ()
+    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]

@@ -103,6 +103,7 @@ class SignIns:
     `ask_person`: has somebody open an address in a browser, and returns with what it came back to `came_back_to`; None
     where nobody can be asked, so that a server that needs a sign-in is away.
     `use_tokens`: is told the secrets of each sign-in that is used, so that they can be kept out of what people see.
+    `is_anew`: what is stored is not used; it is replaced when there is something new.
     """
 
     store: SignInStore
@@ -110,3 +111,4 @@ class SignIns:
     ask_person: AskPerson | None = None
     came_back_to: str = "http://127.0.0.1/signed-in"
     use_tokens: Callable[[tuple[str, ...]], None] = ignore_tokens
+    is_anew: bool = False

@@ -21,6 +21,7 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import Context
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from mcp.shared.exceptions import MCPError
 from pydantic import AnyHttpUrl
 from starlette.requests import Request
 
@@ -127,6 +128,11 @@ async def guarded_server(doorkeeper: Doorkeeper) -> AsyncIterator[str]:
         """Say with what key the caller came."""
         request = ctx.request_context.request
         return request.headers["authorization"] if isinstance(request, Request) else "none"
+
+    @server.tool()
+    def refuse(ctx: Context) -> str:
+        """Refuse a call, and say with what key the caller came."""
+        raise MCPError(1, f"Not with {key(ctx)}.")
 
     app = server.streamable_http_app()
     web = uvicorn.Server(

@@ -1,7 +1,11 @@
-"""A tool server with many prompts, or one that never lists them. `python prompting.py many|silent`."""
+"""A tool server with many prompts, or one that never lists them. `python prompting.py many|silent|people|model`.
+
+With `people FILE` or `model FILE` a prompt asks those in place of its text; a call makes the file, and never ends.
+"""
 
 import asyncio
 import sys
+from pathlib import Path
 
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
@@ -21,7 +25,19 @@ async def list_prompts(
     return types.ListPromptsResult(prompts=[WIDE, LONG, *MANY])
 
 
-async def get_prompt(_context: ServerRequestContext, _params: types.GetPromptRequestParams) -> types.GetPromptResult:
+FORM = types.ElicitRequestFormParams(message="Sure?", requested_schema={"type": "object", "properties": {}})
+QUESTION = types.SamplingMessage(role="user", content=types.TextContent(type="text", text="Which tea?"))
+ASKS: dict[str, types.InputRequest] = {
+    "people": types.ElicitRequest(params=FORM),
+    "model": types.CreateMessageRequest(params=types.CreateMessageRequestParams(messages=[QUESTION], max_tokens=9)),
+}
+
+
+async def get_prompt(
+    _context: ServerRequestContext, params: types.GetPromptRequestParams
+) -> types.GetPromptResult | types.InputRequiredResult:
+    if sys.argv[1] in ASKS and params.input_responses is None:
+        return types.InputRequiredResult(input_requests={"it": ASKS[sys.argv[1]]})
     content = types.TextContent(type="text", text=TEXT)
     return types.GetPromptResult(messages=[types.PromptMessage(role="assistant", content=content)])
 
@@ -33,6 +49,9 @@ async def list_tools(
 
 
 async def call_tool(_context: ServerRequestContext, _params: types.CallToolRequestParams) -> types.CallToolResult:
+    if sys.argv[1] in ASKS:
+        await asyncio.to_thread(Path(sys.argv[2]).touch)
+        await asyncio.Event().wait()
     return types.CallToolResult(content=[types.TextContent(type="text", text="poured")])
 
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,21 @@ async def test_a_hook_that_is_left_out_is_a_fault_and_what_the_start_left_out_is
     sources.remarks = (*sources.remarks, "on_planning is left out: it hung")
     await sources.save()
     assert read_faults(settings.home / FILE)["counter"]["fault"] == "on_planning is left out: it hung"
+
+
+async def test_what_a_server_leaves_out_as_it_is_connected_is_no_fault_and_what_comes_later_is_one(
+    settings: Settings,
+) -> None:
+    tea = ToolSource(name="tea", kind="tool server", place="here", fault="away: it ended")
+    listed: list[ToolSource] = [tea]
+    faults = ToolFaults(path=settings.home / FILE, list_sources=lambda: tuple(listed), clock=FakeClock())
+    await faults.save()
+    listed[0] = replace(tea, fault="", remarks=("pour takes its arguments as one JSON object",))
+    await faults.save()
+    assert read_faults(settings.home / FILE) == {}
+    listed[0] = replace(listed[0], remarks=(*listed[0].remarks, "drink is left out"))
+    await faults.save()
+    assert read_faults(settings.home / FILE)["tea"]["fault"] == "drink is left out"
 
 
 async def test_a_fault_keeps_its_time_and_that_of_a_source_that_is_gone_is_forgotten(settings: Settings) -> None:

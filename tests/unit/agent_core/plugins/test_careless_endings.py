@@ -103,7 +103,7 @@ async def test_a_secret_in_the_result_of_a_wrapper_is_hidden() -> None:
 
     found = plugins_of(Wrapping(remark))
     secrets = Secrets.of([KEY])
-    commands = Commands.of(*(redact_output(each, secrets) for each in found.commands(TOOLS, FAMILIES)))
+    commands = Commands.of(*(redact_output(each, secrets.redact) for each in found.commands(TOOLS, FAMILIES)))
     hooks = Extensions(hooks=(found.wrap_run,))
     stage = Stage(model=ScriptedModel(TEA, DONE), commands=commands, extensions=hooks, secrets=secrets)
     agent = await approve_all(stage, 1)
