@@ -15,6 +15,7 @@ from adapters.visible_text import visible
 from agent_core.assembly import Core
 from agent_core.commands.redaction import redact_output
 from agent_core.commands.registry import Command, Commands
+from agent_core.errors import CommandError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
@@ -23,7 +24,7 @@ from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import ServerTool, ToolServer
-from agent_core.ports.tool_sources import ToolSource
+from agent_core.ports.tool_sources import SourcePrompt, ToolSource
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from bot.findings import Finding
@@ -54,6 +55,7 @@ class ToolServerSet:
     tried_until: float = 0.0
     of_settings: tuple[str, ...] = ()
     of_servers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    prompts: dict[str, tuple[Sequence[SourcePrompt], Secrets, tuple[SourcePrompt, ...]]] = field(default_factory=dict)
 
     def use_tokens(self, server: str, tokens: tuple[str, ...]) -> None:
         """Keep a server's tokens out of what people and models see, from now on."""
@@ -86,8 +88,19 @@ class ToolServerSet:
                 async with asyncio.timeout(FIRST_LIST_SECONDS):
                     await listed.wait()
 
+    def _prompts_of(self, server: ToolServer) -> tuple[SourcePrompt, ...]:
+        """The prompts of a server without secrets, made anew only when it lists others or has other tokens."""
+        made = self.prompts.get(server.entry.name)
+        if made is None or made[0] is not server.prompts or made[1] is not self.secrets:
+            shown = tuple(_prompt_without_secrets(each, self.secrets) for each in server.prompts)
+            made = self.prompts[server.entry.name] = (server.prompts, self.secrets, shown)
+        return made[2]
+
     async def _read_prompt(self, server: ToolServer, name: str, arguments: Mapping[str, str]) -> str:
-        return self.secrets.redact(await server.read_prompt(name, arguments))
+        try:
+            return self.secrets.redact(await server.read_prompt(name, arguments))
+        except CommandError as refused:
+            raise CommandError(self.secrets.redact(str(refused))) from None
 
     def _as_source(self, server: ToolServer) -> ToolSource:
         name, state, loaded = server.entry.name, server.state, self.loaded.get(server.entry.name)
@@ -99,7 +112,7 @@ class ToolServerSet:
             fault=self.secrets.redact(fault),
             commands=tuple(each.spec.name for each in loaded.commands) if loaded else (),
             remarks=tuple(map(self.secrets.redact, loaded.remarks)) if loaded else (),
-            prompts=tuple(server.prompts) if state.condition == "connected" else (),
+            prompts=self._prompts_of(server) if state.condition == "connected" else (),
             read_prompt=partial(self._read_prompt, server),
         )
 
@@ -222,6 +235,21 @@ def _registering(
         logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
 
     return register
+
+
+def _prompt_without_secrets(prompt: SourcePrompt, secrets: Secrets) -> SourcePrompt:
+    """The prompt with no secret in it; one whose names hold a secret cannot be asked for."""
+    names = (prompt.name, *(each.name for each in prompt.arguments))
+    shown = replace(
+        prompt,
+        name=secrets.redact(prompt.name),
+        title=secrets.redact(prompt.title),
+        description=secrets.redact(prompt.description),
+    )
+    if any(secrets.redact(name) != name for name in names):
+        return replace(shown, arguments=(), fault="has a secret of Signoff's in a name")
+    about = (replace(each, description=secrets.redact(each.description)) for each in prompt.arguments)
+    return replace(shown, arguments=tuple(about))
 
 
 def _without_secrets(command: Command, secrets: Secrets) -> Command:

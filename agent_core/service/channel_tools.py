@@ -103,7 +103,7 @@ class ChannelTools:
         return tuple(each for each in self.list_sources() if each.prompts and switches.is_source_on(each.name))
 
     async def find_prompt(self, channel: ChannelScope, source: str, name: str) -> SourcePrompt:
-        """A prompt that can be used in this channel; raise NotFound."""
+        """A prompt that can be used in this channel; raise NotFound, or NotPossible if it has a fault."""
         return (await self._find_prompt(channel, source, name))[1]
 
     async def read_prompt(self, channel: ChannelScope, source: str, name: str, given: Mapping[str, str]) -> str:
@@ -113,9 +113,7 @@ class ChannelTools:
         its source does not give it.
         """
         found, prompt = await self._find_prompt(channel, source, name)
-        arguments = {each.name: given.get(each.name, "").strip() for each in prompt.arguments}
-        if problems := _argument_problems(prompt, arguments):
-            raise InvalidInput(problems)
+        arguments = checked_arguments(prompt, given)
         try:
             return await found.read_prompt(name, {key: value for key, value in arguments.items() if value})
         except CommandError as refused:
@@ -124,6 +122,8 @@ class ChannelTools:
     async def _find_prompt(self, channel: ChannelScope, source: str, name: str) -> tuple[ToolSource, SourcePrompt]:
         for each in await self.list_prompts(channel):
             for prompt in each.prompts if each.name == source else ():
+                if prompt.name == name and prompt.fault:
+                    raise NotPossible(f"The prompt {name[:60]} of {source} {prompt.fault}: it cannot be used.")
                 if prompt.name == name:
                     return each, prompt
         raise NotFound("prompt", name[:60])
@@ -147,6 +147,14 @@ class ChannelTools:
         begun = [each for each in timings if each.command in wanted and each.started_at is not None]
         lasted = Median.of(ran for each in begun if each.ended_at and (ran := each.ran(now)) is not None)
         return Uses(runs=len(begun), failed=sum(each.has_failed for each in begun), lasted=lasted)
+
+
+def checked_arguments(prompt: SourcePrompt, given: Mapping[str, str]) -> dict[str, str]:
+    """The prompt's arguments without blanks around them; raise InvalidInput by the number of each, from 0."""
+    arguments = {each.name: given.get(each.name, "").strip() for each in prompt.arguments}
+    if problems := _argument_problems(prompt, arguments):
+        raise InvalidInput(problems)
+    return arguments
 
 
 def _argument_problems(prompt: SourcePrompt, arguments: Mapping[str, str]) -> dict[str, str]:

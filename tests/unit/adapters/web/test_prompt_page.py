@@ -76,6 +76,20 @@ async def test_a_prompt_fills_the_form_in_and_creates_nothing(ana: PageChat, tea
     assert "Plan a tasting" not in text_of(await ana.page())
 
 
+async def test_a_prompt_that_cannot_be_used_is_named_with_the_reason(ana: PageChat, tea: TeaServer) -> None:
+    wide = [
+        SourcePrompt(name=f"wide {number}", fault="asks for 12 arguments, and 10 are the most") for number in range(5)
+    ]
+    tea.prompts = (PLAN, *wide)
+    shown = text_of(await ana.page("/new"))
+    assert "Start from a prompt of a tool server (1)" in shown
+    assert "Left out: The prompt wide 0 of tea asks for 12 arguments, and 10 are the most. The prompt wide 1" in shown
+    assert "The prompt wide 2 of tea asks for 12 arguments, and 10 are the most. And 2 more." in shown
+    status, page = await ana.send(address("wide 0"), {})
+    assert (status, tea.asked) == (409, [])
+    assert "asks for 12 arguments" in text_of(page)
+
+
 async def test_what_is_missing_or_too_long_is_told_beside_it_and_stays(ana: PageChat, tea: TeaServer) -> None:
     status, page = await ana.send(address(), {"argument.0": "  ", "argument.1": "x" * 2_001})
     assert (status, tea.asked) == (422, [])
