@@ -115,10 +115,7 @@ async def assemble(
         stack.push_async_callback((models := Models.of(settings, database)).close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
         parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
-        platforms: list[WiredPlatform] = []
-        for platform in platforms_on(settings) if with_platforms else ():
-            platforms.append(platform.wire(settings, parts))
-            stack.push_async_callback(platforms[-1].close)
+        platforms = _wire_platforms(settings, parts, stack) if with_platforms else []
         ports = CorePorts(
             database=database,
             model=models.model,
@@ -134,6 +131,7 @@ async def assemble(
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools))
+        parts.asking.tools = core.views.tools
         await stack.enter_async_context(serve_core(settings, tools.servers, core, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 
@@ -159,6 +157,15 @@ def _platform_parts(
     return PlatformParts(
         database=database, workspaces=files, clock=clock, model=model, broadcast=broadcast, templates=templates
     )
+
+
+def _wire_platforms(settings: Settings, parts: PlatformParts, stack: AsyncExitStack) -> list[WiredPlatform]:
+    """The enabled platforms, which `stack` closes."""
+    platforms: list[WiredPlatform] = []
+    for platform in platforms_on(settings):
+        platforms.append(platform.wire(settings, parts))
+        stack.push_async_callback(platforms[-1].close)
+    return platforms
 
 
 async def migrate_database(settings: Settings) -> bool:

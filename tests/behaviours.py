@@ -124,6 +124,7 @@ PROMISES: dict[str, str] = {
     "http:proxy": "A proxy on this machine may use every connection.",
     "http:slow": "A request that is incomplete at its timeout is answered so, and its connection is closed.",
     "isolation:memory": "No access to memory or history crosses agents, channels, workspaces or surfaces.",
+    "lease:asks": "Where N of Approve ×N is chosen, a few of the commands that ask all the same are named.",
     "lease:counts": "Approve ×N runs this command and the next N−1 without asking, then people are asked again.",
     "lease:errors": "A lease ends after two commands in a row failed, and the thread is told.",
     "lease:objection": "A message from a person who may not decide ends a lease.",

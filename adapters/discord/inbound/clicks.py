@@ -109,7 +109,9 @@ class DiscordClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                await open_form(interaction, views.number_form(turn, most_times(self.context.service.continuous_limit)))
+                asking = await seen.tools.list_asking_in(origin.channel)
+                most = most_times(self.context.service.continuous_limit)
+                await open_form(interaction, views.number_form(turn, most, asking))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":

@@ -4,7 +4,7 @@ The `custom_id` has everything a form refers to, so a form that was opened befor
 allows five fields: the form for a new agent has four texts, and one menu for all other settings.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import discord
@@ -116,13 +116,13 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
     return modal.add_item(_labelled("Reply", entry, REPLY_DOES if shown else ""))
 
 
-def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> ui.Modal:
-    """The form for the number of commands to approve, at most `most`."""
+def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS, asking: Sequence[CommandSpec] = ()) -> ui.Modal:
+    """The form for the number of commands to approve, at most `most`; `asking`: the commands that ask each time."""
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
     entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first."))
-    return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))
+    return modal.add_item(ui.TextDisplay(covered_text(turn.risks, asking)))
 
 
 def _more(form: Form) -> ui.Select[Any]:
