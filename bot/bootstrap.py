@@ -38,7 +38,7 @@ from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
 from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
-from bot.platforms.chat_platforms import PLATFORMS, platforms_on
+from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
@@ -115,7 +115,7 @@ async def assemble(
         stack.push_async_callback((models := Models.of(settings, database)).close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
         parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
-        platforms = _wire_platforms(settings, parts, stack) if with_platforms else []
+        platforms = wire_platforms(settings, parts, stack) if with_platforms else []
         ports = CorePorts(
             database=database,
             model=models.model,
@@ -157,15 +157,6 @@ def _platform_parts(
     return PlatformParts(
         database=database, workspaces=files, clock=clock, model=model, broadcast=broadcast, templates=templates
     )
-
-
-def _wire_platforms(settings: Settings, parts: PlatformParts, stack: AsyncExitStack) -> list[WiredPlatform]:
-    """The enabled platforms, which `stack` closes."""
-    platforms: list[WiredPlatform] = []
-    for platform in platforms_on(settings):
-        platforms.append(platform.wire(settings, parts))
-        stack.push_async_callback(platforms[-1].close)
-    return platforms
 
 
 async def migrate_database(settings: Settings) -> bool:
