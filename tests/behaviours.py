@@ -17,6 +17,7 @@ PROMISES: dict[str, str] = {
     "autogpt:environment": "A plugin of AutoGPT sees named variables only, no file of Signoff and no other process.",
     "autogpt:found": "Which plugins of AutoGPT run is decided by names alone; nothing of any other one is run.",
     "autogpt:hook-lost": "A hook that hung or failed is left out from then on and said once, and agents go on.",
+    "autogpt:embedding": "Vectors of a plugin of AutoGPT are checked and kept apart; one that fails is given up once.",
     "autogpt:hooks": "Hooks are called where AutoGPT calls them; what one changes in a call is on the card.",
     "autogpt:once": "A command that killed the worker of its plugin is not run again by itself.",
     "autogpt:published": "Published plugins of AutoGPT run as they are.",
