@@ -272,6 +272,7 @@ PROMISES: dict[str, str] = {
     "mcp:leaves": "A call whose MCP client has left ends, and all calls end when the server does.",
     "mcp:prompts": "A tool server's prompt fills in the form for a new agent, which people see and change first.",
     "mcp:questions": "What a tool server asks in a call is answered by a reply of who may approve, or declined.",
+    "mcp:sign-out": "A sign-in that is forgotten is used by no process any more; the server says what to run.",
     "mcp:sign-in": "Somebody signs in at a tool server once; all processes use that until it ends or is forgotten.",
     "mcp:stdio": "`mcp` serves the client that started it, and works on the data folder if no other process does.",
     "mcp:token": "The MCP endpoint answers nothing without its token, and no start serves it without one.",

@@ -28,7 +28,7 @@ from agent_core.providers.mcp.prompts import list_prompts, text_of_prompt
 from agent_core.providers.mcp.questions import elicitation_callback
 from agent_core.providers.mcp.sampling import sampling_callback
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
-from agent_core.providers.mcp.sign_in_provider import sign_in_provider
+from agent_core.providers.mcp.sign_in_provider import needed_at, sign_in_provider
 from agent_core.providers.mcp.sign_ins import SignIns
 from agent_core.providers.mcp.stdio_transport import stdio_transport
 
@@ -206,6 +206,9 @@ class McpConnection:
 
     def _lost(self) -> CommandError:
         self.end("closed the connection")
+        if self.why_ended == needed_at(self.entry.name):
+            told = f"The tool server {self.entry.name} {self.why_ended}"
+            return CommandError(f"{told}. If the call had begun, look whether it took effect.")
         lost = f"The tool server {self.entry.name} {self.why_ended} before it had answered"
         return CommandError(f"{lost}: look whether the call took effect.")
 
@@ -214,6 +217,8 @@ class McpConnection:
         if isinstance(reached, LocalProgram):
             return stdio_transport(self.entry.name, reached, limit, self.end, self.clock)
         auth = sign_in_provider(self.entry.name, reached, self.sign_ins, self.end)
+        if auth:
+            stack.push_async_callback(_cancel, asyncio.create_task(auth.watch(), name=f"sign-in {self.entry.name}"))
         client = await stack.enter_async_context(limited_client(reached, limit, auth))
         return streamable_http_client(reached.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
 
