@@ -205,3 +205,21 @@ async def test_a_renewal_brings_back_no_sign_in_that_was_forgotten(url: str, sto
     assert await store.forget("guarded")
     assert not await store.renew("guarded", kept)
     assert await store.get("guarded", url) is None
+
+
+async def test_a_sign_in_that_ends_in_the_middle_is_told_by_the_next_call_in_one_line(
+    url: str, store: SignInStore, doorkeeper: Doorkeeper
+) -> None:
+    await sign_in(url, store)
+    server = server_at(url, store)
+    running = asyncio.create_task(server.run())
+    try:
+        await until(lambda: server.state.condition == "connected")
+        doorkeeper.end_all()
+        with pytest.raises(CommandError) as refused:
+            await server.call("key", {}, print)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    needed = "The tool server guarded needs a sign-in: run python -m bot sign-in guarded"
+    assert str(refused.value) == f"{needed}. If the call had begun, look whether it took effect."

@@ -28,7 +28,7 @@ from agent_core.providers.mcp.prompts import list_prompts, text_of_prompt
 from agent_core.providers.mcp.questions import elicitation_callback
 from agent_core.providers.mcp.sampling import sampling_callback
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
-from agent_core.providers.mcp.sign_in_provider import needed_at, sign_in_provider
+from agent_core.providers.mcp.sign_in_provider import sign_in_provider
 from agent_core.providers.mcp.sign_ins import SignIns
 from agent_core.providers.mcp.stdio_transport import stdio_transport
 
@@ -206,11 +206,10 @@ class McpConnection:
 
     def _lost(self) -> CommandError:
         self.end("closed the connection")
-        if self.why_ended == needed_at(self.entry.name):
-            told = f"The tool server {self.entry.name} {self.why_ended}"
-            return CommandError(f"{told}. If the call had begun, look whether it took effect.")
-        lost = f"The tool server {self.entry.name} {self.why_ended} before it had answered"
-        return CommandError(f"{lost}: look whether the call took effect.")
+        lost = f"The tool server {self.entry.name} {self.why_ended}"
+        if ": " in self.why_ended:  # it says what to do
+            return CommandError(f"{lost}. If the call had begun, look whether it took effect.")
+        return CommandError(f"{lost} before it had answered: look whether the call took effect.")
 
     async def _transport(self, stack: AsyncExitStack, limit: FlowLimit) -> Any:
         reached = self.entry.reached

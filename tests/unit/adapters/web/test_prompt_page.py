@@ -1,5 +1,7 @@
 """Prompts of tool servers over HTTP: how one becomes the form for a new agent, and what its server cannot do."""
 
+import html
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,6 +90,18 @@ async def test_a_prompt_that_cannot_be_used_is_named_with_the_reason(ana: PageCh
     status, page = await ana.send(address("wide 0"), {})
     assert (status, tea.asked) == (409, [])
     assert "asks for 12 arguments" in text_of(page)
+
+
+@pytest.mark.parametrize("name", ["plan a party", "茶\u200b", 'a "b" & <c>', "x" * 200, "/etc?name=1#2"])
+async def test_a_prompt_of_any_name_is_linked_and_asked_for_by_it(ana: PageChat, tea: TeaServer, name: str) -> None:
+    tea.prompts = (SourcePrompt(name=name),)
+    linked = re.search(r'href="(prompt\?[^"]+)"', await ana.page("/new"))
+    assert linked
+    link = html.unescape(linked[1])
+    assert "It needs no arguments." in text_of(await ana.page(f"/{link}"))
+    status, form = await ana.send(link, {})
+    assert (status, tea.asked) == (200, [(name, {})])
+    assert "Its author wrote these goals" in text_of(form)
 
 
 async def test_what_is_missing_or_too_long_is_told_beside_it_and_stays(ana: PageChat, tea: TeaServer) -> None:
