@@ -21,6 +21,7 @@ AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", 
 DUPLICATE = "duplicate"
 COPIED = "Copied are role, goals, budget, model and policy, under a free name; history, memory and files are not."
 TEMPLATE = re.compile(r"template(?:\s+(?P<key>\S+))?", re.IGNORECASE)
+PROMPT = re.compile(r'prompt(?:\s+(?:"(?P<quoted>[^"]+)"|(?P<key>\S+)))?', re.IGNORECASE)
 WORDS = ("new", DUPLICATE, "list", *get_args(AgentVerb), *get_args(ThreadVerb), "help")
 HELP = HelpText(
     "In a channel",
@@ -30,6 +31,10 @@ HELP = HelpText(
         ("/agent new Name | role | goal; goal", "creates the agent at once"),
         ("/agent new, then a pasted ai_settings.yaml", "fills the form in from AutoGPT's file"),
         ("/agent new template KEY", "fills the form in from a template; without KEY, says which there are"),
+        (
+            "/agent new prompt SERVER.NAME",
+            "fills the form in from a prompt of a tool server; /agent new prompt offers them",
+        ),
         ("/agent duplicate NAME", "fills the form in from an agent that is there"),
         ("/agent list", "the agents of this channel; /agent list archived shows those that were archived"),
         ("/agent show NAME", "one agent and its settings"),
@@ -85,6 +90,13 @@ class NewTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class NewPrompt:
+    """`new prompt KEY`: open the form of a tool server's prompt, which fills in that of the agent; "" names none."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewSentence:
     """`new` and a sentence: open the form, filled in by the model from the sentence."""
 
@@ -132,7 +144,17 @@ class Helping:
 
 
 Subcommand: TypeAlias = (
-    NewForm | NewFrom | NewTour | NewTemplate | NewSentence | NewCopy | OnAgent | ThreadSubcommand | Listing | Helping
+    NewForm
+    | NewFrom
+    | NewTour
+    | NewTemplate
+    | NewPrompt
+    | NewSentence
+    | NewCopy
+    | OnAgent
+    | ThreadSubcommand
+    | Listing
+    | Helping
 )
 
 
@@ -234,6 +256,8 @@ def _new(rest: str) -> Subcommand:
         return NewTour()
     if template := TEMPLATE.fullmatch(rest):
         return NewTemplate(template["key"] or "")
+    if prompt := PROMPT.fullmatch(rest):
+        return NewPrompt(prompt["quoted"] or prompt["key"] or "")
     if "|" not in rest:
         return NewSentence(rest)
     name, role, *goals = (part.strip() for part in rest.split("|", 2))

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.text_fit import beginning, ending, fits
+from adapters.text_fit import beginning, cut, ending, fits
+from adapters.visible_text import one_line
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.command import RISK_CLASSES, CommandSpec, RiskClass
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.deletion import Retention
 from agent_core.model.lease import covered_classes
@@ -19,6 +20,7 @@ APPROVE_TIMES = (3, 5, 10)
 HEAD_LINES, TAIL_LINES, EXCERPT_CHARACTERS = 8, 4, 1200
 JUST_NOW = "just now"
 MAX_SHOWN_SECONDS = 120
+MAX_ASKING, MAX_ASKING_NAME = 3, 32  # commands that are named, and characters of a name
 STOP_MEANS = "This ends what it is doing. It continues only after Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "The command is too long to show here in full. Read the rest before you approve."
@@ -74,12 +76,24 @@ def deciders_text(agent: Agent, reader: Actor) -> str:
     return f"Decisions here: {who}{namesake}"
 
 
-def covered_text(risks: Sequence[RiskClass]) -> str:
-    """Say which risk classes Approve ×N covers for a command of these classes, and which classes still ask."""
+def covered_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec] = ()) -> str:
+    """Say which risk classes Approve ×N covers for a command of these classes, and what asks all the same.
+
+    `asking`: the commands that ask each time.
+    """
     covered = covered_classes(risks)
     asked = [risk for risk in RISK_CLASSES if risk not in covered]
     still = f" Still asks for: {', '.join(asked)}." if asked else ""
-    return f"This command and the next ones run without asking. Covered: {', '.join(covered)}.{still}"
+    each_time = f" {said}" if (said := asking_text(risks, asking)) else ""
+    return f"This command and the next ones run without asking. Covered: {', '.join(covered)}.{still}{each_time}"
+
+
+def asking_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec]) -> str:
+    """Which commands ask each time under Approve ×N, although it covers their classes: a few of them, or ""."""
+    covered = covered_classes(risks)
+    names = [cut(one_line(each.name), MAX_ASKING_NAME) for each in asking if {*each.risks} <= {*covered}]
+    more = f" and {len(names) - MAX_ASKING:,} more" if len(names) > MAX_ASKING else ""
+    return f"Asks each time: {', '.join(names[:MAX_ASKING])}{more}." if names else ""
 
 
 def most_times(continuous_limit: int | None) -> int:

@@ -113,8 +113,7 @@ class CoreOptions:
     `effort`, `fast_effort`: reasoning efforts of the agent's model and of `fast_model`; if empty, the model's own.
     `history_tokens`: older turns are summarised when the history takes more.
     `shows_reasoning`: whether cards offer what a reasoning model wrote before its reply.
-    `price_setting`, `commands_setting`: names of settings, for error messages.
-    `retention`: how long agents at rest and entries of the decision log are kept.
+    `price_setting`, `commands_setting`: names of settings. `retention`: how long agents at rest and the log are kept.
     `extensions`: hooks around every command, observers of turns, and lines for the standing prompt.
     """
 
@@ -227,13 +226,14 @@ class _Foundation:
     """What the loop and the services share."""
 
     def __init__(self, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> None:
-        database, clock, surfaces = ports.database, ports.clock, tuple(each.name for each in ports.surfaces)
+        database, clock, own = ports.database, ports.clock, options.extensions.embedders
+        surfaces = tuple(each.name for each in ports.surfaces)
         self.ports, self.options, self.priority = ports, options, Priority()
         self.registry = WorkerRegistry(database=database, clock=clock, peers=ports.peers, surfaces=surfaces)
         self.engine = LocalEngine(
             database=database, clock=clock, surfaces=surfaces, registry=self.registry, priority=self.priority
         )
-        self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index)
+        self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index, own=own)
         self.ledger = BudgetLedger(database, clock, options.price_setting, self.registry.key)
         self.registry.check_left = self.ledger.check_left
         self.metered_model = MeteredModel(

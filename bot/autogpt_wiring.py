@@ -54,11 +54,12 @@ async def load_all_plugins(
     }
     plugins.faults += discovery.faults
     if discovery.plugins:
-        from agent_core.providers.autogpt_plugins.loading import thoughts_of
+        from agent_core.providers.autogpt_plugins.loading import embedders_of, thoughts_of
 
         host = _host(settings, python, workspaces, clock, env_file)
         await _add(plugins, discovery.plugins, host, workspaces)
-        plugins.thoughts = thoughts_of(plugins.loaded, Secrets.of(settings.secrets))
+        keys = Secrets.of(settings.secrets)
+        plugins.thoughts, plugins.embedders = thoughts_of(plugins.loaded, keys), embedders_of(plugins.loaded, keys)
     return plugins
 
 

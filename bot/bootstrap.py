@@ -38,7 +38,7 @@ from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
 from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
-from bot.platforms.chat_platforms import PLATFORMS, platforms_on
+from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
@@ -115,10 +115,7 @@ async def assemble(
         stack.push_async_callback((models := Models.of(settings, database)).close)
         stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
         parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
-        platforms: list[WiredPlatform] = []
-        for platform in platforms_on(settings) if with_platforms else ():
-            platforms.append(platform.wire(settings, parts))
-            stack.push_async_callback(platforms[-1].close)
+        platforms = wire_platforms(settings, parts, stack) if with_platforms else []
         ports = CorePorts(
             database=database,
             model=models.model,
@@ -134,6 +131,7 @@ async def assemble(
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools))
+        parts.asking.tools = core.views.tools
         await stack.enter_async_context(serve_core(settings, tools.servers, core, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 

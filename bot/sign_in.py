@@ -53,7 +53,7 @@ async def sign_out(settings: Settings, rest: Sequence[str]) -> int:
     await migrate_database(settings)
     async with open_desk(settings) as desk:
         was_in = await desk.sign_out(entry)
-    said = "is forgotten. A Signoff that runs may use it until it connects anew; restart it to be sure"
+    said = "is forgotten. A Signoff that runs makes no request with it any more, and ends its connection"
     say(f"The sign-in at {entry.name} {said}." if was_in else f"Nobody had signed in at {entry.name}.")
     return 0
 

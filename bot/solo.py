@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from adapters.actions import ActionDispatcher
 from adapters.agent_templates import load_templates
 from adapters.cards import status_text
 from adapters.fault_text import fault_text
+from adapters.prompt_drafts import PromptChoice, fill_in, is_offered, list_choices
 from adapters.settings_file import write_settings
 from adapters.terminal.console import DONE, Console
 from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, create_from, is_complete
+from adapters.terminal.prompts import draft_from_choice
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
@@ -38,6 +40,7 @@ from bot.startup import RETRY_SECONDS, engine_locked
 from bot.worker import Advancing, until_one_ends, work
 
 OUTAGE_SECONDS = 10.0  # after so many seconds without a failure, the next one is of another outage
+PROMPTS_SECONDS, LOOK_SECONDS = 10.0, 0.2  # in which a tool server is to list its prompts after the start
 LOCK_LOST = (
     "The connection to the database was lost, and an import into it has begun since. "
     "Start again when the import is done: the agent goes on where it is."
@@ -160,11 +163,31 @@ async def _start(terminal: Terminal, options: SoloOptions, streams: Streams, ori
     core = terminal.core
     if options.tour:
         return _introduce(terminal, await core.tour.start(origin), streams)
-    named = await ask_name(options.draft, streams)
+    draft = await draft_from_prompt(core, options, streams, origin) if options.prompt else options.draft
+    named = await ask_name(draft, streams)
     if known := await core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
     whole = named if is_complete(options.draft) else await ask_role_and_goals(named, streams)
     return _introduce(terminal, await create_from(whole, partial(core.service.create, origin=origin), streams), streams)
+
+
+async def draft_from_prompt(core: Core, options: SoloOptions, streams: Streams, origin: Origin) -> AgentDraft:
+    """The draft from a tool server's prompt, with what the command line says instead where it says something."""
+    await core.service.load_agent_defaults(origin)
+    choices = await _wait_for_prompts(core, options.prompt)
+    read = partial(fill_in, core.views, origin.channel)
+    filled = await draft_from_choice(choices, options.prompt, options.arguments, streams, read)
+    given = options.draft
+    return replace(given, name=given.name or filled.name, goals=given.goals or filled.goals)
+
+
+async def _wait_for_prompts(core: Core, wanted: str) -> Sequence[PromptChoice]:
+    """The prompts that servers offer, as soon as this one is there; ten seconds after the start those that are."""
+    began, choices = core.clock.elapsed(), await list_choices(core.views, CHANNEL)
+    while core.clock.elapsed() - began < PROMPTS_SECONDS and not is_offered(choices, wanted):
+        await core.clock.sleep(LOOK_SECONDS)
+        choices = await list_choices(core.views, CHANNEL)
+    return choices
 
 
 def _introduce(terminal: Terminal, agent: Agent, streams: Streams) -> Agent:

@@ -1,8 +1,8 @@
 """The command line of `signoff solo`."""
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NoReturn
@@ -23,6 +23,7 @@ class SoloOptions:
     `is_unlimited`: the budget option is 0, so the default limit does not apply either.
     `continuous`: the number of commands that run without approval, 0 for none.
     `tour`: take the tour of demo mode instead of creating an agent from the draft.
+    `prompt`: the prompt of a tool server from which the draft is filled in, "" for none; `arguments`: what it is told.
     `export`: the file to which an agent's settings are written instead of starting a conversation.
     """
 
@@ -31,6 +32,8 @@ class SoloOptions:
     continuous: int = 0
     json: bool = False
     tour: bool = False
+    prompt: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
     export: Path | None = None
 
 
@@ -45,7 +48,7 @@ def parse(argv: Sequence[str], templates: AgentTemplates = NO_TEMPLATES) -> Solo
         parser.error(str(error))
     said = {"name": given.name, "role": given.role, "goals": tuple(given.goal)}
     said |= {"model": given.model, "effort": given.effort}
-    draft = replace(draft, **{field: value for field, value in said.items() if value})
+    draft = replace(draft, **{name: value for name, value in said.items() if value})
     budget = draft.budget if given.budget is None else given.budget
     return SoloOptions(
         draft=replace(draft, budget=budget or None),
@@ -53,6 +56,8 @@ def parse(argv: Sequence[str], templates: AgentTemplates = NO_TEMPLATES) -> Solo
         continuous=given.continuous,
         json=given.json,
         tour=given.tour,
+        prompt=given.prompt,
+        arguments=_arguments(given.argument, parser) if given.prompt or given.argument else {},
         export=given.export,
     )
 
@@ -72,6 +77,10 @@ def _parser() -> _Parser:
     given = parser.add_mutually_exclusive_group()
     given.add_argument("--template", default="", metavar="KEY", help="begin with a template, as the form offers them")
     given.add_argument("--settings", type=Path, metavar="FILE", help="an ai_settings.yaml of AutoGPT")
+    given.add_argument("--prompt", default="", metavar="SERVER.NAME", help="begin with a prompt of a tool server")
+    parser.add_argument(
+        "--argument", action="append", default=[], metavar="NAME=VALUE", help="what the prompt is told; repeat for each"
+    )
     parser.add_argument("--budget", type=_dollars, metavar="USD", help="what it may spend; 0 is no limit")
     parser.add_argument(
         "--model",
@@ -86,6 +95,13 @@ def _parser() -> _Parser:
     parser.add_argument("--tour", action="store_true", help="take the tour of demo mode: seven steps on sample files")
     parser.add_argument("--json", action="store_true", help="one JSON object per finished turn on standard output")
     return parser
+
+
+def _arguments(given: Sequence[str], parser: argparse.ArgumentParser) -> dict[str, str]:
+    for each in given:
+        if "=" not in each:
+            parser.error(f"argument --argument: NAME=VALUE, not {each[:60]!r}")
+    return dict(each.split("=", 1) for each in given)
 
 
 def _count(text: str) -> int:

@@ -15,6 +15,7 @@ from adapters.visible_text import visible
 from agent_core.assembly import Core
 from agent_core.commands.redaction import redact_output, redact_schema
 from agent_core.commands.registry import Commands
+from agent_core.errors import CommandError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
@@ -23,7 +24,7 @@ from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import ServerTool, ToolServer
-from agent_core.ports.tool_sources import PromptArgument, SourcePrompt, ToolSource
+from agent_core.ports.tool_sources import SourcePrompt, ToolSource
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from bot.findings import Finding
@@ -56,6 +57,7 @@ class ToolServerSet:
     tried_until: float = 0.0
     tokens: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     with_tokens: dict[str, Secrets] = field(default_factory=dict)
+    prompts: dict[str, tuple[Sequence[SourcePrompt], Secrets, tuple[SourcePrompt, ...]]] = field(default_factory=dict)
 
     def use_tokens(self, settings: Settings, server: str, tokens: tuple[str, ...]) -> None:
         """Keep the tokens that a server gets, and those that it got before, out of what it says, from now on.
@@ -95,8 +97,20 @@ class ToolServerSet:
                 async with asyncio.timeout(FIRST_LIST_SECONDS):
                     await listed.wait()
 
+    def _prompts_of(self, server: ToolServer) -> tuple[SourcePrompt, ...]:
+        """The prompts of a server without secrets, made anew only when it lists others or has other tokens."""
+        name = server.entry.name
+        made, secrets = self.prompts.get(name), self.with_tokens.get(name, self.secrets)
+        if made is None or made[0] is not server.prompts or made[1] is not secrets:
+            shown = tuple(_prompt_without_secrets(each, secrets.redact) for each in server.prompts)
+            made = self.prompts[name] = (server.prompts, secrets, shown)
+        return made[2]
+
     async def _read_prompt(self, server: ToolServer, name: str, arguments: Mapping[str, str]) -> str:
-        return self.redact(server.entry.name, await server.read_prompt(name, arguments))
+        try:
+            return self.redact(server.entry.name, await server.read_prompt(name, arguments))
+        except CommandError as refused:
+            raise CommandError(self.redact(server.entry.name, str(refused))) from None
 
     def _as_source(self, server: ToolServer) -> ToolSource:
         name, state, loaded = server.entry.name, server.state, self.loaded.get(server.entry.name)
@@ -109,7 +123,7 @@ class ToolServerSet:
             fault=redact(fault),
             commands=tuple(each.spec.name for each in loaded.commands) if loaded else (),
             remarks=tuple(map(redact, loaded.remarks)) if loaded else (),
-            prompts=_without_keys(server.prompts, redact) if state.condition == "connected" else (),
+            prompts=self._prompts_of(server) if state.condition == "connected" else (),
             read_prompt=partial(self._read_prompt, server),
         )
 
@@ -235,22 +249,15 @@ def _registering(
     return register
 
 
-def _without_keys(prompts: Sequence[SourcePrompt], redact: Callable[[str], str]) -> tuple[SourcePrompt, ...]:
-    """The prompts with no secret in their texts; without those that have one in a name, by which they are asked for."""
-
-    def told(argument: PromptArgument) -> PromptArgument:
-        return replace(argument, description=redact(argument.description))
-
-    return tuple(
-        replace(
-            each,
-            title=redact(each.title),
-            description=redact(each.description),
-            arguments=tuple(map(told, each.arguments)),
-        )
-        for each in prompts
-        if all(redact(name) == name for name in (each.name, *(argument.name for argument in each.arguments)))
-    )
+def _prompt_without_secrets(prompt: SourcePrompt, redact: Callable[[str], str]) -> SourcePrompt:
+    """The prompt with no secret in it; one whose names hold a secret cannot be asked for."""
+    names = (prompt.name, *(each.name for each in prompt.arguments))
+    title, description = redact(prompt.title), redact(prompt.description)
+    shown = replace(prompt, name=redact(prompt.name), title=title, description=description)
+    if any(redact(name) != name for name in names):
+        return replace(shown, arguments=(), fault="has a secret of Signoff's in a name")
+    about = (replace(each, description=redact(each.description)) for each in prompt.arguments)
+    return replace(shown, arguments=tuple(about))
 
 
 async def tool_servers_finding(settings: Settings) -> Finding | None:

@@ -105,6 +105,7 @@ def extensions_of(plugins: PluginSet) -> Extensions:
         guidance=plugins.guidance(),
         list_sources=plugins.list_sources,
         thoughts=plugins.thoughts,
+        embedders=plugins.embedders,
     )
 
 

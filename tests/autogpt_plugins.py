@@ -15,7 +15,7 @@ from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import PluginSet
 from agent_core.ports.clock import Clock
 from agent_core.providers.autogpt_plugins.discovery import Choice, Discovery
-from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins, thoughts_of
+from agent_core.providers.autogpt_plugins.loading import embedders_of, load_autogpt_plugins, thoughts_of
 from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
 from agent_core.providers.autogpt_plugins.worker import WorkerHost
 from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
@@ -92,7 +92,8 @@ class Plugins:
         discovery = self.found(*allowed, packages=packages)
         asked = await load_autogpt_plugins(discovery.plugins, self.pool)
         faults = [*discovery.faults, *asked.faults]
-        return PluginSet(loaded=[*asked.loaded], faults=faults, thoughts=thoughts_of(asked.loaded))
+        hooked, embedding = thoughts_of(asked.loaded), embedders_of(asked.loaded)
+        return PluginSet(loaded=[*asked.loaded], faults=faults, thoughts=hooked, embedders=embedding)
 
     async def one(self, source: str) -> LoadedPlugin:
         """The one plugin of a zip with this source."""

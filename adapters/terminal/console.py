@@ -26,7 +26,7 @@ from adapters.terminal.render import (
 )
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface
-from adapters.ui_text import REVIEWS
+from adapters.ui_text import REVIEWS, covered_text
 from adapters.visible_text import one_line, visible
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
@@ -207,7 +207,9 @@ class Console:
             case "stop":
                 await self._stop()
             case "help":
-                self.streams.write(help_text(turn, self.streams.look, can_approve_more=self._can_approve_more))
+                asking = await self.views.tools.list_asking_in(self.origin.channel)
+                covered = covered_text(turn.risks, asking) if self._can_approve_more else ""
+                self.streams.write(help_text(turn, self.streams.look, covered=covered))
             case UnclearWord(word):
                 self.streams.write(unclear_text(word, self.streams.look))
             case ApproveKey(times):

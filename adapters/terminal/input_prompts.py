@@ -42,18 +42,18 @@ async def ask_name(draft: AgentDraft, streams: Streams) -> AgentDraft:
         return draft
     if not streams.can_ask:
         raise InvalidInput({"name": MISSING["name"]})
-    return replace(draft, name=await _ask(streams, f"Name [{DEFAULT_NAME}]: ", "name") or DEFAULT_NAME)
+    return replace(draft, name=await ask_line(streams, f"Name [{DEFAULT_NAME}]: ", "name") or DEFAULT_NAME)
 
 
 async def ask_role_and_goals(draft: AgentDraft, streams: Streams) -> AgentDraft:
     """Ask for a missing role and goals; raise InvalidInput if goals cannot be asked for or the input ends."""
     if not draft.role.strip() and streams.can_ask:
-        draft = replace(draft, role=await _ask(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
+        draft = replace(draft, role=await ask_line(streams, f"Role [{DEFAULT_ROLE}]: ", "role"))
     if any(goal.strip() for goal in draft.goals):
         return draft
     if not streams.can_ask:
         raise InvalidInput({"goals": MISSING["goals"]})
-    return replace(draft, goals=await _goals(streams))
+    return replace(draft, goals=await ask_goals(streams))
 
 
 async def create_from(draft: AgentDraft, create: Callable[[AgentDraft], Awaitable[Agent]], streams: Streams) -> Agent:
@@ -65,7 +65,28 @@ async def create_from(draft: AgentDraft, create: Callable[[AgentDraft], Awaitabl
             if not streams.can_ask or wrong.problems.keys() != {"goals"}:
                 raise
             streams.write(said_text(str(wrong), streams.look))
-        draft = replace(draft, goals=await _goals(streams))
+        draft = replace(draft, goals=await ask_goals(streams))
+
+
+async def ask_goals(streams: Streams) -> tuple[str, ...]:
+    """Ask for goals until an empty line; raise InvalidInput if the input ends."""
+    streams.write(f"Goals, up to {MAX_GOALS}. Finish with an empty line.\n")
+    goals: list[str] = []
+    while len(goals) < MAX_GOALS:
+        goal = await ask_line(streams, f"Goal {len(goals) + 1}: ", "goals")
+        if not goal:
+            break
+        goals.append(goal)
+    return tuple(goals)
+
+
+async def ask_line(streams: Streams, prompt: str, field: str) -> str:
+    """The next line without blanks around it; raise InvalidInput for the field if the input ends."""
+    streams.write(prompt)
+    line = await streams.read()
+    if line is None:
+        raise InvalidInput({field: "No agent was created: the input ended."})
+    return line.strip()
 
 
 async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], streams: Streams) -> Arguments | None:
@@ -84,25 +105,6 @@ async def ask_arguments(arguments: Arguments, schema: Mapping[str, object], stre
         if not isinstance(value, Unchanged):
             changed[name] = value
     return changed
-
-
-async def _goals(streams: Streams) -> tuple[str, ...]:
-    streams.write(f"Goals, up to {MAX_GOALS}. Finish with an empty line.\n")
-    goals: list[str] = []
-    while len(goals) < MAX_GOALS:
-        goal = await _ask(streams, f"Goal {len(goals) + 1}: ", "goals")
-        if not goal:
-            break
-        goals.append(goal)
-    return tuple(goals)
-
-
-async def _ask(streams: Streams, prompt: str, field: str) -> str:
-    streams.write(prompt)
-    line = await streams.read()
-    if line is None:
-        raise InvalidInput({field: "No agent was created: the input ended."})
-    return line.strip()
 
 
 async def _value(label: str, streams: Streams, *, is_text: bool) -> object:

@@ -108,8 +108,10 @@ def question(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
     return f"{look.paint(keys, 'bold')}\n> "
 
 
-def help_text(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
-    proposed = PROPOSED_HELP if can_approve_more else PROPOSED_HELP.replace(LEASE_HELP, "")
+def help_text(turn: Turn, look: Look, *, covered: str = "") -> str:
+    """What the keys do; `covered`: what `y -N` covers, "" if it is not offered."""
+    lease = f"{LEASE_HELP}          {covered.partition('. ')[2]}\n" if covered else ""
+    proposed = PROPOSED_HELP.replace(LEASE_HELP, lease)
     return said_text(INTERRUPTED_HELP if turn.state == "interrupted" else proposed, look)
 
 

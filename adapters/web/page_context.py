@@ -103,6 +103,7 @@ class WebContext:
         shown: ChannelScope | None = values.get("channel")
         agents = await self.views.agents(shown) if shown else ()
         person = identity.person_of(request)
+        listed = [shown] if shown else {each.channel: None for each in census if each.status == "awaiting"}
         html = await asyncio.to_thread(
             page,
             template,
@@ -115,6 +116,7 @@ class WebContext:
             model_label=self.model_label,
             has_workers=self.has_workers(),
             now=self.clock.now(),
+            asking_in=await self.views.tools.list_asking(listed),
             continuous_limit=self.service.continuous_limit,
             risk_classes=RISK_CLASSES,
             retention=self.views.retention,

@@ -1,11 +1,11 @@
 """The page of a tool server's prompt: what it has to be told, and then the form for a new agent, filled in from it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from adapters.forms import fields_of
-from adapters.prompt_drafts import draft_from_prompt
+from adapters.prompt_drafts import PromptChoice, arguments_typed, fill_in
 from adapters.visible_text import visible
 from adapters.web.page_context import WebContext
 from adapters.web.requests import CHANNEL, channel_of, form_of
@@ -13,7 +13,7 @@ from adapters.web.screens import NOTHING, FormState, new_agent_page
 from agent_core.errors import InvalidInput, NotPossible
 
 PROMPT = f"{CHANNEL}/prompt"
-SOURCE, NAME, ARGUMENT = "source", "name", "argument."
+SOURCE, NAME = "source", "name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,12 @@ class PromptPage:
         form, origin = await form_of(request), self.workspace.own(request)
         await self.workspace.service.load_agent_defaults(origin)  # raises NotAllowed for who may not create agents
         source, name = request.query.get(SOURCE, ""), request.query.get(NAME, "")
-        tools = self.workspace.views.tools
-        prompt = await tools.find_prompt(origin.channel, source, name)
-        given = {each.name: form.get(f"{ARGUMENT}{number}", "") for number, each in enumerate(prompt.arguments)}
+        choice = PromptChoice(source, await self.workspace.views.tools.find_prompt(origin.channel, source, name))
         try:
-            text = await tools.read_prompt(origin.channel, source, name, given)
+            filled = await fill_in(self.workspace.views, origin.channel, choice, arguments_typed(choice, form))
         except InvalidInput as wrong:
             return await self.page(request, FormState(form, wrong.problems))
         except NotPossible as refused:
             return await self.page(request, FormState(form), visible(str(refused)))
-        draft, remark = draft_from_prompt(prompt, text)
-        draft = replace(draft, name=await self.workspace.views.find_free_name(origin.channel, draft.name))
-        label = visible(prompt.title or prompt.name)
-        said = f"Filled in from the prompt “{label}” of {visible(source)}. Its author wrote these goals: read them, and"
-        said = " ".join(filter(None, (f"{said} change what you like. Nothing is created yet.", remark)))
-        return await new_agent_page(self.workspace, request, FormState(fields_of(draft)), filled_in=said)
+        state = FormState(fields_of(filled.draft))
+        return await new_agent_page(self.workspace, request, state, filled_in=filled.said)

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from adapters.answers import Answer
 from adapters.forms import Form
+from adapters.prompt_drafts import left_out_text, list_choices, usable_by_source
 from adapters.web.guard import Handler
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
@@ -107,6 +108,7 @@ async def new_agent_page(
     filled_in: str = "",
 ) -> web.Response:
     """The form for a new agent, with an error message beside each invalid field. `filled_in`: from what, or ""."""
+    choices = await list_choices(workspace.views, channel_of(request))
     return await workspace.answer(
         request,
         "new.html",
@@ -117,7 +119,8 @@ async def new_agent_page(
         defaults={"name": DEFAULT_NAME, "role": DEFAULT_ROLE},
         last=last,
         templates=workspace.templates.every,
-        prompts_of=await workspace.views.tools.list_prompts(channel_of(request)),
+        prompts_of=usable_by_source(choices),
+        prompts_left_out=left_out_text(choices),
         filled_in=filled_in,
     )
 

@@ -15,6 +15,7 @@ from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.thought_hooks import ThoughtHooks
+from agent_core.ports.agent_embedders import AgentEmbedders
 from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.tool_sources import ListSources, no_sources
@@ -48,6 +49,7 @@ class Extensions:
     `wait_for`: waits for a command of this name that is still being registered, within limits; it does not raise.
     `ready`: waits before a thought for what is still being connected at the start, within seconds; it does not raise.
     `thoughts`: hooks of the think step, before the card is shown; None costs nothing.
+    `embedders`: what embeds the texts of some agents in place of the common embedder.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -57,6 +59,7 @@ class Extensions:
     wait_for: Callable[[str], Awaitable[None]] = wait_for_nothing
     ready: Callable[[], Awaitable[None]] = ready_at_once
     thoughts: ThoughtHooks | None = None
+    embedders: AgentEmbedders | None = None
 
 
 NO_EXTENSIONS = Extensions()

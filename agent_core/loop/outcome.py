@@ -18,7 +18,7 @@ class Outcome:
     """One step's changes: the agent, a new (`made`) or changed turn, notices to post, and the notes that were read.
 
     `audit`: entries for the decision log.
-    `seen`: memories to save, with their vectors under `index_key`.
+    `seen`: memories to save, with their vectors.
     `spent`: usage of model calls, already charged to the agent.
     """
 
@@ -28,7 +28,6 @@ class Outcome:
     notices: tuple[Notice, ...] = ()
     read: tuple[Note, ...] = ()
     seen: Recall = Recall()
-    index_key: str = ""
     spent: Mapping[CallKind, Usage] = field(default_factory=dict)
     audit: tuple[AuditEntry, ...] = ()
 
@@ -50,7 +49,7 @@ class Outcome:
             work.memories.add(self.agent, self.seen.fresh)
         if self.seen.placed:
             work.memories.put(
-                self.agent, self.index_key, {each.id: vector for each, vector in self.seen.placed.items()}
+                self.agent, self.seen.index_key, {each.id: vector for each, vector in self.seen.placed.items()}
             )
         for entry in self.audit:
             work.audit.append(entry)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from agent_core.errors import MemoryAway
 from agent_core.memory.chunking import chunk_note, chunk_turn
-from agent_core.memory.long_term import LongTermMemory
+from agent_core.memory.long_term import Embedded, LongTermMemory
 from agent_core.model.agent import Agent
 from agent_core.model.memory import Memory, Recalled, Vector
 from agent_core.model.note import Note
@@ -25,7 +25,7 @@ class Recall:
     """What long-term memory contributes to one think step.
 
     `upto`: the last turn that is now in long-term memory.
-    `fresh`, `placed`: new memories and their vectors, to be saved with the outcome.
+    `fresh`, `placed`: new memories and their vectors, to be saved with the outcome under `index_key`.
     `hidden`: memories similar to the newest turn, most similar first. Turns that the prompt shows are left out.
     `offered`: the hidden memories that go into the prompt: those that are more similar than the turns shown there.
     `away`: why long-term memory could not be reached, or "".
@@ -34,6 +34,7 @@ class Recall:
     upto: int = 0
     fresh: tuple[Memory, ...] = ()
     placed: Mapping[Memory, Vector] = field(default_factory=dict)
+    index_key: str = ""
     hidden: tuple[Recalled, ...] = ()
     offered: tuple[Recalled, ...] = ()
     away: str = ""
@@ -53,24 +54,24 @@ async def recall_memories(
     if not fresh:
         return Recall(upto=upto)
     try:
-        vectors = await memory.embed([each.text for each in fresh], tracker)
-        placed = dict(zip(fresh, vectors, strict=True))
-        await memory.add_to_index(agent, placed)
-        is_useful, newest = _is_search_useful(memory, agent), placed[_newest(fresh)]
-        found = await memory.nearest(agent, newest, SEARCH_RESULTS) if is_useful else ()
+        embedded = await memory.embed_for(agent, [each.text for each in fresh], tracker)
+        placed, key = dict(zip(fresh, embedded.vectors, strict=True)), embedded.index_key
+        await memory.add_to_index(agent, key, placed)
+        is_useful, newest = _is_search_useful(embedded, agent), placed[_newest(fresh)]
+        found = await memory.nearest(agent, key, newest, SEARCH_RESULTS) if is_useful else ()
     except MemoryAway as away:
         return Recall(upto=upto, fresh=fresh, away=str(away))
     hidden, offered = _hidden_and_offered(found, agent)
-    return Recall(upto=upto, fresh=fresh, placed=placed, hidden=hidden, offered=offered)
+    return Recall(upto=upto, fresh=fresh, placed=placed, index_key=key, hidden=hidden, offered=offered)
 
 
-def _is_search_useful(memory: LongTermMemory, agent: Agent) -> bool:
+def _is_search_useful(embedded: Embedded, agent: Agent) -> bool:
     """Whether a search helps: turns were summarised, the embedder is semantic, and the prompt may get more memories.
 
     Between two summaries, MAX_RECALLED_BETWEEN_SUMMARIES memories may be offered.
     """
     has_room = len(agent.recalled) < MAX_RECALLED_BETWEEN_SUMMARIES
-    return agent.digest.upto > 0 and memory.embedder.is_semantic and has_room
+    return agent.digest.upto > 0 and embedded.is_semantic and has_room
 
 
 def _fresh(agent: Agent, turns: Sequence[Turn], notes: Sequence[Note]) -> tuple[Memory, ...]:

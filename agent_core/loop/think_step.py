@@ -112,7 +112,7 @@ class ThinkStep:
 
     def _with_recall(self, outcome: Outcome, seen: Recall) -> Outcome:
         paid = replace(outcome, spent=dict(self.tracker.spent))
-        return with_recall(paid, seen, self.proposer.memory.index_key, self.clock.now())
+        return with_recall(paid, seen, self.clock.now())
 
     def _outcome_of(self, thought: Thought, agent: Agent, granters: Granters, now: datetime) -> Outcome:
         match thought:

@@ -96,7 +96,7 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     return replace(outcome, notices=(*notices, *replies))
 
 
-def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -> Outcome:
+def with_recall(outcome: Outcome, seen: Recall, now: datetime) -> Outcome:
     """Add the recall to an outcome: memories to save, and a notice when long-term memory becomes unreachable."""
     agent = outcome.agent
     shown = tuple(one.memory.id for one in seen.offered)
@@ -107,7 +107,7 @@ def with_recall(outcome: Outcome, seen: Recall, index_key: str, now: datetime) -
     if seen.away and not agent.forgetful:
         text = f"Long-term memory is not available: {seen.away} {agent.name} continues without it and updates it later."
         notices = (*notices, Notice.to(agent, "waiting", text, now))
-    return replace(outcome, agent=changed, notices=notices, seen=seen, index_key=index_key)
+    return replace(outcome, agent=changed, notices=notices, seen=seen)
 
 
 def switch_model(agent: Agent, thought: Thought, first: str, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:

@@ -1,7 +1,7 @@
 """Background reindexing: indexes memories after a fault, or after a change of embedder or index."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent_core.errors import DatabaseAway, MemoryAway, NotFound, OverBudget
 from agent_core.memory.long_term import LongTermMemory
@@ -20,13 +20,15 @@ MAX_AGENTS = 100
 class Reindexer:
     """Runs every 30 s. Each agent's budget pays for its own memories.
 
-    A memory that is not indexed yet is found by keyword search only.
+    A memory that is not indexed yet is found by keyword search only. `settled`: agents for which the last run had
+    nothing to do; they keep nobody else off the list.
     """
 
     database: Database
     memory: LongTermMemory
     ledger: BudgetLedger
     clock: Clock
+    settled: set[AgentId] = field(default_factory=set)
 
     async def run(self) -> None:
         while True:
@@ -43,14 +45,26 @@ class Reindexer:
 
         An agent whose budget is spent is skipped.
         """
-        async with self.database.begin() as work:
-            agents = await work.memories.list_agents_unindexed(self.memory.index_key, most=MAX_AGENTS)
         placed = 0
-        for agent_id in agents:
-            placed += await self._index_agent(agent_id)
+        settled: set[AgentId] = set()
+        for agent_id in await self._list_behind():
+            number = await self._index_agent(agent_id)
+            settled |= set() if number else {agent_id}
+            placed += number
+        self.settled.clear()
+        self.settled.update(settled)
         if placed:
             logger.info("memories indexed", extra={"number": placed, "place": self.memory.index_key})
         return placed
+
+    async def _list_behind(self) -> list[AgentId]:
+        """Agents with memories of another key than one of those in use: perhaps their own, so that all is well."""
+        behind: dict[AgentId, None] = {}
+        async with self.database.begin() as work:
+            for key in self.memory.index_keys:
+                found = await work.memories.list_agents_unindexed(key, most=MAX_AGENTS + len(self.settled))
+                behind |= dict.fromkeys(found)
+        return [*behind]
 
     async def _index_agent(self, agent_id: AgentId) -> int:
         placed = 0

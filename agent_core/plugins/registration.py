@@ -16,6 +16,7 @@ from agent_core.plugins.plugin import Plugin, PluginTools, RunOnce
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.plugins.wrapping import run_inside, tell
+from agent_core.ports.agent_embedders import AgentEmbedders
 from agent_core.ports.tool_sources import ToolSource
 
 PLUGIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", re.ASCII)
@@ -40,6 +41,7 @@ class PluginSet:
 
     `observe_seconds`: how long a plugin may take to observe a turn.
     `thoughts`: hooks of the think step; None if no plugin has any.
+    `embedders`: what embeds texts of agents in place of the common embedder; None if no plugin does.
     `closers`: what ends processes of plugins.
     `unmatched`: names in the operator's lists that no plugin has, by the variable of the list.
     `overrides`: the risk classes that the operator gives their commands.
@@ -49,6 +51,7 @@ class PluginSet:
     faults: list[str] = field(default_factory=list)
     observe_seconds: float = OBSERVE_SECONDS
     thoughts: ThoughtHooks | None = None
+    embedders: AgentEmbedders | None = None
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     unmatched: dict[str, tuple[str, ...]] = field(default_factory=dict)
     overrides: RiskOverrides = field(default_factory=RiskOverrides)

@@ -16,12 +16,16 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePrompt:
-    """A text that a source offers, from which an agent can be drafted. All texts are its server's."""
+    """A text that a source offers, from which an agent can be drafted. All texts are its server's.
+
+    `fault`: why no agent can be drafted from it, to complete "The prompt …", or "". One with a fault has no arguments.
+    """
 
     name: str
     title: str = ""
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
+    fault: str = ""
 
 
 ReadPrompt: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[str]]

@@ -96,6 +96,23 @@ class ChannelTools:
         sources = tuple(self._in_channel(each, switches, timings) for each in self.list_sources())
         return ToolsInChannel(sources=sources, switches=switches, number=len(timings))
 
+    async def list_asking(self, channels: Iterable[ChannelScope]) -> Mapping[ChannelScope, tuple[CommandSpec, ...]]:
+        """The commands of each channel that ask each time, whatever was approved; tools of sources first."""
+        asking = [each.spec for each in self.commands.by_name.values() if each.spec.always_asks]
+        asking.sort(key=lambda spec: not spec.source)
+        if not any(spec.source for spec in asking):
+            return dict.fromkeys(channels, tuple(asking))
+        async with self.database.begin() as work:
+            switches = {channel: await load_tool_switches(work, channel) for channel in channels}
+        return {
+            channel: tuple(spec for spec in asking if not spec.source or each.allows(spec))
+            for channel, each in switches.items()
+        }
+
+    async def list_asking_in(self, channel: ChannelScope) -> tuple[CommandSpec, ...]:
+        """The commands that ask each time in one channel."""
+        return (await self.list_asking([channel]))[channel]
+
     async def list_prompts(self, channel: ChannelScope) -> tuple[ToolSource, ...]:
         """The sources that offer prompts now, and are on in this channel."""
         async with self.database.begin() as work:
@@ -103,7 +120,7 @@ class ChannelTools:
         return tuple(each for each in self.list_sources() if each.prompts and switches.is_source_on(each.name))
 
     async def find_prompt(self, channel: ChannelScope, source: str, name: str) -> SourcePrompt:
-        """A prompt that can be used in this channel; raise NotFound."""
+        """A prompt that can be used in this channel; raise NotFound, or NotPossible if it has a fault."""
         return (await self._find_prompt(channel, source, name))[1]
 
     async def read_prompt(self, channel: ChannelScope, source: str, name: str, given: Mapping[str, str]) -> str:
@@ -113,9 +130,7 @@ class ChannelTools:
         its source does not give it.
         """
         found, prompt = await self._find_prompt(channel, source, name)
-        arguments = {each.name: given.get(each.name, "").strip() for each in prompt.arguments}
-        if problems := _argument_problems(prompt, arguments):
-            raise InvalidInput(problems)
+        arguments = checked_arguments(prompt, given)
         try:
             return await found.read_prompt(name, {key: value for key, value in arguments.items() if value})
         except CommandError as refused:
@@ -124,6 +139,8 @@ class ChannelTools:
     async def _find_prompt(self, channel: ChannelScope, source: str, name: str) -> tuple[ToolSource, SourcePrompt]:
         for each in await self.list_prompts(channel):
             for prompt in each.prompts if each.name == source else ():
+                if prompt.name == name and prompt.fault:
+                    raise NotPossible(f"The prompt {name[:60]} of {source} {prompt.fault}: it cannot be used.")
                 if prompt.name == name:
                     return each, prompt
         raise NotFound("prompt", name[:60])
@@ -147,6 +164,14 @@ class ChannelTools:
         begun = [each for each in timings if each.command in wanted and each.started_at is not None]
         lasted = Median.of(ran for each in begun if each.ended_at and (ran := each.ran(now)) is not None)
         return Uses(runs=len(begun), failed=sum(each.has_failed for each in begun), lasted=lasted)
+
+
+def checked_arguments(prompt: SourcePrompt, given: Mapping[str, str]) -> dict[str, str]:
+    """The prompt's arguments without blanks around them; raise InvalidInput by the number of each, from 0."""
+    arguments = {each.name: given.get(each.name, "").strip() for each in prompt.arguments}
+    if problems := _argument_problems(prompt, arguments):
+        raise InvalidInput(problems)
+    return arguments
 
 
 def _argument_problems(prompt: SourcePrompt, arguments: Mapping[str, str]) -> dict[str, str]:

@@ -60,7 +60,9 @@ class AgentMemories(TransactionalService):
             agent = await work.agents.get(channel, agent_id)
             found = await work.memories.of(agent, most=MEMORIES_PER_PAGE + 1, before=before)
             total = await work.memories.count(agent)
-            behind = await work.memories.list_unindexed(agent, self.memory.index_key, most=1)
+        index_key = await self.memory.find_key(agent)
+        async with self.database.begin() as work:
+            behind = await work.memories.list_unindexed(agent, index_key, most=1)
         page = found[:MEMORIES_PER_PAGE]
         return MemoryPage(page, total, page[-1].id if len(found) > MEMORIES_PER_PAGE else None, bool(behind))
 

@@ -1,7 +1,9 @@
 """The chat platforms. Signoff starts each that is enabled, checks it in `doctor` and serves its routes."""
 
+from contextlib import AsyncExitStack
+
 from bot.platforms.discord.platform import DiscordPlatform
-from bot.platforms.platform import ChatPlatform
+from bot.platforms.platform import ChatPlatform, PlatformParts, WiredPlatform
 from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import Settings
 
@@ -16,3 +18,12 @@ def platforms_on(settings: Settings) -> tuple[ChatPlatform, ...]:
 def guide(platform: ChatPlatform) -> str:
     """The address of the documentation page on enabling the platform."""
     return f"docs/how-to/connect-{platform.name}.md"
+
+
+def wire_platforms(settings: Settings, parts: PlatformParts, stack: AsyncExitStack) -> list[WiredPlatform]:
+    """The enabled platforms, which `stack` closes."""
+    platforms: list[WiredPlatform] = []
+    for platform in platforms_on(settings):
+        platforms.append(platform.wire(settings, parts))
+        stack.push_async_callback(platforms[-1].close)
+    return platforms

@@ -17,6 +17,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
 from agent_core.ports.surface import ChatSurface
+from agent_core.service.asking_commands import AskingCommands
 from bot.settings import Settings
 
 
@@ -37,6 +38,7 @@ class PlatformParts:
     """The parts that a platform needs besides the settings.
 
     `model`: the label of the language model. `broadcast`: connects the processes of this installation.
+    `asking`: which commands ask each time, as soon as the core is assembled.
     """
 
     database: Database
@@ -44,6 +46,7 @@ class PlatformParts:
     clock: Clock
     model: str
     broadcast: Broadcast = NO_BROADCAST
+    asking: AskingCommands = field(default_factory=AskingCommands)
     templates: AgentTemplates = field(default_factory=load_templates)
 
 

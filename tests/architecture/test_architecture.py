@@ -52,6 +52,7 @@ MODULES_OF_ONE_PLATFORM = {
     "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
     "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
     "slack/outbound/template_menu": "a form of Discord is opened once; a menu in it could not fill it in",
+    "slack/outbound/prompts": "a menu for prompts, as for templates; the form of a prompt in Discord is in its views",
     "slack/api/rotation": "a bot of Discord has one token, which does not expire",
     "slack/api/tokens": "each workspace of Slack has a token of its own",
     "slack/api/web_api": "discord.py makes its own HTTP session",

@@ -34,6 +34,10 @@ async def test_many_prompts(answer: str) -> None:
         await until(lambda: bool(server.prompts))
         assert len(server.prompts) == MAX_PROMPTS
         assert {len(each.arguments) for each in server.prompts} == {0}
+        assert [each.fault for each in server.prompts if each.fault] == [
+            "asks for 200 arguments, and 10 are the most",
+            "has a name of 300 characters, and 200 are the most",
+        ]
         assert all(len(each.description) <= MAX_DESCRIPTION_CHARACTERS for each in server.prompts)
         text = await server.read_prompt("tea 1", {})
         assert len(text) <= MAX_TEXT_CHARACTERS

@@ -150,8 +150,8 @@ async def test_a_sign_in_that_fails_costs_nobody_the_one_before() -> None:
         assert await store.get("guarded", url) == before
 
 
-@attack("servers", "It tells its token in a prompt", "[secret]; a prompt with it in a name is left out")
-def test_a_token_in_a_prompt(answer: str) -> None:
+@attack("servers", "It tells its token in a prompt", "[secret]; there is no prompt by that name")
+async def test_a_token_in_a_prompt(answer: str) -> None:
     about = PromptArgument(name="kind", description=f"or {TOKEN}")
     prompts = (
         SourcePrompt(name="tea", title=TOKEN, description=f"With {TOKEN}.", arguments=(about,)),
@@ -160,8 +160,10 @@ def test_a_token_in_a_prompt(answer: str) -> None:
     found = ToolServerSet(servers=(InMemoryToolServer(prompts=prompts),))
     found.use_tokens(load({}, None), "tea", (TOKEN,))
     (source,) = found.list_sources()
-    assert [each.name for each in source.prompts] == ["tea"]
+    assert [each.fault for each in source.prompts] == ["", "has a secret of Signoff's in a name"]
     assert TOKEN not in str(source.prompts)
+    with pytest.raises(CommandError, match=r"there is no \[secret\]"):
+        await source.read_prompt(TOKEN, {})
     assert answer.startswith(source.prompts[0].title)
 
 

@@ -98,6 +98,58 @@ async def test_a_flood_over_http_costs_one_call(
     assert why in str(refused.value)
 
 
+@asynccontextmanager
+async def refusing() -> AsyncIterator[str]:
+    """A server that lets in until something is called or a prompt is read, and then answers 401."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        message = await request.json()
+        match message.get("method"):
+            case "initialize":
+                about = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "far", "version": "1"}}
+                result: dict[str, Any] = {**about, "capabilities": {"tools": {}, "prompts": {}}}
+            case "tools/list":
+                result = {"tools": [{"name": "pour", "inputSchema": {"type": "object"}}]}
+            case "prompts/list":
+                result = {"prompts": [{"name": "plan"}]}
+            case "tools/call" | "prompts/get":
+                return web.Response(status=401)
+            case method:
+                return web.Response(status=202 if str(method).startswith("notif") else 404)
+        return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": result}, dumps=json.dumps)
+
+    app = web.Application()
+    app.router.add_post("/mcp", answer)
+    async with TestServer(app) as server:
+        yield str(server.make_url("/mcp"))
+
+
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ({}, 'let nobody in without a key (401): its entry needs "headers" with one, or "oauth": true'),
+        (
+            {"Authorization": "Bearer old"},
+            'did not take the key in the "headers" of its entry (401): it may have ended',
+        ),
+    ],
+    ids=["no-key", "old-key"],
+)
+@pytest.mark.parametrize("asks", ["tool", "prompt"])
+async def test_a_server_that_answers_401_in_the_middle_says_so_in_one_line(
+    headers: dict[str, str], why: str, asks: str
+) -> None:
+    async with refusing() as url:
+        entry = ServerEntry(name="far", reached=RemoteAddress(url=url, headers=headers), place="far")
+        async with connected(entry) as server:
+            await until(lambda: bool(server.prompts))
+            with pytest.raises(CommandError) as refused:
+                await (server.call("pour", {}, print) if asks == "tool" else server.read_prompt("plan", {}))
+            await until(lambda: server.state.condition == "away")
+    assert str(refused.value) == f"The tool server far {why}. If the call had begun, look whether it took effect."
+    assert server.state.why in ("", why)
+
+
 async def test_a_server_that_forgot_the_session_is_connected_again() -> None:
     async with flooding(nothing, JSON, "identity") as url:
         entry = ServerEntry(name="far", reached=RemoteAddress(url=url), place="far")

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from aiohttp import ClientSession
 
+from agent_core.errors import CommandError
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry, SignInTerms
 from agent_core.providers.clock import SystemClock
@@ -167,3 +168,58 @@ async def test_a_server_that_wants_a_key_says_so_where_its_entry_has_none(url: s
     entry = ServerEntry(name="guarded", reached=RemoteAddress(url=url), place="here")
     fault = await McpServer(entry=entry, clock=CLOCK, seconds=PATIENCE_SECONDS).connect_once(until_listed=True)
     assert 'needs "headers" with one, or "oauth": true' in fault
+
+
+@pytest.mark.proves("mcp:sign-out")
+@pytest.mark.parametrize("asks", [True, False], ids=["called", "idle"])
+async def test_a_sign_in_that_is_forgotten_ends_in_a_running_process_at_once(
+    url: str, store: SignInStore, doorkeeper: Doorkeeper, *, asks: bool
+) -> None:
+    await sign_in(url, store)
+    server = server_at(url, store)
+    running = asyncio.create_task(server.run())
+    try:
+        await until(lambda: server.state.condition == "connected")
+        before = doorkeeper.checks
+        assert await store.forget("guarded")
+        if asks:
+            with pytest.raises(CommandError, match="needs a sign-in: run python -m bot sign-in guarded"):
+                await server.call("key", {}, print)
+            assert doorkeeper.checks == before
+        await until(lambda: server.state.condition == "away")
+        assert server.state.why == "needs a sign-in: run python -m bot sign-in guarded"
+        await sign_in(url, store)
+        await until(lambda: server.state.condition == "connected")
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.proves("mcp:sign-out")
+async def test_a_renewal_brings_back_no_sign_in_that_was_forgotten(url: str, store: SignInStore) -> None:
+    await sign_in(url, store)
+    kept = await store.get("guarded", url)
+    assert kept
+    assert await store.renew("guarded", replace(kept, expires_at=2.0))
+    assert await store.get("guarded", url) == replace(kept, expires_at=2.0)
+    assert await store.forget("guarded")
+    assert not await store.renew("guarded", kept)
+    assert await store.get("guarded", url) is None
+
+
+async def test_a_sign_in_that_ends_in_the_middle_is_told_by_the_next_call_in_one_line(
+    url: str, store: SignInStore, doorkeeper: Doorkeeper
+) -> None:
+    await sign_in(url, store)
+    server = server_at(url, store)
+    running = asyncio.create_task(server.run())
+    try:
+        await until(lambda: server.state.condition == "connected")
+        doorkeeper.end_all()
+        with pytest.raises(CommandError) as refused:
+            await server.call("key", {}, print)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    needed = "The tool server guarded needs a sign-in: run python -m bot sign-in guarded"
+    assert str(refused.value) == f"{needed}. If the call had begun, look whether it took effect."

@@ -99,6 +99,19 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(by: str, tmp_path: Pa
         assert (await server.call("echo", {"text": "still here"}, print)).text == "still here"
 
 
+async def test_prompts_with_odd_names_are_listed_and_read_by_them() -> None:
+    async with connected(entry_of(local("prompting.py", "odd"))) as server:
+        await until(lambda: bool(server.prompts))
+        usable = [each.name for each in server.prompts if not each.fault]
+        assert usable == ["plan a party", "tea\u200b", "a.b", 'a "b"']
+        assert [await server.read_prompt(name, {}) for name in usable] == usable
+        assert [each.fault for each in server.prompts if each.fault] == [
+            "has a name of 300 characters, and 200 are the most",
+            "has no name",
+            "has no name",
+        ]
+
+
 @both
 async def test_prompts_are_listed_and_read(by: str) -> None:
     async with reached(by) as server:

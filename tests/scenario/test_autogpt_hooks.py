@@ -19,6 +19,7 @@ from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import reply_text
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
+from tests.scenario.chat import writing
 from tests.scenario.test_autogpt_story import DONE, approved, results, stage_of
 
 WRITE = reply_text("write_to_file", {"filename": "tea.txt", "text": "green"})
@@ -55,7 +56,9 @@ def user_input(self, user_input):
     self.record('user_input')
     return 'yes'
 def can_handle_text_embedding(self, text): return True
-def handle_text_embedding(self, text): self.record('handle_text_embedding')
+def handle_text_embedding(self, text):
+    self.record('handle_text_embedding', text[:8])
+    return [len(text), text.count('a') + 1, 1]
 """
 
 
@@ -106,6 +109,25 @@ async def test_hooks_are_called_in_autogpts_order_and_pre_command_before_the_car
         ["report", "SYSTEM: tea.txt now holds 5"],
     ]
     assert (await stage.turn(agent)).call.name == "task_complete"
+
+
+@pytest.mark.proves("autogpt:hooks")
+async def test_texts_are_embedded_before_the_thought_and_no_question_is_asked(plugins: Plugins) -> None:
+    stage = stage_of(plugins, await with_hooks(plugins, RECORDER), *map(writing, ("a", "b", "c", "d"), "1234"))
+    agent = await stage.create()
+    for _ in range(3):
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+    lines = (await stage.workspaces.of(agent).read("hooks.jsonl")).decode().splitlines()
+    named = [json.loads(line)[0] for line in lines]
+    first = named.index("handle_text_embedding")
+    assert named[:first].count("on_planning") == 3
+    assert named[first:][: named[first:].index("on_planning")].count("handle_text_embedding") == 3
+    assert "user_input" not in named
+    async with stage.database.begin() as work:
+        vectors = await work.memories.vectors(agent, stage.memory.index_keys[1], most=9)
+    assert stage.memory.index_keys[1].startswith("plugin First of AutoGPT, 3 numbers in ")
+    assert len(vectors) == 3
 
 
 @pytest.mark.proves("autogpt:hooks")

@@ -22,6 +22,7 @@ from adapters.discord.inbound.context import (
 )
 from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.inbound_event import origin_of
+from adapters.discord.inbound.prompts import KEY, DiscordPrompts
 from adapters.discord.outbound import views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
@@ -108,7 +109,9 @@ class DiscordClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                await open_form(interaction, views.number_form(turn, most_times(self.context.service.continuous_limit)))
+                asking = await seen.tools.list_asking_in(origin.channel)
+                most = most_times(self.context.service.continuous_limit)
+                await open_form(interaction, views.number_form(turn, most, asking))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":
@@ -117,7 +120,11 @@ class DiscordClickListener:
             case "thoughts":
                 await tell(interaction, thoughts_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "new agent":
-                await open_form(interaction, _agent_form(await self._new_agent(opening.subject, origin)))
+                form = await self._new_agent(opening.subject, origin)
+                if KEY in form.fields:
+                    await DiscordPrompts(self.context).open_again(interaction, form.fields, origin)
+                else:
+                    await open_form(interaction, _agent_form(form))
             case "open":
                 pass
 

@@ -19,7 +19,8 @@ from adapters.discord.inbound.context import (
 )
 from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.inbound_event import origin_of
-from adapters.discord.inbound.submitted_forms import AgentForm, DirectForm, EditForm, TextForm
+from adapters.discord.inbound.prompts import DiscordPrompts
+from adapters.discord.inbound.submitted_forms import AgentForm, DirectForm, EditForm, PromptForm, TextForm
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
 from adapters.forms import times_of
@@ -47,8 +48,8 @@ class DiscordModalListener:
         data: Mapping[str, Any] = dict(interaction.data or {})
         press = self.context.actions.press
         match submitted_forms.read(str(data.get("custom_id")), submitted_forms.submitted(data.get("components"))):
-            case AgentForm() as sent:
-                await tell(interaction, await self._create(sent, origin))
+            case AgentForm() | PromptForm() as sent:
+                await self._new_agent(sent, interaction, origin)
             case EditForm() as sent:
                 if refused := await self._approve_edited(sent, origin):
                     await tell(interaction, refused)
@@ -60,6 +61,12 @@ class DiscordModalListener:
                 await press(replace(button, times=times_of(number)), FormInput(), origin)
             case TextForm() as sent:
                 await self._reply(sent, interaction, origin)
+
+    async def _new_agent(self, sent: AgentForm | PromptForm, interaction: discord.Interaction, origin: Origin) -> None:
+        if isinstance(sent, PromptForm):
+            await DiscordPrompts(self.context).fill_in(sent, interaction, origin)
+        else:
+            await tell(interaction, await self._create(sent, origin))
 
     async def _create(self, sent: AgentForm, origin: Origin) -> DiscordMessage:
         try:

@@ -12,6 +12,7 @@ from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommand_answers import run_subcommand
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
+from adapters.discord.inbound.prompts import DiscordPrompts
 from adapters.discord.outbound import render, views
 from adapters.discord.outbound.message import DiscordMessage, link_to
 from adapters.management_commands import CHANNEL_VERBS, ThreadVerb
@@ -21,6 +22,7 @@ from adapters.subcommands import (
     AgentVerb,
     NewCopy,
     NewForm,
+    NewPrompt,
     NewSentence,
     NewTemplate,
     ThreadSubcommand,
@@ -37,6 +39,8 @@ NAME_HINT = "The agent's name; optional if the channel has only one agent."
 LIST_HINT = "archived lists the archived agents."
 NEW_HINT = "A sentence, or Name | role | goal; goal, or a pasted ai_settings.yaml. Leave empty to open the form."
 TEMPLATE_HINT = "Fills the form in from a template."
+QUOTE = '"'
+PROMPT_HINT = "Asks what a tool server's prompt needs, and fills the form in from it."
 TEXT_HINTS: dict[ThreadVerb, str] = {
     "goals": "set a; b replaces its goals. Leave empty to show them.",
     "model": "The name of another model, or default. Leave empty to show its model.",
@@ -77,6 +81,10 @@ class DiscordSlashListener:
         found = [each for each in every if typed.casefold() in f"{each.label} {each.key}".casefold()]
         return [app_commands.Choice(name=one_line(each.label), value=each.key) for each in found[:MAX_CHOICES]]
 
+    async def list_prompts(self, interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
+        """The prompts of tool servers whose server, title or name contains the typed text."""
+        return await DiscordPrompts(self.context).list_offered(interaction, typed)
+
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
         match subcommand_of(text):
             case NewForm(draft):
@@ -87,6 +95,9 @@ class DiscordSlashListener:
                 draft = self.context.templates.get(key).draft
                 filled = draft.like(await self.context.service.load_agent_defaults(origin))
                 await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
+                return ""
+            case NewPrompt(key):
+                await DiscordPrompts(self.context).open(interaction, key, origin)
                 return ""
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
@@ -125,8 +136,9 @@ def commands_of(slash: DiscordSlashListener) -> app_commands.Group:
     group = app_commands.Group(name=GROUP, description="Agents that ask before they act", guild_only=True)
     group.add_command(_command("list", slash.run, text=LIST_HINT))
     group.add_command(_command("help", slash.run))
-    new = _command("new", slash.run, text=NEW_HINT, template=TEMPLATE_HINT)
+    new = _command("new", slash.run, text=NEW_HINT, template=TEMPLATE_HINT, prompt=PROMPT_HINT)
     new.autocomplete("template")(slash.list_templates)
+    new.autocomplete("prompt")(slash.list_prompts)
     group.add_command(new)
     for verb in CHANNEL_VERBS:
         group.add_command(_command(verb, slash.run, text=TEXT_HINTS[verb]))
@@ -165,7 +177,9 @@ def _command(verb: str, run: Run, **hints: str) -> app_commands.Command[Any, Any
 
 
 def _line(verb: str, given: Mapping[str, str]) -> str:
-    """The line that means the same in Slack. A chosen template goes before a text."""
+    """The line that means the same in Slack. A chosen template or prompt goes before a text."""
     if template := given.get("template"):
         return f"{verb} template {template}"
-    return " ".join((verb, *(text for name, text in given.items() if name != "template")))
+    if prompt := given.get("prompt"):
+        return f'{verb} prompt "{prompt.replace(QUOTE, "")}"'
+    return " ".join((verb, *(text for name, text in given.items() if name not in ("template", "prompt"))))

@@ -64,7 +64,15 @@ class DirectForm:
     text: str
 
 
-Submitted: TypeAlias = AgentForm | EditForm | TextForm | DirectForm
+@dataclass(frozen=True, slots=True)
+class PromptForm:
+    """The submitted arguments of a tool server's prompt, as typed; `key` names the prompt."""
+
+    key: str
+    fields: Form
+
+
+Submitted: TypeAlias = AgentForm | EditForm | TextForm | DirectForm | PromptForm
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
@@ -84,6 +92,8 @@ def read(custom_id: str, values: Values) -> Submitted:
         case "new":
             chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
             return AgentForm(about, {**texts, **_chosen(chosen)})
+        case "prompt":
+            return PromptForm(about, texts)
         case "dm":
             return DirectForm(rest, texts.get("text", ""))
         case "edit":

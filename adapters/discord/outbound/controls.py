@@ -13,10 +13,8 @@ from adapters.chat.extra_buttons import DeleteButton, ExtraVerb, UploadButton
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton
 from adapters.text_fit import cut
 from adapters.turn_lines import TurnLine
-from adapters.ui_text import covered_text
 from adapters.visible_text import one_line
 from agent_core.model.agent import Agent
-from agent_core.model.command import RiskClass
 from agent_core.model.ids import TurnId
 
 Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | DiscordDraftButton
@@ -69,8 +67,11 @@ def rows(buttons: Sequence[Item]) -> Iterator[Row]:
         yield ui.ActionRow(*buttons[start : start + MAX_ROW_BUTTONS])
 
 
-def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings: Sequence[ViewButton]) -> list[Row]:
-    """The rows of a card in its current state: decisions, Approve ×N, what shows more; apart from them Stop, Revoke."""
+def card_controls(agent: Agent, card: Card, openings: Sequence[ViewButton], covered: tuple[str, str]) -> list[Row]:
+    """The rows of a card in its current state: decisions, Approve ×N, what shows more; apart from them Stop, Revoke.
+
+    `covered`: what Approve ×N covers, and what asks each time under it.
+    """
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb == "review"]
     stops = [each for each in card.buttons if each.verb in ("stop", "revoke")]
@@ -78,7 +79,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass], openings
     if approve := next((each for each in first if each.verb == "approve"), None):
         first.append(Button("reply", agent.id, shown=approve.shown))
     more: list[Pressable] = [*reviews, *openings]
-    chosen: list[Row] = [ui.ActionRow(_times(several, risks))] if several else []
+    chosen: list[Row] = [ui.ActionRow(_times(several, covered))] if several else []
     return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)]), *rows([*map(element, stops)])]
 
 
@@ -97,11 +98,11 @@ def _show_all(turn_id: TurnId) -> str:
     return str(ViewButton("show all", turn_id))
 
 
-def _times(several: Sequence[Button], risks: Sequence[RiskClass]) -> ui.Select[ui.LayoutView]:
+def _times(several: Sequence[Button], covered: tuple[str, str]) -> ui.Select[ui.LayoutView]:
     """The menu for the N of Approve ×N. Options say what they cover, because Discord has no confirmation dialog."""
     turn_id = TurnId(several[0].subject)
-    covered = cut(covered_text(risks).partition(". ")[2], MAX_DESCRIPTION)
-    options = [discord.SelectOption(label=each.label, value=str(each), description=covered) for each in several]
+    covers, asks = (cut(text, MAX_DESCRIPTION) or None for text in covered)
+    options = [discord.SelectOption(label=each.label, value=str(each), description=covers) for each in several]
     other = ViewButton("another number", turn_id, shown=several[0].shown)
-    options.append(discord.SelectOption(label=other.label, value=str(other)))
+    options.append(discord.SelectOption(label=other.label, value=str(other), description=asks))
     return ui.Select(custom_id=f"times:{turn_id}", placeholder=APPROVE_N, options=options)

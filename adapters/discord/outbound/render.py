@@ -214,6 +214,12 @@ def offer_message(draft: AgentDraft, key: str, *, said: str = "") -> DiscordMess
     return compose(*_texts(texts), *rows(buttons))
 
 
+def filled_in_message(draft: AgentDraft, key: str, *, said: str) -> DiscordMessage:
+    """An agent drafted from a tool server's prompt, with the one button that opens the form; `key` as in an offer."""
+    texts = [*_small(said), _about(draft.name, draft.role, draft.goals)]
+    return compose(*_texts(texts), *rows([element(DiscordDraftButton("change", key), label="Open the form")]))
+
+
 def refused_message(problems: Mapping[str, str], again: Button | ViewButton) -> DiscordMessage:
     """The problems of a refused form, and the button that reopens it with its values."""
     said = "\n".join(problems.values())

@@ -9,7 +9,7 @@ import discord
 
 from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.joined_cards import CardContent, CardPlace, JoinedCards
+from adapters.chat.joined_cards import CardContent, JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.discord.api.client import DiscordRefused
@@ -134,7 +134,7 @@ class DiscordSurface:
             await self.sending.edit(thread_of(agent), stands, self._present_card(agent, card), card.place.marked.turn)
 
     def _present_card(self, agent: Agent, card: CardContent) -> DiscordMessage:
-        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card.newest, card.place)
+        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card)
 
     async def close(self) -> None:
         await self.soon.close(0)
@@ -148,9 +148,15 @@ class DiscordSurface:
         if stands := message_in(thread_of(agent), lines[-1].address):
             await self.sending.edit(thread_of(agent), stands, folded_message(agent, lines), lines[0].turn)
 
-    def _card(self, agent: Agent, turn: Turn, place: CardPlace) -> DiscordMessage:
-        model = "" if agent.model else self.model
-        return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
+    def _card(self, agent: Agent, card: CardContent) -> DiscordMessage:
+        return turn_message(
+            agent,
+            card.newest,
+            card.place.earlier,
+            model="" if agent.model else self.model,
+            continuous_limit=self.continuous_limit,
+            asking=card.asking,
+        )
 
     def _root(self, agent: Agent, files: str = "") -> DiscordMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)

@@ -4,7 +4,7 @@ The `custom_id` has everything a form refers to, so a form that was opened befor
 allows five fields: the form for a new agent has four texts, and one menu for all other settings.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import discord
@@ -13,12 +13,14 @@ from discord import ui
 from adapters import forms
 from adapters.buttons import Button
 from adapters.discord.outbound.controls import APPROVE_N
-from adapters.discord.outbound.inputs import fields_of
-from adapters.discord.outbound.texts import NOTHING
+from adapters.discord.outbound.inputs import MAX_INPUTS, fields_of
+from adapters.discord.outbound.texts import NOTHING, escaped
 from adapters.forms import Form
+from adapters.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
 from adapters.text_fit import beginning, cut, fits
 from adapters.ui_text import REPLY_DOES, covered_text
 from adapters.visible_text import one_line, readable, visible
+from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
@@ -28,6 +30,8 @@ from agent_core.model.turn import Turn
 # https://discord.com/developers/docs/components/reference: limits of a form's title, labels, descriptions and inputs.
 MAX_TITLE, MAX_LABEL, MAX_HINT, MAX_INPUT, MAX_OPTION = 45, 45, 100, 4000, 100
 GOALS_HINT = "One per line, 1 to 5."
+MAX_PROMPT_TEXT = 1_000
+TOO_MANY_ARGUMENTS = "and a form of Discord has room for five. Start from it on the page, in Slack or in the terminal."
 MORE = "More"
 MORE_HINT = "If you choose nothing, every command asks and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
@@ -76,6 +80,29 @@ def edit_form(
     return modal
 
 
+def prompt_form(
+    choice: PromptChoice, *, typed: Form | None = None, problems: Mapping[str, str] | None = None
+) -> ui.Modal:
+    """A field for each argument of a prompt, with what was typed; raise NotPossible if there are more than five."""
+    arguments = choice.prompt.arguments
+    if len(arguments) > MAX_INPUTS:
+        asks = f"The prompt {choice.title} of {choice.source} asks for {len(arguments)} arguments"
+        raise NotPossible(f"{asks}, {TOO_MANY_ARGUMENTS}")
+    modal = _modal(f"{choice.source}: {choice.title}", f"form:prompt:{choice.key}")
+    if len(arguments) < MAX_INPUTS:
+        said = escaped(cut(one_line(choice.prompt.description), MAX_PROMPT_TEXT))
+        about = [f"The server says about it: {said}"] if said else []
+        about.append(GOES_TO_SERVER if arguments else "It needs no arguments.")
+        modal.add_item(ui.TextDisplay("\n".join(about)))
+    for number, each in enumerate(arguments):
+        field = f"{ARGUMENT}{number}"
+        entry = _input(field, readable((typed or {}).get(field, "")), is_long=True)
+        entry.required = each.is_required
+        hint = (problems or {}).get(field) or each.description or f"Goes to {choice.source}."
+        modal.add_item(_labelled(each.name, entry, hint))
+    return modal
+
+
 def reject_form(turn: Turn) -> ui.Modal:
     """The form for the reason of a rejection, which the agent reads."""
     modal = _modal(f"Reject turn {turn.number}", _form_id(Button("reject", turn.id, shown=turn.control_hash)))
@@ -89,13 +116,13 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
     return modal.add_item(_labelled("Reply", entry, REPLY_DOES if shown else ""))
 
 
-def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> ui.Modal:
-    """The form for the number of commands to approve, at most `most`."""
+def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS, asking: Sequence[CommandSpec] = ()) -> ui.Modal:
+    """The form for the number of commands to approve, at most `most`; `asking`: the commands that ask each time."""
     modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
     entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
     entry.required = True
     modal.add_item(_labelled("How many commands", entry, "This command is the first."))
-    return modal.add_item(ui.TextDisplay(covered_text(turn.risks)))
+    return modal.add_item(ui.TextDisplay(covered_text(turn.risks, asking)))
 
 
 def _more(form: Form) -> ui.Select[Any]:

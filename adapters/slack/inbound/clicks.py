@@ -124,7 +124,7 @@ class SlackClickListener:
             case "new agent":
                 last = await self.context.service.load_agent_defaults(origin)
                 form = views.agent_form(None, last, origin.channel.key)
-                await self.context.open(event, self.context.with_templates(form))
+                await self.context.open(event, await self.context.with_starters(form, origin.channel))
             case "open":
                 pass
 

@@ -10,6 +10,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from adapters.answers import Answer
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.services import ChatServices
+from adapters.prompt_drafts import list_choices
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
@@ -17,6 +18,7 @@ from adapters.slack.inbound.inbound_event import SlackEvent
 from adapters.slack.inbound.message_markup import plain_text
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
+from adapters.slack.outbound.prompts import with_prompts
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
 from adapters.slack.outbound.template_menu import with_templates
@@ -149,9 +151,10 @@ class SlackContext(ChatServices):
             raise
         return str(answer["view"]["id"])
 
-    def with_templates(self, form: Block, chosen: str = "") -> Block:
-        """The form for a new agent with the menu of templates."""
-        return with_templates(form, self.templates.every, chosen)
+    async def with_starters(self, form: Block, channel: ChannelScope | None, chosen: str = "") -> Block:
+        """The form for a new agent with the menus of templates and, if the channel is known, of prompts."""
+        choices = await list_choices(self.views, channel) if channel else ()
+        return with_templates(with_prompts(form, choices), self.templates.every, chosen)
 
     async def replace(self, workspace: str, view_id: str, view: Block) -> None:
         await self.calls.ask(

@@ -9,10 +9,12 @@ from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
+from adapters.slack.inbound.prompts import SlackPrompts
 from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.message import link_to
+from adapters.slack.outbound.prompts import chosen_prompt
 from adapters.slack.outbound.template_menu import chosen_template
 from agent_core.errors import NotAllowed
 from agent_core.model.actors import Origin
@@ -60,10 +62,13 @@ class HomeTab:
         if key := chosen_template(body["actions"][0]):
             await self._fill_in(key, body["view"], event)
             return
+        if key := chosen_prompt(body["actions"][0]):
+            await SlackPrompts(self.context).choose(key, body["view"], event)
+            return
         is_on_tab = body["view"].get("type") == "home"
         match parse_action(body["actions"][0]):
             case ViewButton("new agent"):
-                form = self.context.with_templates(views.agent_form(None, None, ""))
+                form = await self.context.with_starters(views.agent_form(None, None, ""), None)
                 self.context.soon(self.context.open(event, form))
             case ViewButton("show all") as opening if is_on_tab:
                 await self._show_all(opening, body, event)
@@ -81,10 +86,12 @@ class HomeTab:
         """Fill the open form for a new agent in from a template."""
         place = place_of(view)
         draft, last = self.context.templates.get(key).draft, None
-        if place.channel:
-            last = await self.context.service.load_agent_defaults(await self.context.origin_in(event, place.scope))
+        channel = place.scope if place.channel else None
+        if channel:
+            last = await self.context.service.load_agent_defaults(await self.context.origin_in(event, channel))
         form = views.agent_form(draft, last, place.channel, thread=place.thread)
-        self.context.soon(self.context.replace(event.workspace, view["id"], self.context.with_templates(form, key)))
+        form = await self.context.with_starters(form, channel, key)
+        self.context.soon(self.context.replace(event.workspace, view["id"], form))
 
     async def _list_channels(self, event: SlackEvent) -> tuple[frozenset[str], str]:
         """The channels that the person is in; none, and what to say of it, if Slack does not tell."""

@@ -10,7 +10,9 @@ from adapters.forms import argument_names
 from adapters.slack.inbound import submitted_forms
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_submission
+from adapters.slack.inbound.prompts import SlackPrompts
 from adapters.slack.inbound.submitted_forms import FormContext
+from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.views import sentence_view
 from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
@@ -35,11 +37,14 @@ class SlackModalListener:
                 await self._give_back(ack, submitted_forms.errors_of(view, {"": text}), text)
             case None:
                 await ack()
+            case shown:
+                await ack(response_action="update", view=shown)
 
-    async def _carry_out(self, body: Body, view: Body, workspace: str) -> None:
+    async def _carry_out(self, body: Body, view: Body, workspace: str) -> Block | None:
+        """Do what the form is for; return what is shown in its place, or None if it closes."""
         if view["callback_id"] == "signoff.new":
             await self._create(body, view, workspace)
-            return
+            return None
         place = submitted_forms.place_of(view)
         origin = await self.context.origin_in(of_submission(body, workspace, place.scope.channel), place.scope)
         match view["callback_id"]:
@@ -54,8 +59,11 @@ class SlackModalListener:
             case "signoff.times":
                 button = replace(Button.parse(place.about), times=submitted_forms.number_of(view))
                 await self.context.actions.press(button, FormInput(), origin)
+            case "signoff.prompt":
+                return await SlackPrompts(self.context).submit(view, origin)
             case _:
                 pass
+        return None
 
     async def _create(self, body: Body, view: Body, workspace: str) -> None:
         place = submitted_forms.place_of(view)

@@ -4,13 +4,17 @@ from dataclasses import dataclass
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommand_answers import run_subcommand
+from adapters.prompt_drafts import NO_PROMPTS, list_choices
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
+from adapters.slack.inbound.prompts import SlackPrompts
 from adapters.slack.outbound import render, views
+from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage, link_to
 from adapters.subcommands import (
     NewCopy,
     NewForm,
+    NewPrompt,
     NewSentence,
     NewTemplate,
     ThreadSubcommand,
@@ -19,6 +23,7 @@ from adapters.subcommands import (
     grant_to_agent,
     subcommand_of,
 )
+from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 
 
@@ -42,15 +47,20 @@ class SlackSlashListener:
         match subcommand_of(text):
             case NewForm(draft):
                 last = await self.context.service.load_agent_defaults(origin)
-                form = self.context.with_templates(views.agent_form(draft, last, origin.channel.key))
+                form = views.agent_form(draft, last, origin.channel.key)
+                form = await self.context.with_starters(form, origin.channel)
                 self.context.soon(self.context.open(event, form))
+                return ""
+            case NewPrompt(key):
+                self.context.soon(self.context.open(event, await self._prompt_form(key, origin)))
                 return ""
             case NewTemplate(key):
                 draft = self.context.templates.get(key).draft
                 form = views.agent_form(
                     draft, await self.context.service.load_agent_defaults(origin), origin.channel.key
                 )
-                self.context.soon(self.context.open(event, self.context.with_templates(form, key)))
+                form = await self.context.with_starters(form, origin.channel, key)
+                self.context.soon(self.context.open(event, form))
                 return ""
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
@@ -67,6 +77,15 @@ class SlackSlashListener:
                 return ""
             case at_once:
                 return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
+
+    async def _prompt_form(self, key: str, origin: Origin) -> Block:
+        """The form of a prompt; without a key the form for a new agent, which offers all prompts."""
+        if key:
+            return await SlackPrompts(self.context).form(key, origin)
+        last = await self.context.service.load_agent_defaults(origin)
+        if not await list_choices(self.context.views, origin.channel):
+            raise InvalidInput({"prompt": NO_PROMPTS})
+        return await self.context.with_starters(views.agent_form(None, last, origin.channel.key), origin.channel)
 
     async def _grant(self, wish: ThreadSubcommand, event: SlackEvent, origin: Origin) -> None:
         """Run a command that may take longer than Slack's three seconds; only the person sees the answer."""

@@ -98,6 +98,11 @@ def text_of(view: Mapping[str, Any]) -> str:
     return _fields(view).get("text", "")
 
 
+def typed_fields(view: Mapping[str, Any]) -> dict[str, str]:
+    """The text of each field, as typed."""
+    return _fields(view)
+
+
 def number_of(view: Mapping[str, Any]) -> int:
     """The N of Approve ×N; raise InvalidInput if it is not a number."""
     return forms.times_of(_fields(view).get("times", ""))

@@ -23,9 +23,8 @@ from adapters.slack.outbound.blocks import (
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.text_fit import fits
 from adapters.turn_lines import TurnLine
-from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
+from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS
 from agent_core.model.agent import Agent
-from agent_core.model.command import RiskClass
 
 Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton
 PREFIX = "signoff."
@@ -103,8 +102,11 @@ def upload_button(agent: Agent, path: str) -> Block | None:
     return element(upload) if fits(str(upload), MAX_VALUE) and path.isprintable() else None
 
 
-def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[Block]:
-    """The buttons of a card in its current state, as blocks: the decisions, and apart from them Stop and Revoke."""
+def card_controls(agent: Agent, card: Card, covered: str) -> list[Block]:
+    """The buttons of a card in its current state, as blocks: the decisions, and apart from them Stop and Revoke.
+
+    `covered`: what Approve ×N covers, for its confirmation.
+    """
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     chosen: list[Block] = []
     stops: list[Block] = []
@@ -112,7 +114,7 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
         match each:
             case Button("approve", _, 1):
                 chosen.append(element(each, style="primary"))
-                chosen += [_times(each, several, risks)] if several else []
+                chosen += [_times(each, several, covered)] if several else []
             case Button("approve" | "review"):
                 pass
             case Button("stop"):
@@ -147,9 +149,9 @@ def reply_box(agent: Agent, shown: str) -> Block:
     return block | {"dispatch_action": True}
 
 
-def _times(one: Button, several: Sequence[Button], risks: Sequence[RiskClass]) -> Block:
+def _times(one: Button, several: Sequence[Button], covered: str) -> Block:
     options = [option(each.label, str(each)) for each in several]
     other = ViewButton("another number", one.subject, shown=one.shown)
     element = chooser("static_select", f"{PREFIX}approve_n", [*options, option(other.label, str(other))])
-    asked = confirmation("Approve more than one?", covered_text(risks), yes="Go on")
+    asked = confirmation("Approve more than one?", covered, yes="Go on")
     return element | {"placeholder": plain(APPROVE_N), "confirm": asked}

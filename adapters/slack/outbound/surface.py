@@ -9,7 +9,7 @@ from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.joined_cards import CardContent, CardPlace, JoinedCards
+from adapters.chat.joined_cards import CardContent, JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
 from adapters.slack.api.client import GONE_REASONS, SlackApi
@@ -178,7 +178,7 @@ class SlackSurface:
             await self._edit(agent, stands, self._present_card(agent, card))
 
     def _present_card(self, agent: Agent, card: CardContent) -> SlackMessage:
-        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card.newest, card.place)
+        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card)
 
     async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
@@ -189,9 +189,15 @@ class SlackSurface:
         if stands := ts_in(thread_of(agent), lines[-1].address):
             await self._edit(agent, stands, folded_message(agent, lines))
 
-    def _card(self, agent: Agent, turn: Turn, place: CardPlace) -> SlackMessage:
-        model = "" if agent.model else self.model
-        return turn_message(agent, turn, place.earlier, model=model, continuous_limit=self.continuous_limit)
+    def _card(self, agent: Agent, card: CardContent) -> SlackMessage:
+        return turn_message(
+            agent,
+            card.newest,
+            card.place.earlier,
+            model="" if agent.model else self.model,
+            continuous_limit=self.continuous_limit,
+            asking=card.asking,
+        )
 
     def _root(self, agent: Agent, files: str = "") -> SlackMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)

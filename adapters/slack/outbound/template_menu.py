@@ -10,7 +10,7 @@ from adapters.slack.outbound.inputs import marked
 
 TEMPLATE = "template"  # the menu's block id
 ACTION = f"{PREFIX}{TEMPLATE}"
-KEPT_BLOCKS = (TEMPLATE, "channel")  # a choice of another template leaves them as they are
+KEPT_BLOCKS = (TEMPLATE, "prompt", "channel")  # a choice of another template leaves them as they are
 
 
 def chosen_template(action: Mapping[str, Any]) -> str:
@@ -29,8 +29,13 @@ def with_templates(form: Block, templates: Sequence[AgentTemplate], chosen: str 
     menu = chooser("static_select", ACTION, [option(each.label, each.key) for each in templates], [chosen])
     menu["placeholder"] = plain("Choose a template", MAX_PLACEHOLDER)
     head = section("Start from a template, or fill in the form:", menu) | {"block_id": TEMPLATE}
-    blocks = [_with_mark(block, chosen) if chosen else block for block in form["blocks"]]
-    return form | {"blocks": [head, *blocks]}
+    filled = with_mark(form, chosen) if chosen else form
+    return filled | {"blocks": [head, *filled["blocks"]]}
+
+
+def with_mark(form: Block, mark: str) -> Block:
+    """The form with other ids of its fields, so that Slack does not keep what was typed into the one before."""
+    return form | {"blocks": [_with_mark(block, mark) for block in form["blocks"]]}
 
 
 def _with_mark(block: Block, mark: str) -> Block:

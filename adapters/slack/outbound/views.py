@@ -83,7 +83,7 @@ def agent_form(
     chosen["placeholder"] = plain("Reasoning effort", MAX_PLACEHOLDER)
     blocks += [labelled("Reasoning effort", chosen, "effort")]
     place = FormContext(channel_key, thread=thread)
-    return _form(NEW_AGENT, "new", [*blocks, *_policy_fields(given.policy)], place, submit="Create")
+    return form_view(NEW_AGENT, "new", [*blocks, *_policy_fields(given.policy)], place, submit="Create")
 
 
 def drafting_view() -> Block:
@@ -102,7 +102,7 @@ def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None
         blocks += entries(f"{ARGUMENT}{number}", one_line(name), text, hint=hint, multiline=True)
     if not blocks:
         blocks = [section("This command takes no arguments.")]
-    view = _form(f"Edit {spec.label}", "edit", blocks, place, "Run edited")
+    view = form_view(f"Edit {spec.label}", "edit", blocks, place, "Run edited")
     return view if len(blocks) <= MAX_VIEW_BLOCKS and len(json.dumps(view)) <= MAX_VIEW_BYTES else None
 
 
@@ -110,7 +110,7 @@ def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
     """The form for the reason of a rejection, which the agent reads."""
     hint = f"Optional. {agent.name} reads it and makes a new proposal."
     blocks = entries("text", "Reason", hint=hint, multiline=True)
-    return _form(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
+    return form_view(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
 
 
 def number_form(turn: Turn, place: FormContext, most: int = MAX_LEASE_COMMANDS) -> Block:
@@ -124,7 +124,7 @@ def number_form(turn: Turn, place: FormContext, most: int = MAX_LEASE_COMMANDS) 
     }
     hint = f"From {MIN_LEASE_COMMANDS} to {most}; this command is the first."
     block = labelled("How many commands", number, "times", hint=hint, optional=False)
-    return _form(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
+    return form_view(f"Approve turn {turn.number}", "times", [block], place, submit=APPROVE_N)
 
 
 def show_all(card: Card, place: FormContext, part: int = 1) -> Block:
@@ -148,6 +148,11 @@ def thoughts_view(card: Card, place: FormContext | None = None) -> Block:
     button = element(ViewButton("show all", card.turn)) if place else None
     blocks = [*first, *([section(rest, button)] if more else [])]
     return _view("Thoughts", blocks or [section("The model gave no thoughts for this command.")], place)
+
+
+def form_view(title: str, kind: str, blocks: Sequence[Block], place: FormContext, submit: str) -> Block:
+    """A view with a button that submits it as the callback `kind`."""
+    return _view(title, blocks, place, kind) | {"submit": plain(submit, MAX_VIEW_BUTTON)}
 
 
 def sentence_view(title: str, text: str) -> Block:
@@ -201,10 +206,6 @@ def _policy_fields(policy: Policy) -> list[Block]:
 
 def _one_of(words: dict[str, str], chosen: str) -> Block:
     return chooser("radio_buttons", FIELD, [option(label, value) for value, label in words.items()], [chosen])
-
-
-def _form(title: str, kind: str, blocks: Sequence[Block], place: FormContext, submit: str) -> Block:
-    return _view(title, blocks, place, kind) | {"submit": plain(submit, MAX_VIEW_BUTTON)}
 
 
 def _view(title: str, blocks: Sequence[Block], place: FormContext | None = None, kind: str = "show") -> Block:

@@ -47,12 +47,12 @@ class AutoGptPlugin(Plugin):
 
     @property
     def has_hooks(self) -> bool:
-        return bool(self.additions.hooks) or self.additions.answers
+        return bool(self.additions.hooks) or self.additions.answers or self.additions.embeds
 
     def has(self, hook: str) -> bool:
         """Whether the plugin handles the hook, and did not fail in it."""
-        handles = self.additions.answers if hook == "chat_completion" else hook in self.additions.hooks
-        return handles and hook not in self.lost
+        decided = {"chat_completion": self.additions.answers, "text_embedding": self.additions.embeds}
+        return decided.get(hook, hook in self.additions.hooks) and hook not in self.lost
 
     async def hook(self, hook: str, given: Sequence[object], context: CommandContext) -> Any:
         """What the plugin's hook gave; None in a channel that has the plugin off, and if it failed.
@@ -60,19 +60,25 @@ class AutoGptPlugin(Plugin):
         A hook that failed is left out from now on; one is not called while database or files are away.
         """
         try:
+            value = await self.ask_hook(hook, given, context)
+        except (CommandError, DatabaseAway, OSError):
+            return None
+        try:
+            return await asyncio.to_thread(self._redacted, value)
+        except RecursionError:
+            self.leave_out(hook, CommandError("its answer is nested too deep"))
+            return None
+
+    async def ask_hook(self, hook: str, given: Sequence[object], context: CommandContext) -> Any:
+        """As `hook`, but raise CommandError, DatabaseAway or OSError while the plugin is away; nothing is redacted."""
+        try:
             if not await self.is_on(self.found.kind.name, context):
                 return None
             answer = await self.pool.ask(self.found, {"do": "hook", "hook": hook, "given": list(given)}, context)
         except (PluginRaised, WorkerEnded) as fault:
-            self._leave_out(hook, fault)
+            self.leave_out(hook, fault)
             return None
-        except (CommandError, DatabaseAway, OSError):
-            return None
-        try:
-            return await asyncio.to_thread(self._redacted, answer.get("value"))
-        except RecursionError:
-            self._leave_out(hook, CommandError("its answer is nested too deep"))
-            return None
+        return answer.get("value")
 
     async def _run(
         self, added: AddedCommand, shown: AddedCommand, arguments: Arguments, context: CommandContext
@@ -92,7 +98,8 @@ class AutoGptPlugin(Plugin):
         hints = {redact(name): redact(hint) for name, hint in added.hints.items()}
         return AddedCommand(label=redact(added.label), name=redact(added.name), hints=hints)
 
-    def _leave_out(self, hook: str, fault: CommandError) -> None:
+    def leave_out(self, hook: str, fault: CommandError) -> None:
+        """Do not call this hook again before the next start; said once in the log, and on the page of tools."""
         if hook in self.lost:
             return
         self.lost.add(hook)

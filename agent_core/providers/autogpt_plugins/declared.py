@@ -59,12 +59,16 @@ class AddedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginAdditions:
-    """What a plugin adds. `hooks`: those that it handles. `answers`: whether it may answer in place of the model."""
+    """What a plugin adds. `hooks`: those that it handles. `answers`: whether it may answer in place of the model.
+
+    `embeds`: whether it may embed texts.
+    """
 
     commands: tuple[AddedCommand, ...] = ()
     guidance: tuple[str, ...] = ()
     hooks: frozenset[str] = frozenset()
     answers: bool = False
+    embeds: bool = False
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> "PluginAdditions":
@@ -78,6 +82,7 @@ class PluginAdditions:
             ),
             hooks=frozenset(_texts(answer.get("hooks"))),
             answers=answer.get("answers") is True,
+            embeds=answer.get("embeds") is True,
         )
 
 

@@ -12,6 +12,7 @@ from agent_core.plugins.registration import is_plugin_name
 from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 from agent_core.providers.autogpt_plugins.declared import PluginAdditions
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
+from agent_core.providers.autogpt_plugins.embedding import TEXT_EMBEDDING, AutoGptEmbedders
 from agent_core.providers.autogpt_plugins.thoughts import AutoGptThoughts
 from agent_core.providers.autogpt_plugins.worker import PluginRaised
 from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
@@ -34,6 +35,13 @@ def thoughts_of(loaded: Iterable[LoadedPlugin], keys: Secrets = NO_SECRETS) -> A
     plugins = [each.plugin for each in loaded if isinstance(each.plugin, AutoGptPlugin)]
     hooked = tuple(each for each in plugins if each.has_hooks)
     return AutoGptThoughts(hooked, keys) if hooked else None
+
+
+def embedders_of(loaded: Iterable[LoadedPlugin], keys: Secrets = NO_SECRETS) -> AutoGptEmbedders | None:
+    """What embeds texts, in the order of the plugins; None if none does. `keys`: what they are not told."""
+    plugins = [each.plugin for each in loaded if isinstance(each.plugin, AutoGptPlugin)]
+    embedding = tuple(each for each in plugins if each.has(TEXT_EMBEDDING))
+    return AutoGptEmbedders(embedding, keys) if embedding else None
 
 
 async def load_autogpt_plugins(

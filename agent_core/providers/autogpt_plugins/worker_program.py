@@ -109,6 +109,7 @@ class PluginProcess:
         return {
             "hooks": [each for each in HOOKS if self._handles(each)],
             "answers": self._decides("chat_completion"),
+            "embeds": self._decides("text_embedding"),
             "commands": [described(each) for each in listed(self.prompt, "commands")],
             **{kind: lines(self.prompt, kind) for kind in ("constraints", "resources", "performance_evaluation")},
         }
@@ -143,8 +144,19 @@ class PluginProcess:
                 if not finished(self.plugin.can_handle_chat_completion(**given[0])):
                     return None
                 return finished(self.plugin.handle_chat_completion(**given[0]))
+            case "text_embedding":
+                return self._vectors(*given)
             case _:
                 return finished(getattr(self.plugin, hook)(*given))
+
+    def _vectors(self, texts: list[str]) -> Any:
+        """A vector for each text; None as soon as the plugin says that it does not handle one."""
+        vectors = []
+        for text in texts:
+            if not finished(self.plugin.can_handle_text_embedding(text)):
+                return None
+            vectors.append([float(each) for each in finished(self.plugin.handle_text_embedding(text))])
+        return vectors
 
 
 def finished(value: Any) -> Any:

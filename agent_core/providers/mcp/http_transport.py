@@ -16,28 +16,30 @@ CONNECT_SECONDS, READ_SECONDS = 30.0, 3_600.0  # a call's own limit is that of i
 
 
 NOT_LET_IN = 'let nobody in without a key (401): its entry needs "headers" with one, or "oauth": true'
+KEY_REFUSED = 'did not take the key in the "headers" of its entry (401): it may have ended'
 
 
 def limited_client(address: RemoteAddress, limit: FlowLimit, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
     """An HTTP client for one server. What is compressed is refused, since its size is only known afterwards."""
-    transport = CountingTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit, has_auth=auth is not None)
+    refusal = "" if auth else KEY_REFUSED if address.headers else NOT_LET_IN
+    transport = CountingTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit, refusal)
     headers = {**address.headers, "accept-encoding": "identity"}
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
     return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
 
 
 class CountingTransport(AsyncBaseTransport):
-    """Counts the bytes of every answer as they arrive."""
+    """Counts the bytes of every answer as they arrive. `refusal`: what a 401 means, "" where it begins a sign-in."""
 
-    def __init__(self, inner: AsyncHTTPTransport, limit: FlowLimit, *, has_auth: bool) -> None:
-        self.inner, self.limit, self.has_auth = inner, limit, has_auth
+    def __init__(self, inner: AsyncHTTPTransport, limit: FlowLimit, refusal: str = "") -> None:
+        self.inner, self.limit, self.refusal = inner, limit, refusal
 
     async def handle_async_request(self, request: Request) -> Response:
         if request.method == "POST" and _asks(request):
             self.limit.restart()
         response = await self.inner.handle_async_request(request)
-        if response.status_code == UNAUTHORIZED and not self.has_auth:
-            self.limit.exceeded(NOT_LET_IN)
+        if response.status_code == UNAUTHORIZED and self.refusal:
+            self.limit.exceeded(self.refusal)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             self.limit.exceeded("sent a compressed answer, although that was not asked for")

@@ -218,8 +218,10 @@ class McpConnection:
 
     def _lost(self) -> CommandError:
         self.end("closed the connection")
-        lost = f"The tool server {self.entry.name} {self.why_ended} before it had answered"
-        return CommandError(f"{lost}: look whether the call took effect.")
+        lost = f"The tool server {self.entry.name} {self.why_ended}"
+        if ": " in self.why_ended:  # it says what to do
+            return CommandError(f"{lost}. If the call had begun, look whether it took effect.")
+        return CommandError(f"{lost} before it had answered: look whether the call took effect.")
 
     def fault_of(self, failure: BaseException, seconds: float) -> str:
         """What went wrong, to complete "The server …"; the words of the server are without secrets, on one line."""
@@ -246,6 +248,8 @@ class McpConnection:
         if isinstance(reached, LocalProgram):
             return stdio_transport(self.entry.name, reached, limit, self.end, self.clock)
         auth = sign_in_provider(self.entry.name, reached, self.sign_ins, self.end)
+        if auth:
+            stack.push_async_callback(_cancel, asyncio.create_task(auth.watch(), name=f"sign-in {self.entry.name}"))
         client = await stack.enter_async_context(limited_client(reached, limit, auth))
         return streamable_http_client(reached.url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agent_core.commands.time_limit import TimeLimit
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
-from agent_core.plugins.loaded import require_not_cancelled
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import (
     AskPeople,
@@ -38,6 +37,7 @@ STEADY_SECONDS = 60.0  # a connection that lasted so long starts again with the 
 PROMPT_SECONDS = 5.0  # for the list of prompts, without which the tools are used
 RELIST_SECONDS = 2.0  # between two looks at a list that a server says has changed
 REST = 10  # so many times as long as it took to take a list over, nothing is done about the next one
+CANCEL_SECONDS = 1.0  # until a task that swallowed a cancellation is cancelled again
 RECONNECT_SECONDS = 10.0  # how long a call waits for a server that is being connected
 
 
@@ -79,8 +79,7 @@ class McpServer:
         try:
             while True:
                 began = self.clock.elapsed()
-                why = await self.connect_once()
-                require_not_cancelled(asyncio.current_task())  # the SDK may swallow it while a connection breaks
+                why = await _run_apart(self.connect_once())
                 wait = FIRST_WAIT_SECONDS if self.clock.elapsed() - began > STEADY_SECONDS else wait
                 self._enter("away", why)
                 logger.warning("a tool server is away", extra={"server": self.entry.name, "why": why})
@@ -198,6 +197,21 @@ class McpServer:
 def _import_sdk() -> Any:
     """The module that needs the SDK, imported by a thread, because that takes a second."""
     return import_module("agent_core.providers.mcp.mcp_connection")
+
+
+async def _run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """The result of work in a task of its own: what swallows a cancellation there does not keep this one from ending.
+
+    The SDK does so while a connection breaks, and leaves no trace of it.
+    """
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait((task,))
+    finally:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait((task,), timeout=CANCEL_SECONDS)
+    return task.result()
 
 
 def _is_wanted(name: str, entry: ServerEntry) -> bool:

@@ -12,16 +12,17 @@ MAX_NAME_CHARACTERS, MAX_DESCRIPTION_CHARACTERS, MAX_TEXT_CHARACTERS = 200, 1_00
 
 
 async def list_prompts(client: Client) -> Sequence[SourcePrompt]:
-    """The first MAX_PROMPTS prompts that a form can show; those with long names or many arguments are left out."""
-    found: list[SourcePrompt] = []
+    """The first MAX_PROMPTS prompts. One that no form can show has a fault; of two with one name the first stays."""
+    found: dict[str, SourcePrompt] = {}
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await client.list_prompts(cursor=cursor)
-        found += [_prompt(each) for each in page.prompts if _fits(each)]
+        for each in map(_prompt, page.prompts):
+            found.setdefault(each.name, each)
         cursor = page.next_cursor
         if not cursor or len(found) >= MAX_PROMPTS:
             break
-    return found[:MAX_PROMPTS]
+    return [*found.values()][:MAX_PROMPTS]
 
 
 def text_of_prompt(result: mcp_types.GetPromptResult) -> str:
@@ -30,22 +31,38 @@ def text_of_prompt(result: mcp_types.GetPromptResult) -> str:
     return "\n\n".join(texts)[:MAX_TEXT_CHARACTERS]
 
 
-def _fits(prompt: mcp_types.Prompt) -> bool:
-    names = [prompt.name, *(each.name for each in prompt.arguments or ())]
-    return len(names) <= MAX_ARGUMENTS + 1 and all(0 < len(name) <= MAX_NAME_CHARACTERS for name in names)
+def _fault(prompt: mcp_types.Prompt) -> str:
+    names = [each.name for each in prompt.arguments or ()]
+    if not prompt.name.strip():
+        return "has no name"
+    if len(prompt.name) > MAX_NAME_CHARACTERS:
+        return f"has a name of {len(prompt.name):,} characters, and {MAX_NAME_CHARACTERS} are the most"
+    if len(names) > MAX_ARGUMENTS:
+        return f"asks for {len(names):,} arguments, and {MAX_ARGUMENTS} are the most"
+    if len({*names}) < len(names) or not all(0 < len(name) <= MAX_NAME_CHARACTERS for name in names):
+        return f"has arguments without a name of their own of at most {MAX_NAME_CHARACTERS} characters"
+    return ""
 
 
 def _prompt(prompt: mcp_types.Prompt) -> SourcePrompt:
+    fault = _fault(prompt)
     return SourcePrompt(
-        name=prompt.name,
-        title=(prompt.title or "")[:MAX_NAME_CHARACTERS],
+        name=_cut(prompt.name),
+        title=_cut(prompt.title or ""),
         description=(prompt.description or "")[:MAX_DESCRIPTION_CHARACTERS],
-        arguments=tuple(
-            PromptArgument(
-                name=each.name,
-                description=(each.description or "")[:MAX_DESCRIPTION_CHARACTERS],
-                is_required=bool(each.required),
-            )
-            for each in prompt.arguments or ()
-        ),
+        arguments=() if fault else tuple(map(_argument, prompt.arguments or ())),
+        fault=fault,
     )
+
+
+def _argument(argument: mcp_types.PromptArgument) -> PromptArgument:
+    return PromptArgument(
+        name=argument.name,
+        description=(argument.description or "")[:MAX_DESCRIPTION_CHARACTERS],
+        is_required=bool(argument.required),
+    )
+
+
+def _cut(name: str) -> str:
+    """The name, with a mark that no whole name has if it is cut."""
+    return name if len(name) <= MAX_NAME_CHARACTERS else f"{name[:MAX_NAME_CHARACTERS]}…"

@@ -19,18 +19,25 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
+from agent_core.errors import DatabaseAway
 from agent_core.ports.tool_servers import RemoteAddress
 from agent_core.providers.egress.address_policy import describe_internal
 from agent_core.providers.mcp.sign_ins import SignIn, SignIns
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOK_SECONDS = 1.0  # between two looks whether the sign-in was forgotten
 OTHERS_SECONDS, POLL_SECONDS = 15.0, 0.5  # how long another process's renewal is waited for
 logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # failures are told as the server's state
 
 
 class SignInNeeded(Exception):
     """Nobody has signed in at a server, or the sign-in ended. The text completes "The server …"."""
+
+
+def needed_at(server: str) -> str:
+    """What completes "The server …" when somebody has to sign in, with the command to run."""
+    return f"needs a sign-in: run python -m bot sign-in {server}"
 
 
 def sign_in_provider(
@@ -70,7 +77,24 @@ class KeptTokens:
             expires_at=expires_at,
         )
         self.sign_ins.use_tokens(self.found.secrets)
-        await self.sign_ins.store.put(self.server, self.found)
+        if self.sign_ins.ask_person:
+            await self.sign_ins.store.put(self.server, self.found)
+        elif not await self.sign_ins.store.renew(self.server, self.found):
+            raise SignInNeeded(needed_at(self.server))  # it was forgotten while it was renewed
+
+    async def require_known(self) -> None:
+        """Raise SignInNeeded if the sign-in that is used was forgotten."""
+        if await self.was_forgotten():
+            raise SignInNeeded(needed_at(self.server))
+
+    async def was_forgotten(self) -> bool:
+        """Whether the sign-in that is used is not in the database any more; False while nobody can tell."""
+        if self.found is None or self.sign_ins.ask_person:
+            return False
+        try:
+            return await self.sign_ins.store.get(self.server, self.address.url) is None
+        except DatabaseAway:
+            return False
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         terms = self.address.sign_in
@@ -112,6 +136,7 @@ class SignInProvider(OAuthClientProvider):
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Sign one request. Whatever keeps it from that is told to `refuse`."""
         try:
+            await self.kept.require_known()
             await self._let_others_renew()
             async with aclosing(super().async_auth_flow(request)) as flow:
                 outgoing = await anext(flow)
@@ -128,6 +153,12 @@ class SignInProvider(OAuthClientProvider):
             said = str(failure).partition("\n")[0]  # what follows in one of pydantic may hold a token
             self._refuse(f"could not be signed in to: {said}")
             raise
+
+    async def watch(self) -> None:
+        """Refuse as soon as the sign-in that is used was forgotten, also by another process."""
+        while not await self.kept.was_forgotten():
+            await self._sign_ins.clock.sleep(LOOK_SECONDS)
+        self._refuse(needed_at(self._server))
 
     async def _initialize(self) -> None:
         await super()._initialize()
@@ -172,14 +203,14 @@ class SignInProvider(OAuthClientProvider):
     async def _show(self, address: str) -> None:
         url = httpx2.URL(address)
         if self._sign_ins.ask_person is None:
-            raise SignInNeeded(f"needs a sign-in: run python -m bot sign-in {self._server}")
+            raise SignInNeeded(needed_at(self._server))
         if url.userinfo or not (url.scheme == "https" or (url.scheme == "http" and url.host in LOOPBACK)):
             raise OAuthFlowError("Its sign-in page has no https address.")
         self._shown = address
 
     async def _come_back(self) -> AuthorizationCodeResult:
         if self._sign_ins.ask_person is None:
-            raise SignInNeeded(f"needs a sign-in: run python -m bot sign-in {self._server}")
+            raise SignInNeeded(needed_at(self._server))
         back = await self._sign_ins.ask_person(self._shown)
         return AuthorizationCodeResult(code=back.code, state=back.state, iss=back.issuer)
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -62,10 +63,21 @@ class SignInStore:
 
     async def put(self, server: str, sign_in: SignIn) -> None:
         """Insert or replace it."""
-        now = self._clock.now()
-        sealed = self._seal.encrypt_at_time(json.dumps(asdict(sign_in)).encode(), int(now.timestamp())).decode()
-        kept = Installation(surface="mcp", workspace=server, name=server, sealed=sealed, installed_at=now)
+        kept = self._sealed(server, sign_in, self._clock.now())
         await queue_in_one_unit(self._database, lambda work: work.installations.put(kept))
+
+    async def renew(self, server: str, sign_in: SignIn) -> bool:
+        """Replace it; return False, and store nothing, if it was forgotten meanwhile."""
+        now = self._clock.now()
+        kept = self._sealed(server, sign_in, now)
+
+        async def act(work: UnitOfWork) -> bool:
+            is_there = await work.installations.get("mcp", server) is not None
+            if is_there:
+                work.installations.put(kept)
+            return is_there
+
+        return await in_one_unit(self._database, act)
 
     async def forget(self, server: str) -> bool:
         """Remove it; return whether there was one."""
@@ -76,6 +88,10 @@ class SignInStore:
             return there is not None
 
         return await in_one_unit(self._database, act)
+
+    def _sealed(self, server: str, sign_in: SignIn, now: datetime) -> Installation:
+        sealed = self._seal.encrypt_at_time(json.dumps(asdict(sign_in)).encode(), int(now.timestamp())).decode()
+        return Installation(surface="mcp", workspace=server, name=server, sealed=sealed, installed_at=now)
 
     async def may_renew(self, token: str) -> bool:
         """Reserve a refresh token for at least half a minute; return False if another process may be using it."""

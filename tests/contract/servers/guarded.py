@@ -31,11 +31,13 @@ class Doorkeeper(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToke
     """Gives tokens that last so many seconds, and a new refresh token with each renewal; an old one is of no use.
 
     `renewals`: how often a token was renewed. `reused`: how often an old refresh token was tried.
+    `checks`: how often an access token came.
     """
 
     seconds: int = 3600
     renewals: int = 0
     reused: int = 0
+    checks: int = 0
     clients: dict[str, OAuthClientInformationFull] = field(default_factory=dict)
     codes: dict[str, AuthorizationCode] = field(default_factory=dict)
     tokens: dict[str, AccessToken] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class Doorkeeper(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToke
         return self._give(str(client.client_id))
 
     async def load_access_token(self, token: str) -> AccessToken | None:
+        self.checks += 1
         found = self.tokens.get(token)
         return found if found and (found.expires_at or 0) > time.time() else None
 

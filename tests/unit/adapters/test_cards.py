@@ -10,12 +10,13 @@ from inline_snapshot import snapshot
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
 from adapters.preview_repeats import AS_ABOVE, IN_TITLE, WITHOUT_LINE_END
-from adapters.ui_text import age, ago, covered_text, head_and_tail, size_text
+from adapters.slack.outbound.blocks import MAX_CONFIRM_TEXT
+from adapters.ui_text import age, ago, asking_text, covered_text, head_and_tail, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
-from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
+from agent_core.model.command import CommandCall, CommandSpec, Preview, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.diffs import diff_of
 from agent_core.model.lease import Lease
@@ -421,3 +422,16 @@ def test_ages_and_sizes_in_words() -> None:
     assert [*ages, size_text(12), size_text(20_480)] == ["just now", "2 min", "2 h", "2 d", "12 bytes", "20 KB"]
     assert [ago(NOON, NOON), ago(NOON - timedelta(hours=2), NOON)] == ["just now", "2 h ago"]
     assert [counted(number, "byte") for number in (0, 1, 1200)] == ["0 bytes", "1 byte", "1,200 bytes"]
+
+
+def test_of_the_commands_that_ask_each_time_three_are_named_and_none_whose_class_asks_anyway() -> None:
+    spec = CommandSpec(name="", label="", description="", parameters={}, risks=("network",), category="tools")
+    asking = [replace(spec, name=f"tea.{'x' * 99}{number}") for number in range(5)]
+    asking.append(replace(spec, name="tea.post", risks=("publish",)))
+    said = asking_text(("write",), asking)
+    assert said.startswith("Asks each time: tea.xxx")
+    assert said.endswith("… and 2 more.")
+    assert len(covered_text(("write",), asking)) <= MAX_CONFIRM_TEXT
+    assert "4 more" not in asking_text(("publish",), asking)
+    assert asking_text(("publish",), asking).endswith("and 3 more.")
+    assert asking_text(("write",), ()) == ""

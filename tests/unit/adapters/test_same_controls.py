@@ -90,6 +90,9 @@ class Heard:
     async def list_templates(self, _: object, __: str) -> list[Any]:
         return []
 
+    async def list_prompts(self, _: object, __: str) -> list[Any]:
+        return []
+
 
 @pytest.fixture
 async def cards() -> tuple[tuple[Agent, Turn], ...]:

@@ -1,5 +1,7 @@
 """Prompts of tool servers over HTTP: how one becomes the form for a new agent, and what its server cannot do."""
 
+import html
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +76,32 @@ async def test_a_prompt_fills_the_form_in_and_creates_nothing(ana: PageChat, tea
     assert "Find three kinds of oolong.\nWrite a plan.</textarea>" in form
     assert 'value="Plan a tasting"' in form
     assert "Plan a tasting" not in text_of(await ana.page())
+
+
+async def test_a_prompt_that_cannot_be_used_is_named_with_the_reason(ana: PageChat, tea: TeaServer) -> None:
+    wide = [
+        SourcePrompt(name=f"wide {number}", fault="asks for 12 arguments, and 10 are the most") for number in range(5)
+    ]
+    tea.prompts = (PLAN, *wide)
+    shown = text_of(await ana.page("/new"))
+    assert "Start from a prompt of a tool server (1)" in shown
+    assert "Left out: The prompt wide 0 of tea asks for 12 arguments, and 10 are the most. The prompt wide 1" in shown
+    assert "The prompt wide 2 of tea asks for 12 arguments, and 10 are the most. And 2 more." in shown
+    status, page = await ana.send(address("wide 0"), {})
+    assert (status, tea.asked) == (409, [])
+    assert "asks for 12 arguments" in text_of(page)
+
+
+@pytest.mark.parametrize("name", ["plan a party", "茶\u200b", 'a "b" & <c>', "x" * 200, "/etc?name=1#2"])
+async def test_a_prompt_of_any_name_is_linked_and_asked_for_by_it(ana: PageChat, tea: TeaServer, name: str) -> None:
+    tea.prompts = (SourcePrompt(name=name),)
+    linked = re.search(r'href="(prompt\?[^"]+)"', await ana.page("/new"))
+    assert linked
+    link = html.unescape(linked[1])
+    assert "It needs no arguments." in text_of(await ana.page(f"/{link}"))
+    status, form = await ana.send(link, {})
+    assert (status, tea.asked) == (200, [(name, {})])
+    assert "Its author wrote these goals" in text_of(form)
 
 
 async def test_what_is_missing_or_too_long_is_told_beside_it_and_stays(ana: PageChat, tea: TeaServer) -> None:

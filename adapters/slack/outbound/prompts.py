@@ -1,0 +1,85 @@
+"""Prompts of tool servers in Slack's forms: the menu in the form for a new agent, and the form of a prompt."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adapters.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice, left_out_text, usable_by_source
+from adapters.slack.inbound.submitted_forms import FormContext
+from adapters.slack.outbound.blocks import (
+    MAX_OPTION_TEXT,
+    MAX_PLACEHOLDER,
+    Block,
+    context,
+    option,
+    plain,
+    quoted,
+    section,
+)
+from adapters.slack.outbound.controls import PREFIX
+from adapters.slack.outbound.inputs import entries
+from adapters.slack.outbound.views import form_view, sentence_view
+from adapters.visible_text import one_line, readable
+
+PROMPT = "prompt"  # the menu's block id
+ACTION = f"{PREFIX}{PROMPT}"
+TITLE = "From a prompt"
+MAX_GROUPS, MAX_OF_GROUP, MAX_OFFERED = 100, 100, 500
+
+
+def chosen_prompt(action: Mapping[str, Any]) -> str:
+    """The key of the prompt that an action of a `block_actions` payload chooses, "" for any other action."""
+    option = action.get("selected_option") or {}
+    return str(option.get("value") or "") if action.get("action_id") == ACTION else ""
+
+
+def with_prompts(form: Block, choices: Sequence[PromptChoice]) -> Block:
+    """The form with a menu of prompts at its top, in a group for each server, and what is left out."""
+    if not choices:
+        return form
+    groups = [
+        {"label": plain(source, MAX_OPTION_TEXT), "options": [_option(each) for each in offered[:MAX_OF_GROUP]]}
+        for source, offered in usable_by_source(choices[:MAX_OFFERED]).items()
+    ][:MAX_GROUPS]
+    head = []
+    if groups:
+        menu: Block = {"type": "static_select", "action_id": ACTION, "option_groups": groups}
+        menu["placeholder"] = plain("Choose a prompt", MAX_PLACEHOLDER)
+        head = [section("Start from a prompt of a tool server:", menu) | {"block_id": PROMPT}]
+    more = [f"And {len(choices) - MAX_OFFERED:,} more prompts."] if len(choices) > MAX_OFFERED else []
+    said = " ".join(filter(None, (left_out_text(choices), *more)))
+    return form | {"blocks": [*head, *([context(said)] if said else []), *form["blocks"]]}
+
+
+def prompt_form(
+    choice: PromptChoice, place: FormContext, typed: Mapping[str, str] | None = None, *, said: str = ""
+) -> Block:
+    """A field for each argument of the prompt, with what was typed; `said`: why the server gave no text, or ""."""
+    blocks = [section(said)] if said else []
+    blocks.append(section(f"{choice.title}: a prompt of the tool server {choice.source}"))
+    if choice.prompt.description:
+        blocks += [context("The server says about it:"), _quote(choice.prompt.description)]
+    for number, each in enumerate(choice.prompt.arguments):
+        text = readable((typed or {}).get(f"{ARGUMENT}{number}", ""))
+        blocks += entries(
+            f"{ARGUMENT}{number}",
+            one_line(each.name),
+            text,
+            hint=one_line(each.description),
+            multiline=True,
+            optional=not each.is_required,
+        )
+    blocks.append(context(GOES_TO_SERVER if choice.prompt.arguments else "It needs no arguments."))
+    return form_view(TITLE, PROMPT, blocks, place, submit="Fill in the form")
+
+
+def asking_view(choice: PromptChoice) -> Block:
+    """The placeholder while the server is asked."""
+    return sentence_view(TITLE, f"Asking {choice.source} for the text of {choice.title}…")
+
+
+def _quote(text: str) -> Block:
+    return {"type": "rich_text", "elements": [quoted(text)]}
+
+
+def _option(choice: PromptChoice) -> Block:
+    return option(choice.title, choice.key)
