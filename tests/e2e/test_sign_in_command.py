@@ -73,7 +73,7 @@ async def test_somebody_signs_in_and_out(tmp_path: Path, *, is_pasted: bool) -> 
             assert "Signed in at guarded (127.0.0.1" in said.decode()
             assert "it offers 2 tools." in said.decode()
         _, report = await output_of(tmp_path, url, "doctor")
-        assert "guarded (3 commands" in report
+        assert "guarded (4 commands" in report
         assert "open (127.0.0.1" in report
         assert '"oauth": true' in report
         code, said_out = await output_of(tmp_path, url, "sign-out", "guarded")
