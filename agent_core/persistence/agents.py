@@ -75,7 +75,7 @@ _AT_REST = _ALL.where(AT_REST, agents.c.since < bindparam("before"), agents.c.id
 )
 _CHANNELS: BindParameter[Sequence[str]] = bindparam("channels", expanding=True)
 _AWAITING_PEOPLE = (
-    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused")), LISTED)
+    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused", "acting")), LISTED)
     .order_by(agents.c.since, agents.c.id)
     .limit(bindparam("most"))
 )
@@ -179,7 +179,8 @@ class SqlAgents(SqlRepository):
 
     async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
         values = {"channels": [channel.key for channel in channels], "most": most}
-        return self._read_some(await self._buffer.rows(_AWAITING_PEOPLE, values))
+        found = self._read_some(await self._buffer.rows(_AWAITING_PEOPLE, values))
+        return tuple(agent for agent in found if agent.needs_people)  # of those that act, whose server asks
 
     async def due(
         self, surfaces: Sequence[SurfaceName], now: datetime, worker_id: WorkerId | None = None

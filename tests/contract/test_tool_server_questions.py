@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.plugins.tool_server_questions import WrongAnswer, read_answers
-from agent_core.ports.tool_servers import QuestionField, ServerQuestion
+from agent_core.model.server_answers import WrongAnswer, read_answers
+from agent_core.model.server_question import QuestionField, ServerQuestion
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 
 ENTRY = entry_of(local("curious_before.py"))
@@ -130,7 +130,7 @@ def test_answers_are_read_by_name_with_their_types() -> None:
         ("", "size is missing."),
         ("size: big", "size must be a number."),
         ("size: 1; colours: green", "colours must be some of Red, Blue."),
-        ("size: 1; gift: perhaps", "gift must be a yes or no."),
+        ("size: 1; gift: perhaps", "gift must be yes or no."),
         ("hello", "“hello” names no field."),
         ("size: " + "1" * 5_000, "it has more than 4,000 characters."),
         ("size: nan", "size must be a number."),

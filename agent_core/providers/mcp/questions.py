@@ -4,18 +4,25 @@ Only forms are offered, of the flat schemas of the protocol. No pattern of a ser
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import mcp_types
 from mcp.client.context import ClientRequestContext
 from mcp.client.session import ElicitationFnT
 
-from agent_core.ports.tool_servers import FieldKind, QuestionField, ServerQuestion
+from agent_core.model.server_answers import WrongAnswer, labels_text, read_value
+from agent_core.model.server_question import FORMATS, FieldKind, QuestionField, ServerQuestion
 from agent_core.providers.mcp.people_calls import PeopleCalls
 
 MAX_MESSAGE_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_FIELDS, MAX_CHOICES = 2_000, 200, 20, 50
+MAX_QUESTION_CHARACTERS, MAX_DEFAULT_CHARACTERS, MAX_LIMIT = 20_000, 1_000, 1e15
 KINDS: Mapping[str, FieldKind] = {
     "string": "text", "number": "number", "integer": "whole number", "boolean": "yes or no",
+}  # fmt: skip
+LIMITS: Mapping[FieldKind, tuple[str, str]] = {
+    "text": ("minLength", "maxLength"), "number": ("minimum", "maximum"), "whole number": ("minimum", "maximum"),
+    "choices": ("minItems", "maxItems"), "choice": ("", ""), "yes or no": ("", ""),
 }  # fmt: skip
 
 
@@ -44,9 +51,13 @@ def question_of(params: mcp_types.ElicitRequestParams) -> ServerQuestion | None:
     fields = [_field(name, about, is_required=name in required) for name, about in properties.items()]
     if not all(fields):
         return None
-    return ServerQuestion(
-        message=params.message[:MAX_MESSAGE_CHARACTERS], fields=tuple(each for each in fields if each)
-    )
+    message, known = params.message[:MAX_MESSAGE_CHARACTERS], tuple(each for each in fields if each)
+    texts = [message, *(text for each in known for text in _texts(each))]
+    return ServerQuestion(message=message, fields=known) if sum(map(len, texts)) <= MAX_QUESTION_CHARACTERS else None
+
+
+def _texts(each: QuestionField) -> list[str]:
+    return [each.name, each.title, each.description, each.default, *each.choices, *each.choices.values()]
 
 
 def _field(name: str, about: Any, *, is_required: bool) -> QuestionField | None:
@@ -61,14 +72,44 @@ def _field(name: str, about: Any, *, is_required: bool) -> QuestionField | None:
         kind = "choice"
     if kind is None or choices is None or (kind == "choices" and not choices):
         return None
-    return QuestionField(
+    least, most = LIMITS[kind]
+    known = QuestionField(
         name=name,
         title=str(about.get("title") or "")[:MAX_TEXT_CHARACTERS],
         description=str(about.get("description") or "")[:MAX_TEXT_CHARACTERS],
         kind=kind,
         choices=choices,
         is_required=is_required,
+        format=next((each for each in FORMATS if about.get("format") == each), ""),
+        least=_limit(about.get(least)),
+        most=_limit(about.get(most)),
     )
+    return replace(known, default=_default(known, about.get("default")))
+
+
+def _limit(said: Any) -> float | None:
+    return float(said) if isinstance(said, int | float) and abs(said) < MAX_LIMIT else None
+
+
+def _default(known: QuestionField, said: Any) -> str:
+    """What the server suggests, as a person would write it; "" for what does not fit."""
+    labels = {value: label for label, value in known.choices.items()}
+    match said:
+        case bool():
+            written = "yes" if said else "no"
+        case str():
+            written = labels.get(said, said)
+        case int() | float():
+            written = f"{said}"
+        case list():
+            written = labels_text([labels.get(str(value), str(value)) for value in said[:MAX_CHOICES]])
+        case _:
+            return ""
+    try:
+        read_value(known, written[:MAX_DEFAULT_CHARACTERS])
+    except WrongAnswer:
+        return ""
+    return written[:MAX_DEFAULT_CHARACTERS].strip()
 
 
 def _choices(about: Mapping[str, Any]) -> dict[str, str] | None:
