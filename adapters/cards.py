@@ -197,7 +197,7 @@ def _thinking(agent: Agent, status: Thinking) -> str:
 def status_word(status: AgentStatus) -> str:
     """What an agent is doing, in one word for a list."""
     words = {"thinking": "thinks", "awaiting": "asks", "acting": "runs", "paused": "paused", "finished": "done"}
-    return words.get(status.kind, status.kind)
+    return "asks" if isinstance(status, Acting) and status.asks else words.get(status.kind, status.kind)
 
 
 def spend_text(agent: Agent) -> str:

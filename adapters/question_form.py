@@ -10,6 +10,7 @@ from agent_core.model.server_question import AskedQuestion, FieldFormat, FieldKi
 from agent_core.model.turn import Turn
 
 YES_OR_NO = ("yes", "no")
+CHOICE = "choice."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +68,29 @@ def question_buttons(turn: Turn) -> tuple[Button, ...]:
     return (Button("answer", turn.id, shown=asked.id), Button("decline", turn.id, shown=asked.id)) if asked else ()
 
 
-def sent_choices(labels: Sequence[str]) -> str:
-    """Chosen labels as the text of a field."""
-    return labels_text(labels)
+def option_value(number: int) -> str:
+    """What a menu sends for a choice: servers do not choose it."""
+    return f"{CHOICE}{number}"
+
+
+def sent_texts(turn: Turn, form: Mapping[str, str | Sequence[str]]) -> dict[str, str]:
+    """The text of each field, by its id, from what a form sent: a text, the value of an option, or several of them.
+
+    Of ticked boxes each may come by itself, as `ID.VALUE`. Empty if nothing is asked any more.
+    """
+    asked = question_form(turn)
+    return {field.id: _sent_text(field, form) for field in (asked.fields if asked else ())}
+
+
+def _sent_text(field: FormField, form: Mapping[str, str | Sequence[str]]) -> str:
+    sent = form.get(field.id, "")
+    values = [sent] if isinstance(sent, str) else [*sent]
+    labels = {option_value(number): label for number, label in enumerate(field.choices)}
+    values += [value for value in labels if form.get(f"{field.id}.{value}")]
+    chosen = [labels[value] for value in values if value in labels]
+    if chosen:
+        return labels_text(chosen) if field.takes_several else chosen[0]
+    return " ".join(value for value in values if not value.startswith(CHOICE))
 
 
 def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) -> QuestionForm:

@@ -57,6 +57,14 @@ class TextForm:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The submitted answer to a tool server; the button carries the id of the question."""
+
+    button: Button
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
 class DirectForm:
     """The submitted reason of a rejection in a direct message; `about` names the channel and the button."""
 
@@ -64,7 +72,7 @@ class DirectForm:
     text: str
 
 
-Submitted: TypeAlias = AgentForm | EditForm | TextForm | DirectForm
+Submitted: TypeAlias = AgentForm | EditForm | TextForm | AnswerForm | DirectForm
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
@@ -88,6 +96,8 @@ def read(custom_id: str, values: Values) -> Submitted:
             return DirectForm(rest, texts.get("text", ""))
         case "edit":
             return EditForm(Button.parse(rest), texts)
+        case "answer":
+            return AnswerForm(Button.parse(rest), values)
         case "reject" | "reply" | "approve":
             return TextForm(Button.parse(rest), texts.get("text", ""))
         case _:

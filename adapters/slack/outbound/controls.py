@@ -115,6 +115,8 @@ def card_controls(agent: Agent, card: Card, risks: Sequence[RiskClass]) -> list[
                 chosen += [_times(each, several, risks)] if several else []
             case Button("approve" | "review"):
                 pass
+            case Button("answer"):
+                chosen.append(element(each, style="primary"))
             case Button("stop"):
                 stops.append(stop_button(agent))
             case Button("revoke"):
