@@ -37,7 +37,7 @@ from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface, is_only_live
 from adapters.terminal.unasked import require_covered
 from adapters.ui_text import REVIEWS
-from adapters.visible_text import one_line, visible
+from adapters.visible_text import one_line
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking
@@ -73,9 +73,7 @@ class Console:
 
     def __post_init__(self) -> None:
         self._reader = LineReader(
-            streams=self.streams,
-            echo=lambda line: self._write(f"{visible(line or '')}\n"),
-            announce=lambda: self.surface.events.put_nowait("typed"),
+            streams=self.streams, write=self._write, announce=lambda: self.surface.events.put_nowait("typed")
         )
         self._servers = ServerDialogue(
             actions=self.actions,
@@ -145,8 +143,7 @@ class Console:
         return False
 
     def _tell(self, notice: NoticeEvent) -> None:
-        self._say(notice.text)
-        self._write(reply_text(notice.reply, self.streams.look))
+        self._write(said_text(notice.text, self.streams.look) + reply_text(notice.reply, self.streams.look))
         self._unanswered = max(0, self._unanswered - notice.is_answer)
         self._servers.prompt()
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapters.terminal.streams import Streams
+from adapters.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +17,10 @@ class TypedLine:
 
 @dataclass(slots=True, kw_only=True)
 class LineReader:
-    """`echo`: writes a line that no terminal echoed. `announce`: says that a line is there that nobody waited for."""
+    """`write`: writes a line that no terminal echoed. `announce`: says that a line is there that nobody waited for."""
 
     streams: Streams
-    echo: Callable[[str | None], None]
+    write: Callable[[str], None]
     announce: Callable[[], None]
     is_halted: bool = False
     _reading: asyncio.Future[str | None] | None = None
@@ -79,4 +80,4 @@ class LineReader:
 
     def _echo(self, line: str | None) -> None:
         if not self.streams.can_ask:  # input from a pipe is not echoed by a terminal
-            self.echo(line)
+            self.write(f"{visible(line or '')}\n")

@@ -1,0 +1,102 @@
+"""The form in which people answer a tool server in the middle of a call: on every surface, and who may not."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.scenario.chat import ShownCard
+from tests.scenario.member import GuildCard, pressed
+from tests.scenario.surfaces import Name, Scene, opened
+from tests.scenario.team import SlackCard
+from tests.scenario.test_signed_off import on_each_surface
+from tests.scenario.test_tool_server_story import DONE, serving
+
+WITH_SEVERAL: tuple[Name, ...] = ("core", "web", "slack-socket", "discord")
+WITH_GUESTS: tuple[Name, ...] = ("core", "slack-socket", "discord")
+
+
+@asynccontextmanager
+async def asked(
+    surface: Name, folder: Path, question: str = "order"
+) -> AsyncIterator[tuple[Scene, ShownCard, ScriptedModel]]:
+    """A running command whose server asks."""
+    model = ScriptedModel(reply_text("inquiring.order", {"question": question}), DONE)
+    async with opened(surface, model, folder) as scene, serving(scene, "inquiring", folder):
+        await scene.ana.new_agent("Clerk", "orders tea", "Order tea")
+        await (await scene.ana.asks("inquiring.order")).press("Approve")
+        yield scene, await scene.ana.is_asked(), model
+
+
+def result_in(model: ScriptedModel) -> str:
+    return str(model.prompts[-1]).replace("\\'", "'")
+
+
+async def clicks_answer(card: ShownCard) -> None:
+    """Press Answer where no form opens, or send an empty one where forms need no opening."""
+    match card:
+        case SlackCard(chat=chat, message=message):
+            await chat.person.clicks(message, "Answer")
+        case GuildCard(chat=chat, message=message):
+            chat.keep(await pressed(chat.person, message, "Answer"))
+        case _:
+            await card.press("Answer")
+
+
+def mail_on(surface: Name) -> str:
+    """What the field is called: by its name where it is typed."""
+    return {"terminal": "mail", "discord": "your address"}.get(surface, "Your address")
+
+
+@pytest.mark.proves("mcp:form")
+@on_each_surface()
+async def test_a_form_answers_what_a_server_asks_and_a_refused_one_names_the_field(
+    surface: Name, tmp_path: Path
+) -> None:
+    async with asked(surface, tmp_path) as (scene, card, model):
+        mail = mail_on(surface)
+        await card.press("Answer", **{"tea": "green", "cups": "2", mail: "ana"})
+        assert await scene.ana.told("must be an email address")
+        await (await scene.ana.is_asked()).press("Answer", **{"tea": "green", "cups": "2", mail: "ana@example.org"})
+        await scene.ana.asks("task_complete")
+    assert "'tea': 'green', 'cups': 2, 'mail': 'ana@example.org'" in result_in(model)
+    assert "answered: tea, cups, mail" in result_in(model)
+
+
+@pytest.mark.proves("mcp:form")
+@on_each_surface()
+async def test_decline_is_a_button_on_the_card(surface: Name, tmp_path: Path) -> None:
+    async with asked(surface, tmp_path) as (scene, card, model):
+        await card.press("Decline")
+        await scene.ana.asks("task_complete")
+    assert "decline: None" in result_in(model)
+    assert "declined.)" in result_in(model)
+
+
+@pytest.mark.proves("mcp:form")
+@pytest.mark.parametrize("surface", WITH_SEVERAL)
+async def test_a_second_answer_is_told_who_answered(surface: Name, tmp_path: Path) -> None:
+    async with asked(surface, tmp_path) as (scene, card, model):
+        ben = await scene.join("ben", "member")
+        his = await ben.is_asked()
+        await card.press("Decline")
+        await his.press("Decline")
+        assert await ben.told("already declined by")
+        await scene.ana.asks("task_complete")
+    assert result_in(model).count("declined.)") == 1
+
+
+@pytest.mark.proves("mcp:form")
+@pytest.mark.parametrize("surface", WITH_GUESTS)
+async def test_who_may_not_approve_is_given_no_form(surface: Name, tmp_path: Path) -> None:
+    async with asked(surface, tmp_path) as (scene, _, model):
+        guest = await scene.join("gus", "guest")
+        his = await guest.is_asked()
+        await clicks_answer(his)
+        await his.press("Decline")
+        assert await guest.told("you may not answer servers here", times=2)
+        await scene.ana.stops()
+        assert await scene.ana.sees_status("stopped")
+    assert len(model.prompts) == 1
