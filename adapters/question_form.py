@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from adapters.buttons import Button
 from adapters.visible_text import one_line, visible
-from agent_core.model.server_answers import answer_example, chosen_labels, field_id, labels_text, wanted_text
+from agent_core.model.server_answers import answer_example, chosen_labels, field_id, hint_text, labels_text
 from agent_core.model.server_question import AskedQuestion, FieldFormat, FieldKind
 from agent_core.model.turn import Turn
 
@@ -111,7 +111,7 @@ def _fields(asked: AskedQuestion, typed: Mapping[str, str] | None) -> tuple[Form
         FormField(
             id=field_id(number),
             label=one_line(each.label),
-            hint=one_line(" · ".join(filter(None, (each.description, wanted_text(each) if not each.choices else "")))),
+            hint=one_line(" · ".join(filter(None, (each.description, hint_text(each))))),
             kind=each.kind,
             format=each.format,
             choices=YES_OR_NO if each.kind == "yes or no" else tuple(each.choices),

@@ -110,11 +110,22 @@ def _field_line(key: str, each: QuestionField) -> str:
 
 
 def wanted_text(each: QuestionField) -> str:
-    """What a field takes, for people who fill it in."""
+    """What a field takes, for people who type it."""
     kind = f"{_wanted(each)}, with commas" if each.kind == "choices" else _wanted(each)
+    return ", ".join(filter(None, (kind, limits_text(each))))
+
+
+def hint_text(each: QuestionField) -> str:
+    """What a field takes, for people who fill in a form, where menus show what can be chosen."""
+    is_shown = each.kind in ("choice", "choices", "yes or no") or (each.kind == "text" and not each.format)
+    return ", ".join(filter(None, ("" if is_shown else _wanted(each), limits_text(each))))
+
+
+def limits_text(each: QuestionField) -> str:
+    """The limits of a field, such as `at least 1, at most 9`; "" without limits."""
     unit = {"text": " characters", "choices": " choices"}.get(each.kind, "")
     limits = ((each.least, "at least"), (each.most, "at most"))
-    return ", ".join((kind, *(f"{word} {limit:g}{unit}" for limit, word in limits if limit is not None)))
+    return ", ".join(f"{word} {limit:g}{unit}" for limit, word in limits if limit is not None)
 
 
 def labels_text(labels: Sequence[str]) -> str:

@@ -91,10 +91,11 @@ class CallQuestions:
         return each.default if spelled == each.default else ""
 
     def _text(self, shown: ServerQuestion) -> str:
+        how = "Type" if self.context.agent.channel.surface == "terminal" else "Press Answer on the card, or reply"
         lines = [
             f"The tool server {self.entry.name} asks: {shown.message}",
             f"Whoever may approve answers; it goes to {self.entry.place} and stays here: no passwords.",
-            f"Press Answer on the card, or reply: {answer_example(shown)} or: {DECLINED}",
+            f"{how}: {answer_example(shown)} or: {DECLINED}",
             *(f"• {line}" for line in field_lines(shown)),
         ]
         return "\n".join(lines)
