@@ -74,8 +74,10 @@ _AT_REST = _ALL.where(AT_REST, agents.c.since < bindparam("before"), agents.c.id
     bindparam("most")
 )
 _CHANNELS: BindParameter[Sequence[str]] = bindparam("channels", expanding=True)
+# Of the agents that act, those whose tool server asks. A text in the JSON cannot hold this: its quotes are escaped.
+_ASKS = or_(agents.c.status != "acting", agents.c.data.like('%"asks":true%'))
 _AWAITING_PEOPLE = (
-    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused", "acting")), LISTED)
+    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused", "acting")), _ASKS, LISTED)
     .order_by(agents.c.since, agents.c.id)
     .limit(bindparam("most"))
 )
@@ -179,8 +181,7 @@ class SqlAgents(SqlRepository):
 
     async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
         values = {"channels": [channel.key for channel in channels], "most": most}
-        found = self._read_some(await self._buffer.rows(_AWAITING_PEOPLE, values))
-        return tuple(agent for agent in found if agent.needs_people)  # of those that act, whose server asks
+        return self._read_some(await self._buffer.rows(_AWAITING_PEOPLE, values))
 
     async def due(
         self, surfaces: Sequence[SurfaceName], now: datetime, worker_id: WorkerId | None = None
