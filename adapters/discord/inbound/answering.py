@@ -9,7 +9,7 @@ from adapters.buttons import Button
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.submitted_forms import AnswerForm
 from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.question_modal import question_modal
+from adapters.discord.outbound.question_inputs import question_modal
 from adapters.discord.outbound.render import refused_message
 from adapters.question_form import question_form, sent_texts
 from agent_core.errors import InvalidInput, NotPossible

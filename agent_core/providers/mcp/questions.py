@@ -124,4 +124,7 @@ def _choices(about: Mapping[str, Any]) -> dict[str, str] | None:
             return None
         pairs = [*zip(names, values, strict=True)]
     whole = all(isinstance(part, str) and 0 < len(part) <= MAX_TEXT_CHARACTERS for pair in pairs for part in pair)
-    return {str(name): str(value) for name, value in pairs} if whole and len(pairs) <= MAX_CHOICES else None
+    if not whole or len(pairs) > MAX_CHOICES:
+        return None
+    choices = {str(name): str(value) for name, value in pairs}
+    return choices if len(choices) == len(set(pairs)) else None  # else two look alike

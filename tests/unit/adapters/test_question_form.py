@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.outbound.question_modal import question_modal
+from adapters.discord.outbound.question_inputs import question_modal
 from adapters.question_form import option_value, question_form, sent_texts
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound.views import answer_form
