@@ -9,6 +9,7 @@ import pytest
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import ShownCard
 from tests.scenario.member import GuildCard, pressed
+from tests.scenario.slack_app import text_of
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.team import SlackCard
 from tests.scenario.test_signed_off import on_each_surface
@@ -100,3 +101,81 @@ async def test_who_may_not_approve_is_given_no_form(surface: Name, tmp_path: Pat
         await scene.ana.stops()
         assert await scene.ana.sees_status("stopped")
     assert len(model.prompts) == 1
+
+
+@pytest.mark.proves("mcp:form")
+@pytest.mark.parametrize("surface", WITH_SEVERAL)
+async def test_a_form_that_was_open_when_somebody_answered_says_who(surface: Name, tmp_path: Path) -> None:
+    async with asked(surface, tmp_path, "sure") as (scene, card, model):
+        ben = await scene.join("ben", "member")
+        form = await (await ben.is_asked()).opens("Answer")
+        await card.press("Answer")
+        await form.sends()
+        assert await ben.told("already answered by")
+        await scene.ana.asks("task_complete")
+    assert "accept: {}" in result_in(model)
+
+
+@pytest.mark.proves("mcp:form")
+@pytest.mark.parametrize("surface", WITH_SEVERAL)
+async def test_a_form_that_was_open_when_the_agent_was_stopped_is_refused_with_the_state(
+    surface: Name, tmp_path: Path
+) -> None:
+    async with asked(surface, tmp_path, "sure") as (scene, card, model):
+        form = await card.opens("Answer")
+        await scene.ana.stops()
+        assert await scene.ana.sees_status("stopped")
+        await form.sends()
+        assert await scene.ana.told("Turn 1 is done: its tool server asks nothing any more.")
+    assert len(model.prompts) == 1
+
+
+@pytest.mark.proves("mcp:form")
+async def test_stop_at_a_terminal_ends_the_question(tmp_path: Path) -> None:
+    async with asked("terminal", tmp_path) as (scene, _, model):
+        await scene.ana.says("n")
+        assert await scene.ana.sees("stopped by")
+    assert len(model.prompts) == 1
+
+
+@pytest.mark.proves("mcp:form")
+async def test_a_terminal_takes_other_lines_as_notes_and_goes_on_to_ask(tmp_path: Path) -> None:
+    async with asked("terminal", tmp_path) as (scene, _, model):
+        await scene.ana.says("no sugar, please")
+        assert await scene.ana.sees("Noted: Clerk reads it at its next turn.")
+        await scene.ana.says(" ")
+        assert await scene.ana.sees("Type answer and what is asked, or decline.")
+        await scene.ana.says('answer tea: "green"; cups: 1; mail: a@b')
+        await scene.ana.asks("task_complete")
+    assert "'cups': 1" in result_in(model)
+    assert "no sugar, please" in result_in(model)
+
+
+@pytest.mark.proves("mcp:form")
+async def test_discord_says_how_to_type_what_its_form_cannot_carry(tmp_path: Path) -> None:
+    async with asked("discord", tmp_path, "large") as (scene, card, model):
+        await clicks_answer(card)
+        assert await scene.ana.told("A form of Discord has at most 5 fields, and the server asks for more.")
+        assert await scene.ana.told("Reply in the thread: answer tea: …; also: …; when: …")
+        await scene.ana.says('answer tea: green, mild; also: "[\\"lemon; or lime\\"]"; when: 2026-12-24')
+        await scene.ana.asks("task_complete")
+    assert "'tea': 'g', 'also': ['lemon; or lime'], 'when': '2026-12-24'" in result_in(model)
+
+
+@pytest.mark.proves("mcp:form")
+@pytest.mark.slow
+async def test_slack_carries_every_kind_of_field_and_lists_the_question_on_the_home_tab(tmp_path: Path) -> None:
+    async with asked("slack-socket", tmp_path, "large") as (scene, card, model):
+        assert isinstance(card, SlackCard)
+        person, office = card.chat.person, card.chat.office
+        await person.opens_home()
+        await office.slack.until(lambda: "waits for an answer to a tool server" in text_of(person.home))
+        await person.clicks_in(person.home or {}, "Answer")
+        form = await office.form(person, "Answer")
+        filled = {"tea": "Green, mild", "also": ["milk", "lemon; or lime"], "more": "thanks; a lot: yes"}
+        sent = await person.submits(form, filled)
+        assert not sent.body, sent
+        await scene.ana.asks("task_complete")
+    told = result_in(model)
+    assert "'tea': 'g', 'also': ['milk', 'lemon; or lime'], 'when': '2026-12-24', 'grams': 2.5" in told
+    assert "'more': 'thanks; a lot: yes'" in told
