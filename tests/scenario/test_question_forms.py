@@ -1,7 +1,7 @@
 """The form in which people answer a tool server in the middle of a call: on every surface, and who may not."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -9,9 +9,9 @@ import pytest
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import ShownCard
 from tests.scenario.member import GuildCard, pressed
-from tests.scenario.slack_app import text_of
+from tests.scenario.slack_app import Office, at_work, text_of
 from tests.scenario.surfaces import Name, Scene, opened
-from tests.scenario.team import SlackCard
+from tests.scenario.team import SlackCard, SlackChat
 from tests.scenario.test_signed_off import on_each_surface
 from tests.scenario.test_tool_server_story import DONE, serving
 
@@ -179,3 +179,24 @@ async def test_slack_carries_every_kind_of_field_and_lists_the_question_on_the_h
     told = result_in(model)
     assert "'tea': 'g', 'also': ['milk', 'lemon; or lime'], 'when': '2026-12-24', 'grams': 2.5" in told
     assert "'more': 'thanks; a lot: yes'" in told
+
+
+@pytest.mark.proves("mcp:form")
+@pytest.mark.slow
+async def test_after_a_restart_the_question_is_over_and_its_buttons_are_refused(tmp_path: Path) -> None:
+    call = reply_text("inquiring.order", {"question": "sure"})
+    async with Office.opened() as office:
+        async with AsyncExitStack() as process:  # it dies while its tool server waits
+            working = at_work(office, ScriptedModel(call), tmp_path, transport="socket")
+            running = await process.enter_async_context(working)
+            async with serving(running, "inquiring", tmp_path):
+                ana = SlackChat(office, running, office.ana)
+                await ana.new_agent("Clerk", "orders tea", "Order tea")
+                await (await ana.asks("inquiring.order")).press("Approve")
+                card = await ana.is_asked()
+                await process.aclose()
+        async with at_work(office, ScriptedModel(DONE), tmp_path, transport="socket") as again:
+            ana = SlackChat(office, again, office.ana, "Clerk")
+            assert await ana.sees("so it may have run")
+            await office.ana.clicks(card.message, "Decline")
+            assert await ana.told("Turn 1 is interrupted: its tool server asks nothing any more.")
