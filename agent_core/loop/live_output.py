@@ -97,7 +97,9 @@ class LiveOutput:
             self.shown = newest
             told, self.announced = self.announced, []
             asked, self.question = self.question, None
-            await self.claim.save_and_present(partial(self._live_outcome, told, asked))
+            outcome = await self.claim.save_and_present(partial(self._live_outcome, told, asked))
+            if asked:
+                await self.claim.surface.status(outcome.agent)
 
     async def _live_outcome(
         self, told: Sequence[str], asked: AskedQuestion | None, work: UnitOfWork, agent: Agent

@@ -67,6 +67,14 @@ async def test_a_form_answers_what_a_server_asks_and_a_refused_one_names_the_fie
 
 
 @pytest.mark.proves("mcp:form")
+@pytest.mark.parametrize("surface", WITH_SEVERAL)
+async def test_the_status_of_the_agent_says_that_its_server_asks(surface: Name, tmp_path: Path) -> None:
+    async with asked(surface, tmp_path) as (scene, _, _model):
+        assert await scene.ana.sees_status("waiting for an answer to a tool server")
+        await scene.ana.stops()
+
+
+@pytest.mark.proves("mcp:form")
 @on_each_surface()
 async def test_decline_is_a_button_on_the_card(surface: Name, tmp_path: Path) -> None:
     async with asked(surface, tmp_path) as (scene, card, model):
