@@ -61,7 +61,10 @@ HELP = HelpText(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormInput:
-    """The input that a person gives with a button: a reason or reply (`text`), or changed arguments."""
+    """The input that a person gives with a button: a reason or reply (`text`), or changed arguments.
+
+    For an answer to a tool server `arguments` are the fields of its form, by `field_id`.
+    """
 
     text: str = ""
     arguments: Mapping[str, object] = field(default_factory=dict)
@@ -92,7 +95,19 @@ class ActionDispatcher:
                 await self.service.resume(agent_id, origin)
             case "revoke":
                 await self.service.revoke(agent_id, origin)
-            case "reply":
+            case "reply" | "answer" | "decline":
+                await self._write(button, filled, origin)
+
+    async def _write(self, button: Button, filled: FormInput, origin: Origin) -> None:
+        """Send what a person wrote: to the agent, or to the tool server that asks."""
+        questions, turn_id = self.service.server_questions, TurnId(button.subject)
+        match button.verb:
+            case "answer":
+                form = {name: str(value) for name, value in filled.arguments.items()}
+                await questions.answer(turn_id, form, origin, shown=button.shown)
+            case "decline":
+                await questions.decline(turn_id, origin, shown=button.shown)
+            case _:
                 await self.reply(button, filled.text, origin)
 
     async def reply(self, button: Button, text: str, origin: Origin) -> Answer:

@@ -12,7 +12,19 @@ from agent_core.errors import InvalidInput
 from agent_core.model.command import DIGEST_HEX_DIGITS
 
 Verb = Literal[
-    "approve", "edit", "reject", "reply", "stop", "resume", "revoke", "review", "run again", "it ran", "skip"
+    "approve",
+    "edit",
+    "reject",
+    "reply",
+    "stop",
+    "resume",
+    "revoke",
+    "review",
+    "run again",
+    "it ran",
+    "skip",
+    "answer",
+    "decline",
 ]
 LABELS: dict[Verb, str] = {
     "approve": "Approve",
@@ -26,6 +38,8 @@ LABELS: dict[Verb, str] = {
     "run again": "Run again",
     "it ran": "It ran",
     "skip": "Skip",
+    "answer": "Answer",
+    "decline": "Decline",
 }
 VALUE_PATTERN = re.compile(
     rf"(?P<verb>[^:]+):(?P<subject>.+?):(?P<number>[0-9]+)(?::(?P<shown>[0-9a-f]{{{DIGEST_HEX_DIGITS}}}))?", re.DOTALL
@@ -72,7 +86,7 @@ class Button(ButtonValue):
     """A button that acts. `subject`: a turn's id, or an agent's id for stop, resume, revoke and reply.
 
     `times`: the N of Approve ×N. `shown`: the `control_hash` of the turn that the button decides on; for a reply, the
-    hash of the open proposal, or "".
+    hash of the open proposal, or ""; for an answer to a tool server, the id of its question.
     """
 
     verb: Verb

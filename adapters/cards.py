@@ -8,6 +8,7 @@ from decimal import Decimal
 from adapters.argument_changes import ArgumentChange, argument_changes, edited_by
 from adapters.buttons import Button
 from adapters.preview_repeats import IN_TITLE, STANDS_ABOVE, lines_instead, visible_preview
+from adapters.question_form import question_buttons
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
 from adapters.ui_text import next_try_text, offered_times
@@ -176,7 +177,7 @@ def status_text(agent: Agent) -> str:
         case Awaiting():
             return "waiting for a decision"
         case Acting():
-            return "running a command"
+            return "waiting for an answer to a tool server" if agent.asks else "running a command"
         case Paused(reason):
             return f"paused: {reason}{archived}"
         case Stopped(by):
@@ -196,7 +197,7 @@ def _thinking(agent: Agent, status: Thinking) -> str:
 def status_word(status: AgentStatus) -> str:
     """What an agent is doing, in one word for a list."""
     words = {"thinking": "thinks", "awaiting": "asks", "acting": "runs", "paused": "paused", "finished": "done"}
-    return words.get(status.kind, status.kind)
+    return "asks" if isinstance(status, Acting) and status.asks else words.get(status.kind, status.kind)
 
 
 def spend_text(agent: Agent) -> str:
@@ -284,7 +285,7 @@ def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Bu
             )
         case "approved" | "running":
             revoke = (Button("revoke", agent.id),) if _is_under_lease(agent, turn) else ()
-            return (Button("stop", agent.id), *revoke)
+            return (*question_buttons(turn), Button("stop", agent.id), *revoke)
         case "interrupted":
             return (
                 Button("run again", turn.id, shown=shown),

@@ -269,6 +269,7 @@ PROMISES: dict[str, str] = {
     "slack:whole": "Text that does not fit on a Slack card can be read and edited in full from the card.",
     "start:one-line": "A start that fails says why in one line that names the variable.",
     "mcp:channel": "An MCP client sees and changes the agents of its own channel, and no others.",
+    "mcp:form": "A form on the card answers a tool server, once; who may not approve, and one who is late, is told so.",
     "mcp:leaves": "A call whose MCP client has left ends, and all calls end when the server does.",
     "mcp:prompts": "A tool server's prompt fills in the form for a new agent, which people see and change first.",
     "mcp:questions": "What a tool server asks in a call is answered by a reply of who may approve, or declined.",

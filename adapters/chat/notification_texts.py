@@ -13,7 +13,8 @@ def wait_text(agent: Agent, turn: Turn | None) -> str:
         reason = f": {one_line(readable(agent.status.reason))}" if isinstance(agent.status, Paused) else ""
         return f"{name} is paused{reason}"
     card = turn_card(agent, turn)
-    asks = f"{name} waits for a decision: turn {turn.number}, {one_line(card.command)}"
+    what = "an answer to a tool server" if turn.open_question else "a decision"
+    asks = f"{name} waits for {what}: turn {turn.number}, {one_line(card.command)}"
     return card.marked_headline.replace(card.headline, asks)
 
 

@@ -75,7 +75,7 @@ class StandingLines:
             case Awaiting():
                 number, asked = self.asked.get(agent.id, (0, ""))
                 return f"needs approval · turn {agent.turns}" + (f": {asked}" if number == agent.turns else "")
-            case Acting():
+            case Acting() if not agent.asks:
                 return WORKING
             case Thinking() if not is_kept_waiting(agent):
                 return WORKING

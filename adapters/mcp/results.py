@@ -22,7 +22,8 @@ LEFT_OUT = "… (cut: read_turn gives all of it)"
 class AgentState:
     """An agent. `state`: thinking, awaiting, acting, paused, stopped or finished; `says` tells more of it.
 
-    `needs_people`: it waits until a person decides or resumes it. `page`: where people see it and decide.
+    `needs_people`: it waits until a person decides, answers a tool server, or resumes it.
+    `page`: where people see it and decide.
     """
 
     id: str

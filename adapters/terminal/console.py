@@ -1,6 +1,5 @@
 """The dialogue at the terminal: prints events and carries out typed lines until the agent is at rest."""
 
-import asyncio
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -9,9 +8,18 @@ from typing import assert_never
 from adapters.actions import ActionDispatcher, FormInput
 from adapters.buttons import Button
 from adapters.cards import status_text
-from adapters.terminal.input_parser import Answer, ApproveKey, FreeText, UnclearWord, parse_answer, parse_settlement
+from adapters.terminal.input_parser import (
+    Answer,
+    ApproveKey,
+    FreeText,
+    UnclearWord,
+    is_for_any_turn,
+    parse_answer,
+    parse_settlement,
+)
 from adapters.terminal.input_prompts import ask_arguments
 from adapters.terminal.json_record import ENDED, turn_as_json
+from adapters.terminal.line_reader import LineReader
 from adapters.terminal.render import (
     card_text,
     confirmation,
@@ -24,10 +32,12 @@ from adapters.terminal.render import (
     unclear_text,
     visible_state,
 )
+from adapters.terminal.server_dialogue import ServerDialogue
 from adapters.terminal.streams import Streams
-from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface
+from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface, is_only_live
+from adapters.terminal.unasked import require_covered
 from adapters.ui_text import REVIEWS, covered_text
-from adapters.visible_text import one_line, visible
+from adapters.visible_text import one_line
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking
@@ -37,8 +47,6 @@ from agent_core.model.turn import Turn
 from agent_core.service.views import AgentViews
 
 DONE, STOPPED = 0, 3
-NOT_COVERED = "--continuous covers this command no more, so it was not run. Start without it to decide."
-
 LINE_ABOVE = "\x1b[1A\r\x1b[2K"  # the cursor one line up, and that line empty
 
 
@@ -58,10 +66,23 @@ class Console:
     is_unasked: bool = False
     _drawn: dict[AgentId, Turn] = field(default_factory=dict)
     _progress: str = ""
-    _is_halted: bool = False
     _last_drawn: TurnId | None = None
     _unanswered: int = 0
-    _reading: asyncio.Future[str | None] | None = None
+    _reader: LineReader = field(init=False)
+    _servers: ServerDialogue = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reader = LineReader(
+            streams=self.streams, write=self._write, announce=lambda: self.surface.events.put_nowait("typed")
+        )
+        self._servers = ServerDialogue(
+            actions=self.actions,
+            origin=self.origin,
+            reader=self._reader,
+            write=self._write,
+            stop=self._stop,
+            is_unasked=self.is_unasked,
+        )
 
     async def run(self) -> int:
         """Run until the agent is paused, stopped, finished or deleted. Return exit code 0 if it finished, else 3."""
@@ -82,15 +103,13 @@ class Console:
         return STOPPED
 
     def advanced(self) -> None:
-        """Wake `run`, which asks the person or ends. bot.solo calls this when the loop can do no more by itself."""
+        """Wake `run`, which asks or ends. bot.solo calls this when the loop can do no more by itself."""
         self.surface.events.put_nowait("advanced")
 
     def halt(self) -> None:
         """Stop the agent, even while a prompt waits for input."""
-        self._is_halted = True
         self.surface.events.put_nowait("halted")
-        if self._reading:
-            self._reading.cancel()
+        self._reader.halt()
 
     @property
     def _can_approve_more(self) -> bool:
@@ -101,25 +120,35 @@ class Console:
         match event:
             case CardEvent(agent, turn):
                 self._draw(agent, turn)
-            case NoticeEvent(text, reply, is_answer):
-                self._say(text)
-                self._write(reply_text(reply, self.streams.look))
-                self._unanswered = max(0, self._unanswered - is_answer)
+                await self._servers.follow(turn)
+            case NoticeEvent() as notice:
+                self._tell(notice)
+            case "typed":
+                await self._servers.take_line()
             case StatusEvent(agent):
                 self._show_status(agent)
             case "halted":
                 await self._stop()
-            case "advanced" if self.agent.is_at_rest:
-                return True
             case "advanced":
-                if not self._unanswered:
-                    await self._ask()
+                return await self._is_over()
             case _:
                 assert_never(event)
         return False
 
+    async def _is_over(self) -> bool:
+        """Whether the agent is at rest; if it is not, ask the person."""
+        if self.agent.is_at_rest:
+            return True
+        await self._ask()
+        return False
+
+    def _tell(self, notice: NoticeEvent) -> None:
+        self._write(said_text(notice.text, self.streams.look) + reply_text(notice.reply, self.streams.look))
+        self._unanswered = max(0, self._unanswered - notice.is_answer)
+        self._servers.prompt()
+
     def _draw(self, agent: Agent, turn: Turn) -> None:
-        if self._is_drawn(turn):
+        if self._is_drawn(turn) or is_only_live(turn):  # output would scroll by
             return
         before, self._drawn[agent.id] = self._drawn.get(agent.id), turn
         self._last_drawn = turn.id
@@ -154,7 +183,7 @@ class Console:
             self.streams.call()
             self.streams.forget()
             self._write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
-            line = await self._line()
+            line = await self._reader.line()
             if line is None:
                 await self._stop()
                 return
@@ -183,7 +212,7 @@ class Console:
 
     async def _answer(self, turn: Turn, line: str) -> None:
         answer = parse_answer(line)
-        if turn.state == "interrupted" and not _is_for_any_turn(answer):
+        if turn.state == "interrupted" and not is_for_any_turn(answer):
             await self._press(Button(parse_settlement(line), turn.id, shown=turn.control_hash))
         elif isinstance(answer, FreeText) and answer.text and not answer.is_verb and self.streams.can_ask:
             await self._confirm(turn, answer)
@@ -194,7 +223,7 @@ class Console:
         """Say what the text will do; an empty line sends it, another line replaces it."""
         self.streams.forget()
         self._write(confirmation(turn, is_question=words.is_question, look=self.streams.look))
-        line = await self._line()
+        line = await self._reader.line()
         if line is None:
             await self._stop()
         elif line.strip():
@@ -239,7 +268,7 @@ class Console:
     async def _edit(self, turn: Turn) -> None:
         call = turn.proposal.call
         schema = self.views.spec(call.name).parameters
-        changed = await ask_arguments(call.arguments, schema, replace(self.streams, read=self._line))
+        changed = await ask_arguments(call.arguments, schema, replace(self.streams, read=self._reader.line))
         if changed is None:
             await self._stop()
         elif changed == call.arguments:
@@ -251,17 +280,11 @@ class Console:
         """Approve a proposal without asking if the lease covers it; else say why not and stop the agent."""
         agent = await self.views.agent(self.origin.channel, turn.agent_id)
         try:
-            if not self._is_covered(agent, turn):
-                raise NotPossible(NOT_COVERED)
+            require_covered(agent, turn, self.views.spec(turn.call.name))
             await self._press(Button("approve", turn.id, shown=turn.control_hash))
         except PersonError as error:
             self._say(str(error))
             await self._stop()
-
-    def _is_covered(self, agent: Agent, turn: Turn) -> bool:
-        """Whether the lease covers this open turn, by the same rule as the loop, and nothing else requires a person."""
-        is_for_people = bool(turn.remark) or turn.exposed or self.views.spec(turn.call.name).always_asks
-        return agent.lease is not None and agent.lease.covers(turn.risks) and not is_for_people
 
     async def _stop(self) -> None:
         """Stop the agent; a later event says when it has stopped."""
@@ -271,28 +294,9 @@ class Console:
     async def _press(self, button: Button, filled: FormInput | None = None) -> None:
         await self.actions.press(button, filled or FormInput(), self.origin)
 
-    async def _line(self) -> str | None:
-        """The next line; None at the end of input or after `halt`."""
-        if self._is_halted:
-            return None
-        self._reading = asyncio.ensure_future(self.streams.read())
-        try:
-            line = await self._reading
-        except asyncio.CancelledError:
-            if self._is_halted:
-                return None
-            raise
-        if not self.streams.can_ask:  # input from a pipe is not echoed by a terminal
-            self._write(f"{visible(line or '')}\n")
-        return line
-
     def _say(self, text: str) -> None:
         self._write(said_text(text, self.streams.look))
 
     def _is_drawn(self, turn: Turn) -> bool:
         drawn = self._drawn.get(turn.agent_id)
         return drawn is not None and visible_state(drawn) == visible_state(turn)
-
-
-def _is_for_any_turn(answer: Answer) -> bool:
-    return answer in ("stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)

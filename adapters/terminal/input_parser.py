@@ -72,6 +72,11 @@ def parse_settlement(line: str) -> Settlement:
     return SETTLEMENTS[said]
 
 
+def is_for_any_turn(answer: Answer) -> bool:
+    """Whether an answer means the same for an open proposal and for an interrupted command."""
+    return answer in ("stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)
+
+
 def _times(times: int) -> ApproveKey:
     if not MIN_LEASE_COMMANDS <= times <= MAX_LEASE_COMMANDS:
         raise InvalidInput({"times": f"y -N: a number from {MIN_LEASE_COMMANDS} to {MAX_LEASE_COMMANDS}, not {times}."})

@@ -42,7 +42,8 @@ class StatusEvent:
 
 
 # advanced: the agent can do nothing more without a person, and its state is saved. halted: the person pressed Ctrl-C.
-Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | Literal["advanced", "halted"]
+# typed: a line is there that no prompt waited for.
+Event: TypeAlias = CardEvent | NoticeEvent | StatusEvent | Literal["advanced", "halted", "typed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ class TerminalSurface:
         return ThreadRef(agent.channel, agent.id)
 
     async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Queue the card, unless only the live output of its command changed, which would scroll by."""
-        if not (turn.state == "running" and turn.live):
+        """Queue the card, unless only the live output of its command changed; what a tool server asks counts."""
+        if not is_only_live(turn) or turn.asked:
             self.events.put_nowait(CardEvent(agent, turn))
         return turn.id
 
@@ -84,6 +85,11 @@ class TerminalSurface:
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         """The person unchanged: this surface has no accounts to look up."""
         return person
+
+
+def is_only_live(turn: Turn) -> bool:
+    """Whether the card shows the live output of a running command, beside what was shown before."""
+    return turn.state == "running" and bool(turn.live)
 
 
 def person() -> Actor:

@@ -9,7 +9,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.turn import Turn
 
-ARGUMENT_PREFIX = "argument."
+ARGUMENT_PREFIX, ANSWER_PREFIX = "argument.", "answer."
 TEXT_FIELDS = ("text", "goals", "words", "settings", "sentence")
 WRITTEN_FIELDS = ("name", "role", *TEXT_FIELDS, "budget", "model")
 
@@ -51,6 +51,8 @@ def typed_text(form: Form) -> str:
     """What a person typed into a refused form, to show it again."""
     if written := _arguments(form):
         return "\n\n".join(f"{name}:\n{text}" for name, text in written.items())
+    if answers := [text for name, text in form.items() if name.startswith(ANSWER_PREFIX) and text.strip()]:
+        return "\n".join(answers)
     return next((form[name] for name in TEXT_FIELDS if form.get(name)), "")
 
 

@@ -134,7 +134,7 @@ class WebContext:
 
     async def list_waiting_for(self, person: Actor, census: Sequence[Headcount]) -> tuple[Agent, ...]:
         """The local workspace's agents that wait for this person, longest waiting first."""
-        waiting = (count.channel for count in census if count.status in ("awaiting", "paused"))
+        waiting = (count.channel for count in census if count.status in ("awaiting", "paused", "acting"))
         return await self.views.queue.list_agents(person, [channel for channel in waiting if is_own(channel)])
 
     async def enter(self, request: web.Request, *, to: str, said: str = "", status: int = 200) -> web.Response:

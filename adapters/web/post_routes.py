@@ -10,6 +10,7 @@ from adapters.forms import Form, dollars, draft_of, effort_of, model_name
 from adapters.settings_file import FILENAME
 from adapters.ui_text import deleted_text
 from adapters.web import identity
+from adapters.web.answering import send_answer
 from adapters.web.drafting import DraftingRoute
 from adapters.web.file_pages import FilePages
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
@@ -146,6 +147,8 @@ class PostRoutes:
         form, origin = await form_of(request), self.workspace.own(request)
         button, views = pressed_button(form), self.workspace.views
         filled = FormInput(text=form.get("text", ""))
+        if button.verb == "answer":
+            return await send_answer(self.workspace, request, form, button, origin) or _redirect_back(form, request)
         if button.verb == "edit":
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
             filled = FormInput(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.durations import span_text
+from adapters.question_form import option_value, question_form
 from adapters.risk_labels import meaning_of
 from adapters.tool_settings import source_title, uses_text
 from adapters.turn_lines import about_text
@@ -97,6 +98,8 @@ def usable_buttons(buttons: Sequence[Button], agent: Agent, person: Actor) -> tu
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
     untimed_text,
     cards.turn_card,
+    question_form,
+    option_value,
     AgentViews.may_decide,
     usable_buttons,
     cards.status_text,

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent_core.commands.arguments import allowed_arguments_text, argument_faults, fit_arguments, normalise_name
 from agent_core.commands.declared_functions import docstring_of, require_async
 from agent_core.commands.names import names_of, unknown_command
+from agent_core.commands.run_display import ShowQuestion, ShowText, show_nothing
 from agent_core.commands.time_limit import TimeLimit
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
@@ -29,15 +30,11 @@ class NoArguments(BaseModel):
     model_config = ConfigDict(title="Nothing")  # models are told the title, and prompts stay the same
 
 
-def ignore_report(_text: str) -> None:
-    """Discard a running command's output."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
     """What a command may use: its agent, that agent's files, and the budget for model calls.
 
-    `report`: shows people the output so far of a long run, in place of the output before; `announce`: posts a sentence.
+    `report`: shows the output so far of a long run; `announce`: posts a sentence; `ask`: shows what a server asks.
     `limit`: the time limit, which can stand still. `approved`: the preview that was approved; nothing else is touched.
     `shares_folder`: whether helpers work in the same folder; only told when the outcome of a command is looked for.
     """
@@ -45,8 +42,9 @@ class CommandContext:
     agent: Agent
     files: Files
     tracker: SpendingTracker = field(default_factory=SpendingTracker)
-    report: Callable[[str], None] = ignore_report
-    announce: Callable[[str], None] = ignore_report
+    report: ShowText = show_nothing
+    announce: ShowText = show_nothing
+    ask: ShowQuestion = show_nothing
     limit: TimeLimit = field(default_factory=TimeLimit)
     approved: Preview | None = None
     shares_folder: bool = False

@@ -163,9 +163,7 @@ class ActStep:
 
         async def run(tracker: SpendingTracker) -> Result:
             await self.claim.confirm()
-            command = self.runner.run(
-                agent, turn.call, tracker, report=live_output.report, approved=approved, announce=live_output.announce
-            )
+            command = self.runner.run(agent, turn.call, tracker, display=live_output.display, approved=approved)
             try:
                 async with end_when_stopped(self.claim, turn.id, self.clock), late_start.watch():
                     return await live_output.run(command)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from agent_core.commands.registry import CommandContext, CommandOutput, Commands, ignore_report
+from agent_core.commands.registry import CommandContext, CommandOutput, Commands
+from agent_core.commands.run_display import UNSEEN, RunDisplay
 from agent_core.errors import CommandError, CommitUnknown, DatabaseAway, MemoryAway, ModelError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
@@ -24,7 +25,6 @@ from agent_core.spending.spending_tracker import SpendingTracker
 COMMAND_TIMEOUT_SECONDS = 600.0
 MAX_OUTPUT_CHARACTERS = 200_000
 
-ReportOutput: TypeAlias = Callable[[str], None]
 NextHook: TypeAlias = Callable[[CommandCall, CommandContext], Awaitable[Result]]
 Hook: TypeAlias = Callable[[CommandCall, CommandContext, NextHook], Awaitable[Result]]
 Observe: TypeAlias = Callable[[Agent, Turn], Awaitable[None]]
@@ -110,19 +110,19 @@ class CommandRunner:
         agent: Agent,
         call: CommandCall,
         tracker: SpendingTracker,
-        report: ReportOutput = ignore_report,
+        display: RunDisplay = UNSEEN,
         approved: Preview | None = None,
-        announce: ReportOutput = ignore_report,
     ) -> Result:
         """Run the command; an error becomes a Failed for the model. Model calls are charged to `tracker`.
 
-        `report` receives the output so far of a long run, `announce` what is posted in the thread meanwhile.
+        `display` receives what people are shown meanwhile.
         `approved` is the preview that people approved: the command refuses to touch anything else.
         """
         chain: NextHook = self._run_command
         for hook in reversed(self.extensions.hooks):
             chain = partial(_call_hook, hook, chain)
-        context = replace(self._context(agent, tracker), report=report, announce=announce, approved=approved)
+        context = replace(self._context(agent, tracker), approved=approved)
+        context = replace(context, report=display.report, announce=display.announce, ask=display.ask)
         return self._kept(await chain(call, context))
 
     async def tell(self, agent: Agent, turn: Turn) -> None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from agent_core.commands.run_display import RunDisplay
 from agent_core.errors import DatabaseAway, Superseded, SurfaceError
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Acting, Agent
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Notice
+from agent_core.model.server_question import AskedQuestion
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 
@@ -43,9 +45,15 @@ class LiveOutput:
     newest: str = ""
     shown: str = ""
     announced: list[str] = field(default_factory=list)
+    question: AskedQuestion | None = None
     is_over: bool = False
     work: asyncio.Task[None] | None = None
     pause: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def display(self) -> RunDisplay:
+        """What the command is given."""
+        return RunDisplay(self.report, self.announce, self.ask)
 
     def report(self, text: str) -> None:
         """Replace the output so far."""
@@ -55,6 +63,11 @@ class LiveOutput:
     def announce(self, text: str) -> None:
         """Post a sentence in the thread, with the next update."""
         self.announced.append(text)
+        self._begin()
+
+    def ask(self, question: AskedQuestion) -> None:
+        """Show what a tool server asks people, or that it was answered, with the next update."""
+        self.question = question
         self._begin()
 
     def _begin(self) -> None:
@@ -89,15 +102,23 @@ class LiveOutput:
                 await asyncio.wait([self.pause])
 
     async def _show(self) -> None:
-        if (newest := self.newest[-MAX_SHOWN_CHARACTERS:]) != self.shown or self.announced:
+        if (newest := self.newest[-MAX_SHOWN_CHARACTERS:]) != self.shown or self.announced or self.question:
             self.shown = newest
             told, self.announced = self.announced, []
-            await self.claim.save_and_present(partial(self._live_outcome, told))
+            asked, self.question = self.question, None
+            outcome = await self.claim.save_and_present(partial(self._live_outcome, told, asked))
+            if asked:
+                await self.claim.surface.status(outcome.agent)
 
-    async def _live_outcome(self, told: Sequence[str], work: UnitOfWork, agent: Agent) -> Outcome:
+    async def _live_outcome(
+        self, told: Sequence[str], asked: AskedQuestion | None, work: UnitOfWork, agent: Agent
+    ) -> Outcome:
         (turn,) = await work.turns.of(agent, last=1)
         if turn.id != self.turn_id or turn.state != "running":
             raise Superseded(agent.id)
         now = self.clock.now()
         notices = tuple(Notice.to(agent, "waiting", text, now) for text in told)
-        return Outcome(agent=agent, changed=turn.with_live_output(self.shown), notices=notices)
+        changed = turn.with_live_output(self.shown)
+        if asked:
+            changed, agent = changed.ask(asked), agent.become(Acting(asks=not asked.answered_by), now)
+        return Outcome(agent=agent, changed=changed, notices=notices)

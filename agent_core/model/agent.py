@@ -41,8 +41,9 @@ class Awaiting:
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """An approved command runs or is about to run."""
+    """An approved command runs or is about to run. `asks`: its tool server waits for an answer of people."""
 
+    asks: bool = False
     kind: Literal["acting"] = "acting"
 
 
@@ -197,8 +198,13 @@ class Agent:
 
     @property
     def needs_people(self) -> bool:
-        """Whether the agent waits until a person decides or resumes it, and no person stopped or archived it."""
-        return isinstance(self.status, Awaiting | Paused) and not self.is_archived
+        """Whether the agent waits until a person decides, answers a server or resumes it, and is not archived."""
+        return (isinstance(self.status, Awaiting | Paused) or self.asks) and not self.is_archived
+
+    @property
+    def asks(self) -> bool:
+        """Whether the tool server of its running command waits for an answer of people."""
+        return isinstance(self.status, Acting) and self.status.asks
 
     @property
     def is_archived(self) -> bool:
@@ -223,9 +229,10 @@ class Agent:
         return replace(self, exposed=False, tainted=self.is_tainted) if known == self.exposures else self
 
     def claim(self) -> Self:
-        """The agent as a worker takes it: with the next fence, and without `activity` that a crash left behind."""
+        """The agent as a worker takes it: with the next fence, and without what a crash left: `activity`, `asks`."""
         status = self.status
         idle = replace(status, activity="") if isinstance(status, Thinking) and status.activity else status
+        idle = Acting() if self.asks else idle
         return replace(self, fence=self.fence + 1, status=idle)
 
     def archive(self, at: datetime) -> Self:
@@ -242,7 +249,7 @@ class Agent:
         It has no `wake_at`, except for the first reminder of a wait for people where there are reminders.
         """
         changed = replace(self, status=status, since=at, wake_at=None, reminded=0, archived_at=None)
-        if changed.needs_people and changed.channel.has_notifications:
+        if changed.needs_people and not changed.asks and changed.channel.has_notifications:
             changed = replace(changed, wake_at=at + FIRST_REMINDER)
         return replace(changed, lease=None) if changed.is_at_rest else changed
 

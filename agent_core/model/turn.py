@@ -19,6 +19,7 @@ from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, 
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.server_question import AskedQuestion
 from agent_core.model.usage import Usage
 
 TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "rejected", "withdrawn"]
@@ -36,6 +37,7 @@ class Turn:
     `remark`: why the turn is shown again, for people.
     `review`: the model's criticism of its own proposal, if a person asked for it.
     `live`: the output so far of its running command.
+    `asked`: what a tool server asked people last during the call.
     `run_preview`: the preview of an edited command, computed when it started.
     `asked_at`: when people were asked again because the preview or the permission had changed.
     `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
@@ -64,6 +66,7 @@ class Turn:
     remark: str = ""
     review: str = ""
     live: str = ""
+    asked: AskedQuestion | None = None
     exposed: bool = False
     exposures: int = 0
     asked_at: datetime | None = None
@@ -125,6 +128,13 @@ class Turn:
         return self.state in ("proposed", "interrupted")
 
     @property
+    def open_question(self) -> AskedQuestion | None:
+        """What a tool server asks people now. A release that knows no questions keeps one when it runs a turn again."""
+        asked, began = self.asked, self.started_at
+        is_open = self.state == "running" and asked and not asked.answered_by and began and asked.at >= began
+        return asked if is_open else None
+
+    @property
     def stage(self) -> str:
         """The values that determine how the card looks: a card shown at another stage is out of date.
 
@@ -132,7 +142,8 @@ class Turn:
         """
         state = "running" if self.state == "approved" else self.state
         live = f"/live {zlib.crc32(self.live.encode(errors='replace')):x}" if self.live else ""
-        marks = (f"/changed {self.control_hash}" if self.remark else "", "/reviewed" if self.review else "", live)
+        asks = f"/asks {self.open_question.id}" if self.open_question else ""
+        marks = (f"/changed {self.control_hash}" if self.remark else "", "/reviewed" if self.review else "", live, asks)
         return f"{state}/{len(self.approvals)}{''.join(marks)}"
 
     def decide(self, decision: Decision, *, by: Actor, at: datetime) -> Self:
@@ -157,7 +168,8 @@ class Turn:
         return replace(self, state="running", started_at=at, run_preview=preview if self.is_edited else None)
 
     def finish(self, result: Result, at: datetime) -> Self:
-        return replace(self, state="done", result=result, ended_at=at, remark="", live="")
+        asked = self.asked.without_texts() if self.asked else None
+        return replace(self, state="done", result=result, ended_at=at, remark="", live="", asked=asked)
 
     def stop(self, by: Actor, at: datetime, *, outside: bool = False) -> Self:
         """A person stopped the agent: withdraw an open proposal, end a running command with its output so far.
@@ -170,11 +182,11 @@ class Turn:
 
     def restart(self) -> Self:
         """Approve again a read-only command that was running when the process died."""
-        return replace(self, state="approved", started_at=None, run_preview=None, live="")
+        return replace(self, state="approved", started_at=None, run_preview=None, live="", asked=None)
 
     def interrupt(self, result: Interrupted = PROCESS_DIED) -> Self:
         """Mark the command as interrupted by the end of the process, so that people are asked whether it ran."""
-        return replace(self, state="interrupted", result=result, live="")
+        return replace(self, state="interrupted", result=result, live="", asked=None)
 
     def run_again(self, by: Actor, at: datetime) -> Self:
         """Approve the interrupted command once more, as the card shows it.
@@ -193,6 +205,10 @@ class Turn:
 
     def with_live_output(self, live: str) -> Self:
         return replace(self, live=live)
+
+    def ask(self, question: AskedQuestion) -> Self:
+        """The running turn, in whose call a server asks this, or was answered."""
+        return replace(self, asked=question)
 
     def reviewed(self, review: str) -> Self:
         """The turn with the model's criticism of its own proposal."""

@@ -74,8 +74,10 @@ _AT_REST = _ALL.where(AT_REST, agents.c.since < bindparam("before"), agents.c.id
     bindparam("most")
 )
 _CHANNELS: BindParameter[Sequence[str]] = bindparam("channels", expanding=True)
+# Of the agents that act, those whose tool server asks. A text in the JSON cannot hold this: its quotes are escaped.
+_ASKS = or_(agents.c.status != "acting", agents.c.data.like('%"asks":true%'))
 _AWAITING_PEOPLE = (
-    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused")), LISTED)
+    _READ.where(agents.c.channel.in_(_CHANNELS), agents.c.status.in_(("awaiting", "paused", "acting")), _ASKS, LISTED)
     .order_by(agents.c.since, agents.c.id)
     .limit(bindparam("most"))
 )

@@ -1,36 +1,38 @@
-"""Lets people answer what a tool server asks during a call: on the card and in the thread, by a reply."""
+"""Lets people answer what a tool server asks during a call: by a form of the card, or by a reply in the thread."""
 
 import asyncio
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import DatabaseAway, NotFound
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
-from agent_core.model.ids import NoteId
+from agent_core.model.command import text_digest
+from agent_core.model.ids import NoteId, new_id
 from agent_core.model.lines import counted
 from agent_core.model.note import Note
+from agent_core.model.server_answers import (
+    DECLINED,
+    Values,
+    WrongAnswer,
+    answer_example,
+    field_lines,
+    is_answer,
+    read_reply,
+)
+from agent_core.model.server_question import AskedQuestion, QuestionField, ServerQuestion
 from agent_core.oversight.policy import may_decide
 from agent_core.plugins.loaded import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, queue_in_one_unit
-from agent_core.ports.tool_servers import QuestionField, ServerEntry, ServerQuestion
+from agent_core.ports.tool_servers import ServerEntry
 
-MAX_QUESTIONS, MAX_ANSWER_CHARACTERS, MAX_QUOTED_CHARACTERS = 5, 4_000, 300
+MAX_QUESTIONS, MAX_QUOTED_CHARACTERS, MAX_LABEL_CHARACTERS, MAX_MESSAGE_CHARACTERS = 5, 300, 100, 2_000
 LOOK_SECONDS = 1.0
 PAUSE_SECONDS = 3.0  # between two questions: a second reply to the first one is no answer to the next
-ANSWER = re.compile(r"\s*answer\b\s*:?", re.IGNORECASE)
-PARTS = re.compile(r"[\n;]")
-DECLINE = re.compile(r"\s*decline\s*[.!]?\s*", re.IGNORECASE)
-YES, NO = ("yes", "true", "ja", "oui", "sí"), ("no", "false", "nein", "non")
-
-
-class WrongAnswer(ValueError):
-    """An answer that does not fit its field; the text says why."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,66 +52,90 @@ class CallQuestions:
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ask(self, question: ServerQuestion) -> Mapping[str, object] | None:
-        """What people answer, by the names of the fields; None if they decline, or if the call asked often enough."""
-        if self.asked >= MAX_QUESTIONS:
+        """What people answer, by the names of the fields; None if they decline, or if it cannot be asked (again)."""
+        shown = self._spelled_out(question)
+        if self.asked >= MAX_QUESTIONS or shown is None:
             return None
         self.asked += 1
         async with self._turn:
-            return await self._ask(question)
+            return await self._ask(question, shown)
 
-    async def _ask(self, question: ServerQuestion) -> Mapping[str, object] | None:
-        if self.context.agent.channel.surface == "terminal":  # which reads no line while a command runs
-            self.told.append("(The server asked people a question, which cannot be answered in a terminal.)")
-            return None
-        text = self._text(question)
+    async def _ask(self, question: ServerQuestion, shown: ServerQuestion) -> Mapping[str, object] | None:
+        text = self._text(shown)
         with self.context.limit.standing_still():
             if self.told:
                 await self.clock.sleep(PAUSE_SECONDS)
             seen = await self._notes_before()
+            asked = self._asked(shown)
+            self.context.ask(asked)
             self.context.report(text)
             self.context.announce(text)
-            note, answers = await self._wait_for_answer(question, text, seen)
-            await self._record(note, answers)
-        names = ", ".join(self._line(each) for each in answers or ())
-        what = f"answered: {names or 'yes'}" if answers is not None else "declined"
+            try:
+                note, values = await self._wait_for_answer(shown, text, seen)
+            except asyncio.CancelledError:
+                self.context.ask(asked.answer(self._server, self.clock.now(), is_declined=True))
+                raise
+            self.context.ask(asked.answer(note.by, self.clock.now(), is_declined=values is None))
+            await self._record(note, values)
+        names = ", ".join(shown.fields[number].name for number in values or ())
+        what = f"answered: {names or 'yes'}" if values is not None else "declined"
         self.told.append(f"(The server asked people a question, which {note.by} {what}.)")
         self.context.report(self.told[-1])
-        return answers
+        return None if values is None else {question.fields[number].name: value for number, value in values.items()}
 
-    def _text(self, question: ServerQuestion) -> str:
+    @property
+    def _server(self) -> Actor:
+        """Who takes a question back that its server does not wait for any more."""
+        return Actor(id=f"server:{self.entry.name}", display=f"the tool server {self.entry.name}", kind="bot")
+
+    def _asked(self, shown: ServerQuestion) -> AskedQuestion:
+        now, entry = self.clock.now(), self.entry
+        return AskedQuestion(id=text_digest(new_id(now)), server=entry.name, place=entry.place, question=shown, at=now)
+
+    def _spelled_out(self, question: ServerQuestion) -> ServerQuestion | None:
+        """The question as people see it; None if two of its choices could not be told apart."""
+        fields = tuple(self._field_spelled_out(each) for each in question.fields)
+        if any(len(shown.choices) != len(each.choices) for shown, each in zip(fields, question.fields, strict=True)):
+            return None
+        return ServerQuestion(message=self._line(question.message, MAX_MESSAGE_CHARACTERS), fields=fields)
+
+    def _field_spelled_out(self, each: QuestionField) -> QuestionField:
+        return replace(
+            each,
+            name=self._line(each.name, MAX_LABEL_CHARACTERS),
+            title=self._line(each.title),
+            description=self._line(each.description),
+            choices={self._line(label, MAX_LABEL_CHARACTERS): value for label, value in each.choices.items()},
+            default=self._default(each),
+        )
+
+    def _default(self, each: QuestionField) -> str:
+        """What the server suggests, if it is seen as it is; a person would not know what else it is."""
+        spelled = self.spell_out(each.default)
+        return each.default if spelled == each.default else ""
+
+    def _text(self, shown: ServerQuestion) -> str:
+        how = "Type" if self.context.agent.channel.surface == "terminal" else "Press Answer on the card, or reply"
         lines = [
-            f"The tool server {self.entry.name} asks: {self._line(question.message, 2_000)}",
-            f"Whoever may approve answers by a reply, which goes to {self.entry.place} and stays here: no passwords.",
-            f"Reply: {self._example(question)} or: decline",
-            *(self._field_text(each) for each in question.fields),
+            f"The tool server {self.entry.name} asks: {shown.message}",
+            f"Whoever may approve answers; it goes to {self.entry.place} and stays here: no passwords.",
+            f"{how}: {answer_example(shown)} or: {DECLINED}",
+            *(f"• {line}" for line in field_lines(shown)),
         ]
         return "\n".join(lines)
 
-    def _example(self, question: ServerQuestion) -> str:
-        names = "; ".join(f"{self._line(each.name, 60)}: …" for each in question.fields)
-        return f"answer {names}".strip()
-
-    def _field_text(self, each: QuestionField) -> str:
-        choices = ", ".join(self._line(choice, 60) for choice in each.choices)
-        kind = {"choice": f"one of {choices}", "choices": f"some of {choices}, with commas"}.get(each.kind, each.kind)
-        about = " · ".join(filter(None, (each.title, each.description)))
-        needed = "" if each.is_required else ", may be left out"
-        return f"• {self._line(each.name, 60)}: {kind}{needed}{' · ' if about else ''}{self._line(about)}"
-
     async def _wait_for_answer(
         self, question: ServerQuestion, text: str, seen: set[NoteId]
-    ) -> tuple[Note, Mapping[str, object] | None]:
+    ) -> tuple[Note, Values | None]:
         while True:
             for note in await self._new_notes(seen):
-                if DECLINE.fullmatch(note.text):
-                    return note, None
-                if begins := ANSWER.match(note.text):
-                    try:
-                        return note, read_answers(question, note.text[begins.end() :])
-                    except WrongAnswer as wrong:
-                        said = f"The answer of {note.by} was not sent: {self._line(str(wrong))}"
-                        self.context.report(f"{text}\n\n{said}")
-                        self.context.announce(said)
+                try:
+                    if is_answer(note.text):
+                        return note, read_reply(question, note.text)
+                except WrongAnswer as wrong:
+                    said = f"The answer of {note.by} was not sent: {self._line(str(wrong))}"
+                    self.context.report(f"{text}\n\n{said}")
+                    self.context.announce(said)
             await self.clock.sleep(LOOK_SECONDS)
 
     async def _notes_before(self) -> set[NoteId]:
@@ -136,7 +162,7 @@ class CallQuestions:
         except DatabaseAway:
             return None
 
-    async def _record(self, note: Note, answers: Mapping[str, object] | None) -> None:
+    async def _record(self, note: Note, answers: Values | None) -> None:
         """Write down who answered, and which fields: what was answered may be private. Waits for the database."""
         what = "declined a server's question" if answers is None else "answered a server's question"
         detail = f"{self.entry.name}: {counted(len(answers or ()), 'field')}"
@@ -152,69 +178,3 @@ class CallQuestions:
 
     def _line(self, text: str, most: int = MAX_QUOTED_CHARACTERS) -> str:
         return one_line(self.spell_out(text), most)
-
-
-def read_answers(question: ServerQuestion, text: str) -> Mapping[str, object]:
-    """The values of the fields, from lines `name: value`; the whole text for a lone field. Raise WrongAnswer."""
-    if len(text) > MAX_ANSWER_CHARACTERS:
-        raise WrongAnswer(f"it has more than {MAX_ANSWER_CHARACTERS:,} characters.")
-    given = _by_name(question, text)
-    answers = {}
-    for each in question.fields:
-        written = given.get(each.name.casefold(), "").strip()
-        if not written:
-            if each.is_required:
-                raise WrongAnswer(f"{each.name} is missing.")
-            continue
-        answers[each.name] = _value(each, written)
-    return answers
-
-
-def _by_name(question: ServerQuestion, text: str) -> dict[str, str]:
-    names = {each.name.casefold() for each in question.fields}
-    given = {}
-    for line in filter(str.strip, PARTS.split(text)):
-        name, colon, value = line.partition(":")
-        if colon and name.strip().casefold() in names:
-            given[name.strip().casefold()] = value
-        elif len(names) == 1:
-            return {next(iter(names)): text}
-        else:
-            raise WrongAnswer(f"“{line.strip()[:60]}” names no field. Write each as name: value, with ; between them.")
-    return given
-
-
-def _value(each: QuestionField, written: str) -> object:
-    by_label = {label.casefold(): value for label, value in each.choices.items()}
-    try:
-        match each.kind:
-            case "text":
-                return written
-            case "number":
-                return _number(written)
-            case "whole number":
-                return int(written)
-            case "yes or no":
-                return _yes_or_no(written.casefold())
-            case "choice":
-                return by_label[written.casefold()]
-            case "choices":
-                return [by_label[part.strip().casefold()] for part in written.split(",") if part.strip()]
-    except (ValueError, KeyError):
-        kinds = {"choice": f"one of {', '.join(each.choices)}", "choices": f"some of {', '.join(each.choices)}"}
-        raise WrongAnswer(f"{each.name} must be {kinds.get(each.kind, f'a {each.kind}')}.") from None
-
-
-def _number(written: str) -> float:
-    number = float(written)
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _yes_or_no(written: str) -> bool:
-    if written in YES:
-        return True
-    if written in NO:
-        return False
-    raise ValueError

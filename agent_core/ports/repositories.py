@@ -67,7 +67,7 @@ class Agents(Protocol):
     async def list_awaiting_people(self, channels: Sequence[ChannelScope], most: int) -> tuple[Agent, ...]:
         """Up to `most` agents of these channels that wait for people, longest waiting first.
 
-        They wait for a decision, or are paused until a person resumes them, and are not archived.
+        They wait for a decision, or for an answer to a tool server, or are paused, and are not archived.
         """
 
     async def due(

@@ -13,9 +13,9 @@ from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.command import Arguments, RiskClass
 from agent_core.model.messages import Message
+from agent_core.model.server_question import ServerQuestion
 from agent_core.ports.tool_sources import SourcePrompt
 
-FieldKind: TypeAlias = Literal["text", "number", "whole number", "yes or no", "choice", "choices"]
 Sample: TypeAlias = Callable[[Sequence[Message], int], Awaitable[str]]
 ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]
 
@@ -124,26 +124,6 @@ class ServerTool:
         said = [self.name, self.title, self.description, self.schema, self.read_only, self.destructive]
         written = json.dumps(said, sort_keys=True)
         return hashlib.sha256(written.encode()).hexdigest(), len(written)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionField:
-    """What a server wants to know. `choices`: what can be chosen, each with the value that the server gets."""
-
-    name: str
-    title: str = ""
-    description: str = ""
-    kind: FieldKind = "text"
-    choices: Mapping[str, str] = field(default_factory=dict)
-    is_required: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerQuestion:
-    """What a server asks people during a call. All texts are the server's."""
-
-    message: str
-    fields: tuple[QuestionField, ...] = ()
 
 
 AskPeople: TypeAlias = Callable[[ServerQuestion], Awaitable[Mapping[str, object] | None]]

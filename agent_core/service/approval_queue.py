@@ -1,4 +1,4 @@
-"""What waits for one person: proposals that they may decide, and paused agents that they may resume. Read-only."""
+"""What waits for one person: proposals to decide, servers to answer, and paused agents to resume. Read-only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MAX_READ, MAX_WAITING_AGENTS = 1000, 100
 
 @dataclass(frozen=True, slots=True)
 class WaitingAgent:
-    """An agent that waits for a person, and its open turn; None for a paused agent."""
+    """An agent that waits for a person, and its open turn, or that whose server asks; None for a paused agent."""
 
     agent: Agent
     turn: Turn | None
@@ -41,10 +41,15 @@ class ApprovalQueue:
 
     async def list_waiting(self, agents: Sequence[Agent]) -> tuple[WaitingAgent, ...]:
         """The given agents with their open turns, at most MAX_WAITING_AGENTS: those that ask, then those paused."""
-        ordered = sorted(agents, key=lambda agent: not isinstance(agent.status, Awaiting))  # keeps the order of waiting
+        ordered = sorted(agents, key=lambda agent: not _asks(agent))  # keeps the order of waiting
         found: list[WaitingAgent] = []
         async with self.database.begin() as work:
             for agent in ordered[:MAX_WAITING_AGENTS]:
-                turn = await newest_turn(work, agent) if isinstance(agent.status, Awaiting) else None
-                found.append(WaitingAgent(agent, turn))
+                turn = await newest_turn(work, agent) if _asks(agent) else None
+                if not agent.asks or (turn and turn.open_question):
+                    found.append(WaitingAgent(agent, turn))
         return tuple(found)
+
+
+def _asks(agent: Agent) -> bool:
+    return agent.asks or isinstance(agent.status, Awaiting)

@@ -28,6 +28,7 @@ from agent_core.service.deleting import Deleted, newest_turn, remove_family, siz
 from agent_core.service.erasing import Eraser
 from agent_core.service.free_names import find_free_name
 from agent_core.service.rehearsal_limits import require_rehearsed
+from agent_core.service.server_questions import ServerQuestions
 from agent_core.spending.helper_tree import (
     budget_of,
     list_helpers_below,
@@ -49,6 +50,11 @@ class AgentLifecycle(AgentArchive):
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
     rehearsal: Rehearsal | None = None
+
+    @property
+    def server_questions(self) -> ServerQuestions:
+        """How people answer what tool servers ask."""
+        return ServerQuestions(database=self.database, waker=self.waker, clock=self.clock, priority=self.priority)
 
     async def load_agent_defaults(self, origin: Origin) -> AgentDraft | None:
         """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may not create one."""

@@ -11,8 +11,8 @@ import pytest
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import DatabaseAway
 from agent_core.model.draft import AgentDraft
+from agent_core.model.server_question import ServerQuestion
 from agent_core.plugins.tool_server_questions import LOOK_SECONDS, CallQuestions
-from agent_core.ports.tool_servers import ServerQuestion
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.examples import ANA, BEN

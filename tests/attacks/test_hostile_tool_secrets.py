@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent_core.commands.registry import CommandContext, Commands
+from agent_core.model.server_question import ServerQuestion
 from agent_core.oversight.secrets import Secrets
-from agent_core.ports.tool_servers import ServerQuestion
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles

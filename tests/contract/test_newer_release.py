@@ -12,13 +12,14 @@ import pytest
 from sqlalchemy import Connection, text
 
 from agent_core.errors import UnreadableRecord
-from agent_core.model.agent import Agent, Paused
+from agent_core.model.agent import Acting, Agent, Paused
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.model.draft import AgentDraft
 from agent_core.model.form_draft import FORM_LIFETIME, FormDraft
 from agent_core.model.lease import Lease
 from agent_core.model.result import Succeeded
+from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.model.usage import Usage
 from agent_core.persistence.connections import make_engine, transaction
 from agent_core.ports.database import Database, queue_in_one_unit
@@ -203,3 +204,17 @@ async def stored_of(url: str, table: str, agent: Agent) -> str:
     column = "id" if table == "agents" else "agent_id"
     statement = text(f"SELECT data FROM {table} WHERE {column} = :agent")
     return str(await run(url, lambda c: c.execute(statement, {"agent": agent.id}).scalar_one()))
+
+
+@pytest.mark.proves("upgrade:fields")
+async def test_a_question_that_an_older_release_kept_is_not_asked_again(database: Database, url: str) -> None:
+    """The older release ran the turn again and finished it, and knew neither `asked` nor `asks`."""
+    asked = AskedQuestion(id="0" * 32, server="tea", place="tea", question=ServerQuestion(message="?"), at=NOON)
+    running = APPROVED.start(NOON).ask(asked)
+    await keep(database, replace(ADA, status=Acting(asks=True)), running)
+    await replace_text(url, "turns", f'"started_at":"{NOON:%Y-%m-%dT%H:%M:%SZ}"', '"started_at":"2027-01-01T00:00:00Z"')
+    async with database.begin() as unit:
+        again = await unit.turns.get(CHANNEL, running.id)
+    assert again.asked == asked
+    assert again.started_at != running.started_at
+    assert again.open_question is None

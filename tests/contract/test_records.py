@@ -292,17 +292,19 @@ async def test_a_census_counts_agents_by_channel_and_status(database: Database) 
 async def test_agents_that_wait_for_people_come_longest_waiting_first(database: Database) -> None:
     paused = an_agent(id=AgentId("a"), name="A", status=Paused("Why."), since=NOON + MINUTE)
     asking = an_agent(id=AgentId("b"), name="B", status=Awaiting(), since=NOON)
+    answering = an_agent(id=AgentId("f"), name="F", status=Acting(asks=True), since=NOON + 2 * MINUTE)
     others = (
+        an_agent(id=AgentId("g"), name="G", status=Acting(), role='says "asks":true', since=NOON - MINUTE),
         an_agent(id=AgentId("c"), name="C"),
         an_agent(id=AgentId("d"), name="D", status=Awaiting(), channel=ELSEWHERE),
         an_agent(id=AgentId("e"), name="E", status=Stopped(ANA)),
     )
-    await keep(database, paused, asking, *others)
+    await keep(database, paused, asking, answering, *others)
     async with database.begin() as work:
-        assert await work.agents.list_awaiting_people([CHANNEL], 9) == (asking, paused)
+        assert await work.agents.list_awaiting_people([CHANNEL], 9) == (asking, paused, answering)
         assert await work.agents.list_awaiting_people([CHANNEL], 1) == (asking,)
         everywhere = await work.agents.list_awaiting_people([ELSEWHERE, CHANNEL], 9)
-        assert [each.name for each in everywhere] == ["B", "D", "A"]
+        assert [each.name for each in everywhere] == ["B", "D", "A", "F"]
 
 
 async def test_an_agent_that_waits_or_rests_is_due_when_a_reminder_or_a_next_try_is(database: Database) -> None:

@@ -5,11 +5,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+import mcp_types
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.plugins.tool_server_questions import WrongAnswer, read_answers
-from agent_core.ports.tool_servers import QuestionField, ServerQuestion
+from agent_core.model.server_answers import WrongAnswer, read_answers
+from agent_core.model.server_question import QuestionField, ServerQuestion
+from agent_core.providers.mcp.questions import question_of
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 
 ENTRY = entry_of(local("curious_before.py"))
@@ -137,7 +139,7 @@ def test_answers_are_read_by_name_with_their_types() -> None:
         ("", "size is missing."),
         ("size: big", "size must be a number."),
         ("size: 1; colours: green", "colours must be some of Red, Blue."),
-        ("size: 1; gift: perhaps", "gift must be a yes or no."),
+        ("size: 1; gift: perhaps", "gift must be yes or no."),
         ("hello", "“hello” names no field."),
         ("size: " + "1" * 5_000, "it has more than 4,000 characters."),
         ("size: nan", "size must be a number."),
@@ -146,3 +148,53 @@ def test_answers_are_read_by_name_with_their_types() -> None:
 def test_an_answer_that_does_not_fit_is_told_and_not_sent(text: str, why: str) -> None:
     with pytest.raises(WrongAnswer, match=why.replace("(", r"\(")):
         read_answers(ServerQuestion(message="?", fields=FIELDS), text)
+
+
+def asked_for(message: str = "?", required: tuple[str, ...] = (), **properties: object) -> ServerQuestion | None:
+    schema = {"type": "object", "properties": properties, "required": [*required]}
+    return question_of(mcp_types.ElicitRequestFormParams(message=message, requested_schema=schema))
+
+
+def test_formats_limits_and_what_the_server_suggests_are_read() -> None:
+    question = asked_for(
+        required=("mail",),
+        mail={"type": "string", "format": "email", "maxLength": 40, "default": "ana@example.org"},
+        cups={"type": "integer", "minimum": 1, "maximum": 9, "default": 2},
+        sweet={"type": "boolean", "default": True},
+        tea={"type": "string", "oneOf": [{"const": "g", "title": "Green"}], "default": "g"},
+        also={"type": "array", "items": {"enum": ["m", "s"]}, "maxItems": 1, "default": ["s"]},
+    )
+    assert question
+    mail, cups, sweet, tea, also = question.fields
+    assert (mail.format, mail.most, mail.default, mail.is_required) == ("email", 40, "ana@example.org", True)
+    assert (cups.least, cups.most, cups.default) == (1, 9, "2")
+    assert [each.default for each in (sweet, tea, also)] == ["yes", "Green", "s"]
+    assert also.most == 1
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"type": "integer", "maximum": 9, "default": 10},
+        {"type": "integer", "default": "many"},
+        {"type": "string", "format": "email", "default": "nobody"},
+        {"type": "string", "enum": ["a"], "default": "b"},
+        {"type": "string", "default": {"a": 1}},
+    ],
+)
+def test_what_a_server_suggests_and_does_not_fit_is_left_out(about: dict[str, object]) -> None:
+    question = asked_for(it=about)
+    assert question
+    assert question.fields[0].default == ""
+
+
+def test_limits_and_formats_of_other_kinds_are_ignored() -> None:
+    question = asked_for(it={"type": "string", "format": "password", "minLength": "3", "maxLength": 1e300})
+    assert question
+    assert question.fields == (QuestionField(name="it"),)
+
+
+def test_two_choices_of_one_name_are_not_asked() -> None:
+    alike = [{"const": "ana", "title": "Ana"}, {"const": "eve", "title": "Ana"}]
+    assert asked_for(to={"type": "string", "oneOf": alike}) is None
+    assert asked_for(to={"type": "string", "enum": ["a", "a"]}) is not None

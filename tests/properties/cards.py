@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from adapters.visible_text import visible
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall, CommandSpec, Preview, Proposal, Thoughts
@@ -14,7 +15,9 @@ from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.lease import Lease
 from agent_core.model.result import Failed, Succeeded
+from agent_core.model.server_question import AskedQuestion, FieldKind, QuestionField, ServerQuestion
 from agent_core.model.turn import Turn
+from agent_core.plugins.loaded import one_line
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent
 
 LATER = NOON + timedelta(minutes=5)
@@ -124,3 +127,35 @@ def spec_of(turn: Turn, **properties: object) -> CommandSpec:
         risks=("write",),
         category="test",
     )
+
+
+def _spelled(most: int) -> st.SearchStrategy[str]:
+    """Texts of a server as they are kept for people."""
+    return short.map(lambda text: one_line(visible(text * 9), most))
+
+
+kinds: st.SearchStrategy[FieldKind] = st.sampled_from(["text", "number", "whole number", "yes or no"])
+typed_fields = st.builds(
+    QuestionField,
+    name=_spelled(100).filter(str.strip),
+    title=_spelled(300),
+    description=_spelled(300),
+    kind=kinds,
+    is_required=st.booleans(),
+)
+menus = st.builds(
+    QuestionField,
+    name=_spelled(100).filter(str.strip),
+    kind=st.sampled_from(["choice", "choices"]),
+    choices=st.dictionaries(_spelled(100).filter(str.strip), st.just("x"), min_size=1, max_size=50),
+    is_required=st.booleans(),
+)
+
+
+@st.composite
+def asking(draw: st.DrawFn) -> Turn:
+    """A running turn whose tool server asks."""
+    fields = tuple(draw(st.lists(typed_fields | menus, max_size=20)))
+    question = ServerQuestion(message=draw(_spelled(2_000)), fields=fields)
+    asked = AskedQuestion(id="0" * 32, server="tea", place="tea.example", question=question, at=NOON)
+    return a_turn(an_agent()).decide(Approve(), by=ANA, at=NOON).start(NOON).ask(asked)

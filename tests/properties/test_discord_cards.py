@@ -20,6 +20,7 @@ from adapters.discord.inbound.submitted_forms import read as read_form
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.message import DiscordMessage
+from adapters.discord.outbound.question_inputs import question_modal
 from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
@@ -37,6 +38,7 @@ from adapters.discord.outbound.render import (
 from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, quoted, timestamp
 from adapters.discord.outbound.turn_messages import folded_message, turn_message
 from adapters.discord.outbound.views import agent_form, edit_form
+from adapters.question_form import question_form
 from adapters.text_fit import beginning, cut, pieces, units
 from adapters.turn_lines import line_of
 from adapters.visible_text import one_line, readable, visible
@@ -51,6 +53,7 @@ from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
 from tests.properties.cards import (
     agents,
     arguments,
+    asking,
     drafts,
     pairs,
     proposed,
@@ -343,3 +346,19 @@ def test_a_button_that_is_not_ours_is_refused(custom_id: str) -> None:
     with pytest.raises(Exception, match="not one of Signoff's"):
         parse_custom_id(custom_id)
     assert parse_custom_id(str(DeleteButton(AgentId("a")))) == DeleteButton(AgentId("a"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(asking())
+def test_discord_takes_the_form_of_any_question_or_says_how_to_type(turn: Turn) -> None:
+    form = question_form(turn)
+    assert form
+    try:
+        sent = check_form(question_modal(form, {}))
+    except NotPossible:
+        assert len(form.fields) > 5
+        return
+    for each in sent["components"]:
+        assert units(each.get("content", "")) <= 4000
+        for option in (each.get("component") or {}).get("options", ()):
+            assert 0 < units(option["label"]) <= 100

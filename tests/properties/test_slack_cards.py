@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.buttons import Button, ViewButton
 from adapters.cards import as_text, turn_card
+from adapters.question_form import question_form
 from adapters.slack.inbound.submitted_forms import FormContext, changed_arguments
 from adapters.slack.outbound.card import MAX_REVIEW
 from adapters.slack.outbound.controls import parse_action
@@ -26,7 +27,7 @@ from adapters.slack.outbound.render import (
     root_message,
 )
 from adapters.slack.outbound.turn_messages import folded_message, turn_message
-from adapters.slack.outbound.views import agent_form, edit_form, home, show_all, thoughts_view
+from adapters.slack.outbound.views import agent_form, answer_form, edit_form, home, show_all, thoughts_view
 from adapters.text_fit import cut, pieces, units
 from adapters.turn_lines import line_of
 from adapters.visible_text import readable, visible
@@ -40,6 +41,7 @@ from agent_core.testing.examples import BEN, a_notice, a_turn, an_agent
 from tests.properties.cards import (
     agents,
     arguments,
+    asking,
     drafts,
     pairs,
     proposed,
@@ -337,3 +339,22 @@ def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: in
         check_message(message)
     view = home(several, [WaitingAgent(*each) for each in asking], lambda _: "https://slack.example/1")
     check_view(view)
+
+
+@settings(max_examples=60, deadline=None)
+@given(asking())
+def test_slack_takes_the_form_of_any_question(turn: Turn) -> None:
+    form = question_form(turn)
+    assert form
+    view = answer_form(form, FormContext("slack/T1/C1", str(form.answer)))
+    assert len(json.dumps(view)) <= 250_000
+    assert len(view["blocks"]) <= 100
+    for block in view["blocks"]:
+        if block["type"] == "input":
+            check_text(block["label"], 2000)
+            check_text(block.get("hint") or block["label"], 2000)
+            options = block["element"].get("options", ())
+            assert len(options) <= 100
+            for each in options:
+                check_text(each["text"], 75)
+    assert "mrkdwn" not in json.dumps(view)

@@ -100,6 +100,10 @@ class Chat(DayChat, Protocol):
         """Wait until the agent asks to run one of these commands, for the first time since the last card."""
         ...
 
+    async def is_asked(self) -> ShownCard:
+        """Wait for the card of a running command whose tool server asks people."""
+        ...
+
     async def root(self) -> str:
         """What stands above the thread."""
         ...

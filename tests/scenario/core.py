@@ -18,6 +18,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
 from agent_core.model.seen_proposal import SeenProposal
+from agent_core.model.server_answers import field_id
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
@@ -35,7 +36,12 @@ class CoreForm:
 
     async def sends(self, **filled: str) -> None:
         """Do what the button says."""
-        await self.chat.presses(self.button, FormInput(text=filled.get("reason", ""), arguments=filled))
+        arguments = {**filled}
+        if self.button.verb == "answer":
+            asked = self.chat.surface.cards[TurnId(self.button.subject)].asked
+            labels = [each.label for each in asked.question.fields] if asked else []
+            arguments = {field_id(labels.index(label)): value for label, value in filled.items()}
+        await self.chat.presses(self.button, FormInput(text=filled.get("reason", ""), arguments=arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +152,12 @@ class CoreChat:
         await self.surface.until(lambda _: bool(self._open(commands)))
         turn = self._open(commands)[0]
         self.seen.add((turn.id, turn.control_hash))
+        return CoreCard(self, self.surface.agents.get(turn.agent_id, self.agent), turn)
+
+    async def is_asked(self) -> CoreCard:
+        """Wait for the card."""
+        await self.surface.until(lambda shown: any(turn.open_question for turn in shown.cards.values()))
+        turn = next(turn for turn in self.surface.cards.values() if turn.open_question)
         return CoreCard(self, self.surface.agents.get(turn.agent_id, self.agent), turn)
 
     async def root(self) -> str:

@@ -16,7 +16,7 @@ from simcord.results import InteractionResult
 from tests.scenario.chat import free_in, times_in
 from tests.scenario.discord_app import Guild, Running, parts_of, text_of, walked
 
-BUTTON, TEXT_INPUT = 2, 4
+BUTTON, MENU, TEXT_INPUT = 2, 3, 4
 Presser: TypeAlias = MemberActor | UserHandle  # in the server, or in a direct message
 
 
@@ -29,7 +29,13 @@ class GuildForm:
 
     async def sends(self, **filled: str) -> None:
         """Fill it in and send it."""
-        sent = await submitted(self.chat.person, self.shown, filled)
+        menus = menus_of(self.shown)
+        chosen = {
+            menus[label]["custom_id"]: [_option_value(menus[label], filled[label])]
+            for label in menus.keys() & filled.keys()
+        }
+        texts = {label: value for label, value in filled.items() if label not in menus}
+        sent = await submitted(self.chat.person, self.shown, texts, chosen)
         assert sent.acknowledged
         self.chat.keep(sent)
 
@@ -63,7 +69,7 @@ class GuildCard:
 
     async def press(self, label: str, **filled: str) -> None:
         """Press a button or choose, and fill in the form that opens."""
-        if label in ("Edit", "Reject"):
+        if label in ("Edit", "Reject", "Answer"):
             await (await self.opens(label)).sends(**filled)
         elif label.startswith("Approve ×") and label not in labels_of(self.message):
             await (await self.opens("Another number…")).sends(**{"how many commands": str(times_in(label))})
@@ -159,6 +165,17 @@ class GuildChat:
         assert card
         self.seen.add(custom_ids(card.message))
         return card
+
+    async def is_asked(self) -> GuildCard:
+        """Wait for the card."""
+
+        def found() -> discord.Message | None:
+            return next((each for each in self.guild.said(self._thread) if "Answer" in labels_of(each)), None)
+
+        await self.guild.until(lambda: found() is not None)
+        message = found()
+        assert message
+        return GuildCard(self, message)
 
     async def root(self) -> str:
         """The message that the thread hangs under."""
@@ -324,6 +341,16 @@ async def submitted(
         {entry["custom_id"]: filled.get(label, entry.get("value") or "") for label, entry in entries.items()}
         | {name: list(values) for name, values in chosen.items()},
     )
+
+
+def menus_of(shown: InteractionResult) -> dict[str, dict[str, Any]]:
+    """The menus of a form, by their labels."""
+    parts = [part for part in walked(shown.modal or {}) if (part.get("component") or {}).get("type") == MENU]
+    return {part["label"].casefold(): part["component"] for part in parts}
+
+
+def _option_value(menu: Mapping[str, Any], label: str) -> str:
+    return next(str(each["value"]) for each in menu["options"] if each["label"] == label)
 
 
 def fields_of(shown: InteractionResult) -> dict[str, str]:

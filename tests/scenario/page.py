@@ -13,6 +13,7 @@ from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import free_fields, free_in, times_in
+from tests.scenario.page_forms import sent
 
 T = TypeVar("T")
 ARTICLE = re.compile(r'<article class="card [^"]*" id="(?P<id>[^"]+)".*?</article>', re.DOTALL)
@@ -30,6 +31,8 @@ class PageForm:
     async def sends(self, **filled: str) -> None:
         """Send what was filled in with what the form holds."""
         fields = {"text": filled.get("reason", "")}
+        if self.label == "Answer":
+            fields = sent(self.card.source[self.card.source.index('id="answer-') :], filled)
         if self.label == "Edit":
             fields = {f"argument.{name}": value for name, value in filled.items()}
         await self.card.chat.send("press", {"button": self.card.button(self.label.lower()), **fields})
@@ -63,7 +66,7 @@ class PageCard:
 
     async def press(self, label: str, **filled: str) -> None:
         """Send the form that the label belongs to."""
-        if label in ("Edit", "Reject"):
+        if label in ("Edit", "Reject", "Answer"):
             await PageForm(self, label).sends(**filled)
         elif (button := re.search(rf'name="button" value="([^"]+)"[^>]*>{label}<', self.source)) is not None:
             await self.chat.send("press", {"button": html.unescape(button[1])})
@@ -144,6 +147,15 @@ class PageChat:
         card = await self.until(lambda page: self._open(page, commands))
         self.seen.add((card.turn, card.button("approve")))
         return card
+
+    async def is_asked(self) -> PageCard:
+        """Wait for the card."""
+
+        def found(page: str) -> PageCard | None:
+            cards = (PageCard(self, each["id"], each[0]) for each in ARTICLE.finditer(page))
+            return next((card for card in cards if 'value="answer:' in card.source), None)
+
+        return await self.until(found)
 
     async def root(self) -> str:
         """What stands above the thread."""

@@ -53,7 +53,7 @@ class SlackCard:
 
     async def press(self, label: str, **filled: str) -> None:
         """Press a button or choose, and fill in the form that opens."""
-        if label in ("Edit", "Reject"):
+        if label in ("Edit", "Reject", "Answer"):
             await (await self.opens(label)).sends(**filled)
         elif label.startswith("Approve ×") and label not in text_of(self.message["blocks"]):
             form = await self._opened("Another number…", "Approve turn")
@@ -142,6 +142,17 @@ class SlackChat:
         assert card
         self.seen.add(_look(card.message))
         return card
+
+    async def is_asked(self) -> SlackCard:
+        """Wait for the card."""
+
+        def found() -> Json | None:
+            return next((each for each in self.office.cards() if "Answer" in labels(each["blocks"])), None)
+
+        await self.office.slack.until(lambda: found() is not None)
+        message = found()
+        assert message
+        return SlackCard(self, {**message}, "")
 
     async def root(self) -> str:
         """The message above the thread."""

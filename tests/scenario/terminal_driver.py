@@ -17,7 +17,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import LateLine, OpenForm
 from tests.wiring import actions_of
 
-QUESTION = "y approve ·"
+QUESTION, SERVER_QUESTION = "y approve ·", "Answer the server:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,10 @@ class DeskCard:
                 self.chat.type(filled["reason"])
             case "Stop":
                 self.chat.type("n")
+            case "Answer":
+                self.chat.type(f"answer {'; '.join(f'{key}: {value}' for key, value in filled.items())}")
+            case "Decline":
+                self.chat.type("decline")
             case "Self-review":
                 self.chat.type("s")
             case _:
@@ -98,6 +102,13 @@ class DeskChat:
         command = text.partition("\n")[0].rpartition("· ")[2]
         assert command in commands, f"{command} is asked, not {' or '.join(commands)}"
         return DeskCard(self, text, command)
+
+    async def is_asked(self) -> DeskCard:
+        """Wait for the question and the prompt under it."""
+        await self._until(lambda: SERVER_QUESTION in self.output[self.read_to :])
+        start = self.read_to
+        self.read_to = self.output.index(SERVER_QUESTION, start) + len(SERVER_QUESTION)
+        return DeskCard(self, self.output[start : self.read_to], "")
 
     async def asks_for_a_form(self, behind: str) -> str:
         """There is one person."""

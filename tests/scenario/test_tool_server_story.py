@@ -6,19 +6,30 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
 from bot.settings import load
 from bot.tool_server_wiring import ServedCore, ToolServerSet, serve_tools
 from tests.patience import PATIENCE_SECONDS
-from tests.scenario.surfaces import Name, Scene, opened
+from tests.scenario.surfaces import Name, opened
 from tests.scenario.test_signed_off import on_each_surface
 
 SERVERS = Path(__file__).parents[1] / "contract" / "servers"
 DONE = reply_text("task_complete", {"reason": "Tea is served."})
+
+
+class Staged(Protocol):
+    """What has a stage, such as a scene or a process."""
+
+    @property
+    def stage(self) -> Stage:
+        """The core."""
+        ...
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -28,7 +39,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def serving(scene: Scene, name: str, folder: Path, **env: str) -> AsyncIterator[ToolServerSet]:
+async def serving(scene: Staged, name: str, folder: Path, **env: str) -> AsyncIterator[ToolServerSet]:
     """Signoff with one tool server, whose tools are there."""
     file = folder / "mcp.json"
     entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")], "env": env}

@@ -13,6 +13,7 @@ from adapters.buttons import Button, ViewButton
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
+from adapters.discord.inbound.answering import answer_modal
 from adapters.discord.inbound.context import (
     DiscordContext,
     acknowledge,
@@ -72,7 +73,9 @@ class DiscordClickListener:
                 await self._create_offered(offer, interaction, origin)
 
     async def _press(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
-        if button.verb in ("edit", "reject", "reply"):
+        if button.verb == "answer":
+            await open_form(interaction, await answer_modal(self.context, button, origin))
+        elif button.verb in ("edit", "reject", "reply"):
             await self._ask(button, interaction, origin)
         elif button.verb == "review":
             await self._review(button, interaction, origin)

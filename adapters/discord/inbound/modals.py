@@ -11,6 +11,7 @@ from adapters.buttons import Button, ViewButton
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
 from adapters.discord.inbound import submitted_forms
+from adapters.discord.inbound.answering import send_answer
 from adapters.discord.inbound.context import (
     DiscordContext,
     acknowledge,
@@ -20,7 +21,14 @@ from adapters.discord.inbound.context import (
 from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.inbound.prompts import DiscordPrompts
-from adapters.discord.inbound.submitted_forms import AgentForm, DirectForm, EditForm, PromptForm, TextForm
+from adapters.discord.inbound.submitted_forms import (
+    AgentForm,
+    AnswerForm,
+    DirectForm,
+    EditForm,
+    PromptForm,
+    TextForm,
+)
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
 from adapters.forms import times_of
@@ -50,8 +58,8 @@ class DiscordModalListener:
         match submitted_forms.read(str(data.get("custom_id")), submitted_forms.submitted(data.get("components"))):
             case AgentForm() | PromptForm() as sent:
                 await self._new_agent(sent, interaction, origin)
-            case EditForm() as sent:
-                if refused := await self._approve_edited(sent, origin):
+            case EditForm() | AnswerForm() as sent:
+                if refused := await self._send(sent, origin):
                     await tell(interaction, refused)
             case DirectForm(about, reason):
                 await self.direct.reject(interaction, about, reason)
@@ -76,6 +84,12 @@ class DiscordModalListener:
             await self.context.forms.save(form)
             return refused_message(error.problems, ViewButton("new agent", form.key))
         return text_message(creation_text(agent))
+
+    async def _send(self, sent: EditForm | AnswerForm, origin: Origin) -> DiscordMessage | None:
+        """Carry out a form that is kept if a field is wrong; return what is then said."""
+        if isinstance(sent, AnswerForm):
+            return await send_answer(self.context, sent, origin)
+        return await self._approve_edited(sent, origin)
 
     async def _approve_edited(self, sent: EditForm, origin: Origin) -> DiscordMessage | None:
         """Approve the command with its changed arguments; if they are invalid, return a message with the problems."""

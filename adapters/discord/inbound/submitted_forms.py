@@ -57,6 +57,14 @@ class TextForm:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The submitted answer to a tool server; the button carries the id of the question."""
+
+    button: Button
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
 class DirectForm:
     """The submitted reason of a rejection in a direct message; `about` names the channel and the button."""
 
@@ -72,7 +80,7 @@ class PromptForm:
     fields: Form
 
 
-Submitted: TypeAlias = AgentForm | EditForm | TextForm | DirectForm | PromptForm
+Submitted: TypeAlias = AgentForm | EditForm | TextForm | AnswerForm | DirectForm | PromptForm
 
 
 def submitted(components: object) -> dict[str, str | tuple[str, ...]]:
@@ -98,6 +106,8 @@ def read(custom_id: str, values: Values) -> Submitted:
             return DirectForm(rest, texts.get("text", ""))
         case "edit":
             return EditForm(Button.parse(rest), texts)
+        case "answer":
+            return AnswerForm(Button.parse(rest), values)
         case "reject" | "reply" | "approve":
             return TextForm(Button.parse(rest), texts.get("text", ""))
         case _:

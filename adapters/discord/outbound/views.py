@@ -42,7 +42,7 @@ def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping
     """The form for a new agent, filled with `given`. `place`: the channel's key; `problems`: errors by field."""
     form = forms.fields_of(given) if isinstance(given, AgentDraft) else given or {}
     wrong = problems or {}
-    modal = _modal("New agent", f"form:new:{place}")
+    shown = modal("New agent", f"form:new:{place}")
     texts = (
         ("name", "Name", DEFAULT_NAME, ""),
         ("role", "Role", DEFAULT_ROLE, ""),
@@ -52,12 +52,12 @@ def agent_form(given: AgentDraft | Form | None, *, place: str, problems: Mapping
     for field, label, placeholder, hint in texts:
         is_long = field in ("role", "goals")
         text = readable(form.get(field, "")) if is_long else one_line(form.get(field, ""))
-        entry = _input(field, text, is_long=is_long, placeholder=placeholder)
+        entry = text_entry(field, text, is_long=is_long, placeholder=placeholder)
         entry.required = field == "goals"
         said = wrong.get(field) or ("Not all of it fits here." if not fits(text, MAX_INPUT) else hint)
-        modal.add_item(_labelled(label, entry, said))
-    modal.add_item(_labelled(MORE, _more(form), wrong.get("model") or MORE_HINT))
-    return modal
+        shown.add_item(labelled(label, entry, said))
+    shown.add_item(labelled(MORE, _more(form), wrong.get("model") or MORE_HINT))
+    return shown
 
 
 def edit_form(
@@ -67,17 +67,17 @@ def edit_form(
 
     `problems`: error messages by argument name.
     """
-    modal = _modal(f"Run edited: {spec.label}", _form_id(Button("edit", turn.id, shown=turn.control_hash)))
+    form = modal(f"Run edited: {spec.label}", form_id(Button("edit", turn.id, shown=turn.control_hash)))
     wrong = {one_line(name): problem for name, problem in (problems or {}).items()}
     fields = fields_of(turn, spec)
     for field in fields:
         hint = wrong.get(field.label) or wrong.get("arguments") or field.hint
         for input_id, label, text in field.inputs:
-            entry = _input(input_id, visible((typed or {}).get(input_id, text)), is_long=True)
-            modal.add_item(_labelled(label, entry, hint))
+            entry = text_entry(input_id, visible((typed or {}).get(input_id, text)), is_long=True)
+            form.add_item(labelled(label, entry, hint))
     if not fields:
-        modal.add_item(ui.TextDisplay("This command takes no arguments."))
-    return modal
+        form.add_item(ui.TextDisplay("This command takes no arguments."))
+    return form
 
 
 def prompt_form(
@@ -88,41 +88,41 @@ def prompt_form(
     if len(arguments) > MAX_INPUTS:
         asks = f"The prompt {choice.title} of {choice.source} asks for {len(arguments)} arguments"
         raise NotPossible(f"{asks}, {TOO_MANY_ARGUMENTS}")
-    modal = _modal(f"{choice.source}: {choice.title}", f"form:prompt:{choice.key}")
+    form = modal(f"{choice.source}: {choice.title}", f"form:prompt:{choice.key}")
     if len(arguments) < MAX_INPUTS:
         said = escaped(cut(one_line(choice.prompt.description), MAX_PROMPT_TEXT))
         about = [f"The server says about it: {said}"] if said else []
         about.append(GOES_TO_SERVER if arguments else "It needs no arguments.")
-        modal.add_item(ui.TextDisplay("\n".join(about)))
+        form.add_item(ui.TextDisplay("\n".join(about)))
     for number, each in enumerate(arguments):
         field = f"{ARGUMENT}{number}"
-        entry = _input(field, readable((typed or {}).get(field, "")), is_long=True)
+        entry = text_entry(field, readable((typed or {}).get(field, "")), is_long=True)
         entry.required = each.is_required
         hint = (problems or {}).get(field) or each.description or f"Goes to {choice.source}."
-        modal.add_item(_labelled(each.name, entry, hint))
-    return modal
+        form.add_item(labelled(each.name, entry, hint))
+    return form
 
 
 def reject_form(turn: Turn) -> ui.Modal:
     """The form for the reason of a rejection, which the agent reads."""
-    modal = _modal(f"Reject turn {turn.number}", _form_id(Button("reject", turn.id, shown=turn.control_hash)))
-    return modal.add_item(_labelled("Reason", _input("text", "", is_long=True), REASON_HINT))
+    form = modal(f"Reject turn {turn.number}", form_id(Button("reject", turn.id, shown=turn.control_hash)))
+    return form.add_item(labelled("Reason", text_entry("text", "", is_long=True), REASON_HINT))
 
 
 def reply_form(agent: Agent, shown: str) -> ui.Modal:
-    modal = _modal(f"Reply to {agent.name}", _form_id(Button("reply", agent.id, shown=shown)))
-    entry = _input("text", "", is_long=True, placeholder="What should be different?")
+    form = modal(f"Reply to {agent.name}", form_id(Button("reply", agent.id, shown=shown)))
+    entry = text_entry("text", "", is_long=True, placeholder="What should be different?")
     entry.required = True
-    return modal.add_item(_labelled("Reply", entry, REPLY_DOES if shown else ""))
+    return form.add_item(labelled("Reply", entry, REPLY_DOES if shown else ""))
 
 
 def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS, asking: Sequence[CommandSpec] = ()) -> ui.Modal:
     """The form for the number of commands to approve, at most `most`; `asking`: the commands that ask each time."""
-    modal = _modal(f"{APPROVE_N} · turn {turn.number}", _form_id(Button("approve", turn.id, shown=turn.control_hash)))
-    entry = _input("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
+    form = modal(f"{APPROVE_N} · turn {turn.number}", form_id(Button("approve", turn.id, shown=turn.control_hash)))
+    entry = text_entry("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
     entry.required = True
-    modal.add_item(_labelled("How many commands", entry, "This command is the first."))
-    return modal.add_item(ui.TextDisplay(covered_text(turn.risks, asking)))
+    form.add_item(labelled("How many commands", entry, "This command is the first."))
+    return form.add_item(ui.TextDisplay(covered_text(turn.risks, asking)))
 
 
 def _more(form: Form) -> ui.Select[Any]:
@@ -147,16 +147,19 @@ def _option(label: str, value: str, *, is_on: bool) -> discord.SelectOption:
     return discord.SelectOption(label=cut(label, MAX_OPTION), value=value, default=is_on)
 
 
-def _modal(title: str, custom_id: str) -> ui.Modal:
+def modal(title: str, custom_id: str) -> ui.Modal:
+    """An empty form."""
     return ui.Modal(title=cut(one_line(title), MAX_TITLE), custom_id=custom_id)
 
 
-def _labelled(label: str, entry: ui.Item[Any], hint: str = "") -> ui.Label[Any]:
+def labelled(label: str, entry: ui.Item[Any], hint: str = "") -> ui.Label[Any]:
+    """An input with its label and a hint."""
     said = cut(one_line(hint), MAX_HINT) or None
     return ui.Label(text=cut(one_line(label), MAX_LABEL) or NOTHING, component=entry, description=said)
 
 
-def _input(custom_id: str, text: str, *, is_long: bool = False, placeholder: str = "") -> ui.TextInput[Any]:
+def text_entry(custom_id: str, text: str, *, is_long: bool = False, placeholder: str = "") -> ui.TextInput[Any]:
+    """An input for a text, which may be left empty."""
     return ui.TextInput(
         custom_id=custom_id,
         style=discord.TextStyle.paragraph if is_long else discord.TextStyle.short,
@@ -167,6 +170,6 @@ def _input(custom_id: str, text: str, *, is_long: bool = False, placeholder: str
     )
 
 
-def _form_id(button: Button) -> str:
+def form_id(button: Button) -> str:
     """The `custom_id` of a form: it contains the button that the form belongs to."""
     return f"form:{button}"

@@ -9,6 +9,7 @@ from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
+from adapters.slack.inbound.answering import answer_view
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.inbound.submitted_forms import FormContext
@@ -43,8 +44,8 @@ class SlackClickListener:
         match parse_action(body["actions"][0]):
             case ViewButton() as opening:
                 self.context.soon(self._tell_refusal(event, self._open(opening, event)))
-            case Button("edit" | "reject" | "review") as button:
-                work = self._review if button.verb == "review" else self._ask
+            case Button("edit" | "reject" | "review" | "answer") as button:
+                work = {"review": self._review, "answer": self._ask_for_answer}.get(button.verb, self._ask)
                 self.context.soon(self._tell_refusal(event, work(button, event)))
             case Button("reply") as button:
                 await self._reply(button, str(body["actions"][0].get("value") or ""), event)
@@ -94,6 +95,10 @@ class SlackClickListener:
                 raise NotPossible(TOO_LONG_TO_EDIT)
             view = edit
         await self.context.open(event, view)
+
+    async def _ask_for_answer(self, button: Button, event: SlackEvent) -> None:
+        origin = await self.context.origin(event)
+        await self.context.open(event, await answer_view(self.context, button, origin, event.thread))
 
     async def _review(self, button: Button, event: SlackEvent) -> None:
         """Run a self-review, which ends long after the acknowledgement; tell the person that it began."""

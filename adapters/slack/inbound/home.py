@@ -7,6 +7,7 @@ from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
+from adapters.slack.inbound.answering import answer_view
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
 from adapters.slack.inbound.prompts import SlackPrompts
@@ -61,10 +62,12 @@ class HomeTab:
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
         if key := chosen_template(body["actions"][0]):
             await self._fill_in(key, body["view"], event)
-            return
-        if key := chosen_prompt(body["actions"][0]):
+        elif key := chosen_prompt(body["actions"][0]):
             await SlackPrompts(self.context).choose(key, body["view"], event)
-            return
+        else:
+            await self._press(body, event)
+
+    async def _press(self, body: Body, event: SlackEvent) -> None:
         is_on_tab = body["view"].get("type") == "home"
         match parse_action(body["actions"][0]):
             case ViewButton("new agent"):
@@ -76,7 +79,10 @@ class HomeTab:
                 await self._turn_over(opening, body["view"], event)
             case Button("reject") as button:
                 await self._ask_reason(button, body, event)
-            case Button("stop" | "resume" | "approve" | "run again" | "it ran" | "skip") as button:
+            case Button("answer") as button:
+                form = await answer_view(self.context, button, await self._origin(body, event))
+                self.context.soon(self.context.open(event, form))
+            case Button("stop" | "resume" | "approve" | "run again" | "it ran" | "skip" | "decline") as button:
                 await self.context.actions.press(button, FormInput(), await self._origin(body, event))
                 self.context.soon(self.publish(event))
             case _:

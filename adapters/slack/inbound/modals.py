@@ -8,6 +8,7 @@ from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
 from adapters.forms import argument_names
 from adapters.slack.inbound import submitted_forms
+from adapters.slack.inbound.answering import send_answer
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_submission
 from adapters.slack.inbound.prompts import SlackPrompts
@@ -53,6 +54,8 @@ class SlackModalListener:
                 spec = self.context.views.spec(turn.proposal.call.name)
                 filled = FormInput(arguments=submitted_forms.changed_arguments(view, turn, spec))
                 await self.context.actions.press(Button.parse(place.about), filled, origin)
+            case "signoff.answer":
+                await send_answer(self.context, view, Button.parse(place.about), origin)
             case "signoff.reject":
                 filled = FormInput(text=submitted_forms.text_of(view))
                 await self.context.actions.press(Button.parse(place.about), filled, origin)

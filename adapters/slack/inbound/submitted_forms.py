@@ -67,7 +67,7 @@ def home_channel(action: Mapping[str, Any]) -> ChannelScope:
 
 def draft_of(view: Mapping[str, Any]) -> AgentDraft:
     """The draft of a new agent; raise InvalidInput if the budget is not an amount."""
-    return forms.draft_of(_fields(view))
+    return forms.draft_of(fields_in(view))
 
 
 def chosen_channel(view: Mapping[str, Any]) -> str:
@@ -86,7 +86,7 @@ def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) ->
     """
     if Button.parse(place_of(view).about).shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
-    fields = _fields(view)
+    fields = fields_in(view)
     names = forms.argument_names(turn, spec)
     given = {name: fields[f"{ARGUMENT}{place}"] for place, name in enumerate(names) if f"{ARGUMENT}{place}" in fields}
     shown = {name: visible(as_text(value)) for name, value in turn.call.arguments.items()}
@@ -95,17 +95,17 @@ def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) ->
 
 def text_of(view: Mapping[str, Any]) -> str:
     """The text typed into a form with one text field: the reason of a rejection, or a reply to the agent."""
-    return _fields(view).get("text", "")
+    return fields_in(view).get("text", "")
 
 
 def typed_fields(view: Mapping[str, Any]) -> dict[str, str]:
     """The text of each field, as typed."""
-    return _fields(view)
+    return fields_in(view)
 
 
 def number_of(view: Mapping[str, Any]) -> int:
     """The N of Approve ×N; raise InvalidInput if it is not a number."""
-    return forms.times_of(_fields(view).get("times", ""))
+    return forms.times_of(fields_in(view).get("times", ""))
 
 
 def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:
@@ -123,5 +123,6 @@ def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Seque
     return found
 
 
-def _fields(view: Mapping[str, Any]) -> dict[str, str]:
+def fields_in(view: Mapping[str, Any]) -> dict[str, str]:
+    """The text of each field of a submitted form."""
     return written((view.get("state") or {}).get("values") or {})

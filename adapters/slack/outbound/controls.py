@@ -117,6 +117,8 @@ def card_controls(agent: Agent, card: Card, covered: str) -> list[Block]:
                 chosen += [_times(each, several, covered)] if several else []
             case Button("approve" | "review"):
                 pass
+            case Button("answer"):
+                chosen.append(element(each, style="primary"))
             case Button("stop"):
                 stops.append(stop_button(agent))
             case Button("revoke"):

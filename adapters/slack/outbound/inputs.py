@@ -80,5 +80,5 @@ def _order(block_id: str) -> tuple[str, int]:
 
 def _text(state: Mapping[str, Any]) -> str:
     option = state.get("selected_option") or {}
-    value = option.get("value", state.get("value"))
+    value = option.get("value", state.get("value", state.get("selected_date")))
     return value if isinstance(value, str) else ""

@@ -10,6 +10,7 @@ from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.notification_texts import wait_text
 from adapters.chat.subcommand_answers import Link
 from adapters.forms import DEFAULT_EFFORT, argument_names
+from adapters.question_form import QuestionForm
 from adapters.slack.inbound.submitted_forms import ARGUMENT, FormContext
 from adapters.slack.outbound.blocks import (
     MAX_ID,
@@ -34,6 +35,7 @@ from adapters.slack.outbound.controls import APPROVE_N, PREFIX, element, rest_bu
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
 from adapters.slack.outbound.inputs import FIELD, MAX_INPUT_PIECE, entries
 from adapters.slack.outbound.notification_messages import DIRECT_VERBS
+from adapters.slack.outbound.question_inputs import has_inputs, question_blocks
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, rest_line, standing_text
 from adapters.text_fit import beginning, cut
 from adapters.visible_text import one_line, readable
@@ -46,10 +48,11 @@ from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.service.approval_queue import WaitingAgent
 
+HOME_VERBS = (*DIRECT_VERBS, "answer", "decline")
 MAX_OWN_AGENTS, MAX_WAITING, MAX_WAITING_TEXT = 15, 12, 600
 APPROVERS = {"anyone": "Anyone here", "owner": "Only me"}
 VERBOSITIES = {"full": "All thoughts", "brief": "The text only, the rest under Thoughts"}
-NEW_AGENT = "New agent"
+NEW_AGENT, ANSWER = "New agent", "Answer"
 REPLY = "The model's reply"
 CHANNEL: Block = {
     "type": "conversations_select",
@@ -111,6 +114,14 @@ def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
     hint = f"Optional. {agent.name} reads it and makes a new proposal."
     blocks = entries("text", "Reason", hint=hint, multiline=True)
     return form_view(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
+
+
+def answer_form(form: QuestionForm, place: FormContext) -> Block:
+    """The form for the answer to a tool server; one sentence instead of inputs, if these do not fit."""
+    blocks = question_blocks(form)
+    if has_inputs(blocks, form):
+        return form_view(ANSWER, "answer", blocks, place, submit=ANSWER)
+    return _view(ANSWER, blocks, place)
 
 
 def number_form(turn: Turn, place: FormContext, most: int = MAX_LEASE_COMMANDS) -> Block:
@@ -238,7 +249,7 @@ def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
             *command.blocks,
             context(footer_text(card), most=MAX_FOOTER),
         ]
-        pressable = [element(each) for each in card.buttons if each.verb in DIRECT_VERBS and each.times == 1]
+        pressable = [element(each) for each in card.buttons if each.verb in HOME_VERBS and each.times == 1]
         pressable += [show_all_button(card)]
     blocks = [*shown, actions(*pressable, *([opens] if opens else [])), divider()]
     places = [f"{agent.channel.key} {agent.id} {number}" for number in range(len(blocks))]

@@ -20,7 +20,7 @@ function leave(region) {
 
 /** Whether a field of an open sheet differs from what the page was served with. */
 function isWritten(card) {
-  return [...card.querySelectorAll(":popover-open :is(input:not([type=hidden]), textarea)")].some(isChanged);
+  return [...card.querySelectorAll(":popover-open :is(input:not([type=hidden]), textarea, select)")].some(isChanged);
 }
 
 /** Show a sentence in the sheets of this card that are open, until they are closed; their buttons decide nothing now. */

@@ -17,7 +17,7 @@ function take(text) {
     const old = document.getElementById(region.id);
     if (old && signature(old) === region.outerHTML) continue;
     isChangedThread ||= !old || old.matches("#thread > *, #present");
-    if (region.matches(".card.open") && !old?.matches(".open")) headlines.push(region.getAttribute("aria-label"));
+    if (region.matches(".card:is(.open, .asks)") && !old?.matches(":is(.open, .asks)")) headlines.push(region.getAttribute("aria-label"));
     if (!old) { insert(region); announce(region); }
     else replace(old, region);
   }

@@ -7,7 +7,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from agent_core.commands.time_limit import TimeLimit
-from agent_core.ports.tool_servers import AskPeople, ServerQuestion
+from agent_core.model.server_question import ServerQuestion
+from agent_core.ports.tool_servers import AskPeople
 
 
 @dataclass(slots=True, eq=False)

@@ -4,19 +4,26 @@ Only forms are offered, of the flat schemas of the protocol. No pattern of a ser
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import mcp_types
 from mcp.client.context import ClientRequestContext
 from mcp.client.session import ElicitationFnT
 
-from agent_core.ports.tool_servers import FieldKind, QuestionField, ServerQuestion
+from agent_core.model.server_answers import WrongAnswer, labels_text, read_value
+from agent_core.model.server_question import FORMATS, FieldKind, QuestionField, ServerQuestion
 from agent_core.providers.mcp.people_calls import PeopleCalls
 
 MAX_MESSAGE_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_FIELDS, MAX_CHOICES = 2_000, 200, 20, 50
 MAX_READ_CHARACTERS = 10_000  # of a text before it is cut
+MAX_QUESTION_CHARACTERS, MAX_DEFAULT_CHARACTERS, MAX_LIMIT = 20_000, 1_000, 1e15
 KINDS: Mapping[str, FieldKind] = {
     "string": "text", "number": "number", "integer": "whole number", "boolean": "yes or no",
+}  # fmt: skip
+LIMITS: Mapping[FieldKind, tuple[str, str]] = {
+    "text": ("minLength", "maxLength"), "number": ("minimum", "maximum"), "whole number": ("minimum", "maximum"),
+    "choices": ("minItems", "maxItems"), "choice": ("", ""), "yes or no": ("", ""),
 }  # fmt: skip
 
 
@@ -48,10 +55,14 @@ def question_of(params: mcp_types.ElicitRequestParams, redact: Callable[[str], s
     fields = [_field(name, about, redact, is_required=name in required) for name, about in properties.items()]
     if not all(fields):
         return None
-    return ServerQuestion(
-        message=redact(params.message[:MAX_READ_CHARACTERS])[:MAX_MESSAGE_CHARACTERS],
-        fields=tuple(each for each in fields if each),
-    )
+    message = redact(params.message[:MAX_READ_CHARACTERS])[:MAX_MESSAGE_CHARACTERS]
+    known = tuple(each for each in fields if each)
+    texts = [message, *(text for each in known for text in _texts(each))]
+    return ServerQuestion(message=message, fields=known) if sum(map(len, texts)) <= MAX_QUESTION_CHARACTERS else None
+
+
+def _texts(each: QuestionField) -> list[str]:
+    return [each.name, each.title, each.description, each.default, *each.choices, *each.choices.values()]
 
 
 def _field(name: str, about: Any, redact: Callable[[str], str], *, is_required: bool) -> QuestionField | None:
@@ -66,14 +77,44 @@ def _field(name: str, about: Any, redact: Callable[[str], str], *, is_required: 
         kind = "choice"
     if kind is None or choices is None or (kind == "choices" and not choices):
         return None
-    return QuestionField(
+    least, most = LIMITS[kind]
+    known = QuestionField(
         name=name,
         title=redact(str(about.get("title") or "")[:MAX_READ_CHARACTERS])[:MAX_TEXT_CHARACTERS],
         description=redact(str(about.get("description") or "")[:MAX_READ_CHARACTERS])[:MAX_TEXT_CHARACTERS],
         kind=kind,
         choices=choices,
         is_required=is_required,
+        format=next((each for each in FORMATS if about.get("format") == each), ""),
+        least=_limit(about.get(least)),
+        most=_limit(about.get(most)),
     )
+    return replace(known, default=_default(known, about.get("default")))
+
+
+def _limit(said: Any) -> float | None:
+    return float(said) if isinstance(said, int | float) and abs(said) < MAX_LIMIT else None
+
+
+def _default(known: QuestionField, said: Any) -> str:
+    """What the server suggests, as a person would write it; "" for what does not fit."""
+    labels = {value: label for label, value in known.choices.items()}
+    match said:
+        case bool():
+            written = "yes" if said else "no"
+        case str():
+            written = labels.get(said, said)
+        case int() | float():
+            written = f"{said}"
+        case list():
+            written = labels_text([labels.get(str(value), str(value)) for value in said[:MAX_CHOICES]])
+        case _:
+            return ""
+    try:
+        read_value(known, written[:MAX_DEFAULT_CHARACTERS])
+    except WrongAnswer:
+        return ""
+    return written[:MAX_DEFAULT_CHARACTERS].strip()
 
 
 def _choices(about: Mapping[str, Any]) -> dict[str, str] | None:
@@ -88,4 +129,7 @@ def _choices(about: Mapping[str, Any]) -> dict[str, str] | None:
             return None
         pairs = [*zip(names, values, strict=True)]
     whole = all(isinstance(part, str) and 0 < len(part) <= MAX_TEXT_CHARACTERS for pair in pairs for part in pair)
-    return {str(name): str(value) for name, value in pairs} if whole and len(pairs) <= MAX_CHOICES else None
+    if not whole or len(pairs) > MAX_CHOICES:
+        return None
+    choices = {str(name): str(value) for name, value in pairs}
+    return choices if len(choices) == len(set(pairs)) else None  # else two look alike

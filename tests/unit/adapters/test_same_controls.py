@@ -35,9 +35,11 @@ from adapters.turn_lines import line_of
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall
+from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
+from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_notice
@@ -96,12 +98,14 @@ class Heard:
 
 @pytest.fixture
 async def cards() -> tuple[tuple[Agent, Turn], ...]:
-    """A turn in every state, one whose arguments are long, and one in a channel that wants cards brief."""
+    """A turn in every state, one whose server asks, a long one, and one in a channel that wants cards brief."""
     drawn = [(scene.agent, scene.turn) for scene in await scenes(NOON)]
     agent, turn = drawn[0]
     long = replace(turn, proposal=replace(turn.proposal, call=CommandCall("write_to_file", {"text": "tea " * 9000})))
     brief = replace(agent, policy=replace(agent.policy, verbosity="brief"))
-    return (*drawn, (agent, long), (brief, turn))
+    asked = AskedQuestion(id="0" * 32, server="tea", place="tea", question=ServerQuestion(message="Sure?"), at=NOON)
+    asks = turn.decide(Approve(), by=ANA, at=NOON).start(NOON).ask(asked)
+    return (*drawn, (agent, long), (brief, turn), (agent, asks))
 
 
 @pytest.fixture

@@ -1,0 +1,41 @@
+"""The form in which people answer a tool server: opened with what was refused before, and read when it is sent."""
+
+from dataclasses import replace
+
+from discord import ui
+
+from adapters.actions import FormInput
+from adapters.buttons import Button
+from adapters.discord.inbound.context import DiscordContext
+from adapters.discord.inbound.submitted_forms import AnswerForm
+from adapters.discord.outbound.message import DiscordMessage
+from adapters.discord.outbound.question_inputs import question_modal
+from adapters.discord.outbound.render import refused_message
+from adapters.question_form import question_form, sent_texts
+from agent_core.errors import InvalidInput, NotPossible
+from agent_core.model.actors import Origin
+from agent_core.model.ids import TurnId
+
+
+async def answer_modal(context: DiscordContext, button: Button, origin: Origin) -> ui.Modal:
+    """The form for this person; raise NotAllowed, AlreadyDecided or NotPossible if they cannot answer."""
+    questions = context.service.server_questions
+    _, turn = await questions.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
+    typed = await context.forms.find(origin, button.shown)
+    form = question_form(turn, typed.fields if typed else None)
+    if form is None:
+        raise NotPossible("Nothing is asked any more.")
+    return question_modal(form, typed.problems if typed else {})
+
+
+async def send_answer(context: DiscordContext, sent: AnswerForm, origin: Origin) -> DiscordMessage | None:
+    """Answer with what was filled in; if a field is wrong, keep it all, and return a message with the problems."""
+    agent, turn = await context.views.turn(origin.channel, TurnId(sent.button.subject))
+    texts = sent_texts(turn, sent.values)
+    try:
+        await context.actions.press(sent.button, FormInput(arguments=texts), origin)
+    except InvalidInput as error:
+        form = replace(context.forms.blank(origin, sent.button.shown), agent_id=agent.id)
+        await context.forms.save(replace(form, fields=texts, problems=error.problems))
+        return refused_message(error.problems, sent.button)
+    return None

@@ -1,0 +1,30 @@
+"""The form in which people answer a tool server: opened from a card or from the Home tab, and read when it is sent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from adapters.actions import FormInput
+from adapters.buttons import Button
+from adapters.question_form import question_form, sent_texts
+from adapters.slack.inbound.context import SlackContext
+from adapters.slack.inbound.submitted_forms import FormContext, fields_in
+from adapters.slack.outbound.views import answer_form
+from agent_core.errors import NotPossible
+from agent_core.model.actors import Origin
+from agent_core.model.ids import TurnId
+
+
+async def answer_view(context: SlackContext, button: Button, origin: Origin, thread: str = "") -> dict[str, Any]:
+    """The form for this person; raise NotAllowed, AlreadyDecided or NotPossible if they cannot answer."""
+    questions = context.service.server_questions
+    _, turn = await questions.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
+    form = question_form(turn)
+    if form is None:
+        raise NotPossible("Nothing is asked any more.")
+    return answer_form(form, FormContext(origin.channel.key, str(button), thread))
+
+
+async def send_answer(context: SlackContext, view: Mapping[str, Any], button: Button, origin: Origin) -> None:
+    """Answer with what was filled in."""
+    _, turn = await context.views.turn(origin.channel, TurnId(button.subject))
+    await context.actions.press(button, FormInput(arguments=sent_texts(turn, fields_in(view))), origin)
