@@ -3,6 +3,7 @@
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
 from adapters.actions import ActionDispatcher, FormInput
@@ -72,9 +73,8 @@ class Console:
     _servers: ServerDialogue = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reader = LineReader(
-            streams=self.streams, write=self._write, announce=lambda: self.surface.events.put_nowait("typed")
-        )
+        announce = partial(self.surface.events.put_nowait, "typed")
+        self._reader = LineReader(streams=self.streams, write=self._write, announce=announce)
         self._servers = ServerDialogue(
             actions=self.actions,
             origin=self.origin,
@@ -178,15 +178,13 @@ class Console:
         while not self._unanswered and (turn := await self._open_turn()):
             if self.is_unasked and turn.state == "proposed":
                 await self._approve_or_stop(turn)
-                return
+                return None
             await self._repeat_card(turn)
             self.streams.call()
             self.streams.forget()
             self._write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
-            line = await self._reader.line()
-            if line is None:
-                await self._stop()
-                return
+            if (line := await self._reader.line()) is None:
+                return await self._stop()
             try:
                 await self._answer(turn, line)
             except PersonError as error:

@@ -235,6 +235,7 @@ class AgentClaim:
             if not keeps_agent:
                 self.claims.give_up(work, self.agent.id)
 
+        await self.priority.let_others_run()
         if not keeps_agent:  # first: cancelled in the middle of the commit, this process must not rely on the claim
             self.claims.forget(self.agent.id)
         await self._save_when_reachable(act)
