@@ -178,13 +178,14 @@ class Console:
         while not self._unanswered and (turn := await self._open_turn()):
             if self.is_unasked and turn.state == "proposed":
                 await self._approve_or_stop(turn)
-                return None
+                return
             await self._repeat_card(turn)
             self.streams.call()
             self.streams.forget()
             self._write(question(turn, self.streams.look, can_approve_more=self._can_approve_more))
             if (line := await self._reader.line()) is None:
-                return await self._stop()
+                await self._stop()
+                return
             try:
                 await self._answer(turn, line)
             except PersonError as error:
@@ -296,5 +297,4 @@ class Console:
         self._write(said_text(text, self.streams.look))
 
     def _is_drawn(self, turn: Turn) -> bool:
-        drawn = self._drawn.get(turn.agent_id)
-        return drawn is not None and visible_state(drawn) == visible_state(turn)
+        return (drawn := self._drawn.get(turn.agent_id)) is not None and visible_state(drawn) == visible_state(turn)
