@@ -19,7 +19,8 @@ from agent_core.persistence.connections import Change
 from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.timed_reads import TooLong
 
-SHORT_SECONDS = 0.002
+SHORT_SECONDS = 0.002  # of this thread's CPU time: a busy machine makes a thread no faster
+MAX_WAIT_SECONDS = 0.05  # by the clock, for a disk that is slow
 STEPS_BETWEEN_CHECKS = 2_000  # of SQLite's virtual machine: about 50 µs
 FAST_COMMIT_SECONDS = 0.001  # above it a thread costs less, because it saves what waits with one fsync
 SLOW_WEIGHT, MAX_WEIGHT = 2, 6  # a disk is slow if more than a third of its commits are
@@ -30,13 +31,18 @@ PRAGMAS = ("busy_timeout = 0", "wal_autocheckpoint = 0")  # waits for nothing, a
 class ShortStatements:
     """A connection of the event loop's thread. It never waits for another one.
 
-    `elapsed`: seconds by a clock that only grows.
+    `elapsed`: seconds by a clock that only grows. `computed`: seconds of CPU of this thread.
     """
 
-    def __init__(self, connection: Connection, elapsed: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        elapsed: Callable[[], float] = time.perf_counter,
+        computed: Callable[[], float] = time.thread_time,
+    ) -> None:
         self._connection = connection
-        self._elapsed = elapsed
-        self._ends_at = 0.0
+        self._elapsed, self._computed = elapsed, computed
+        self._ends_at = self._computes_until = 0.0
         self._slowness = 0
         self._slow_until = 0.0
         for pragma in PRAGMAS:
@@ -51,8 +57,8 @@ class ShortStatements:
         return self._elapsed() >= self._slow_until
 
     def rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
-        """What `query` finds; raise TooLong after SHORT_SECONDS, or if it would have to wait for another connection."""
-        self._ends_at = self._elapsed() + SHORT_SECONDS
+        """What `query` finds; raise TooLong if it takes long, or would have to wait for another connection."""
+        self._limit_time()
         try:
             return find_rows(self._connection, query, values, self._require_time)
         except (OperationalError, sqlite3.OperationalError) as error:  # or another fault, which the thread meets again
@@ -60,7 +66,7 @@ class ShortStatements:
 
     def commit(self, change: Change) -> None:
         """Run a change in a transaction, or raise TooLong as `rows` does, with nothing saved."""
-        self._ends_at = self._elapsed() + SHORT_SECONDS
+        self._limit_time()
         try:
             self._driver.execute("BEGIN IMMEDIATE")
             change(self._connection)
@@ -70,7 +76,8 @@ class ShortStatements:
         except BaseException:
             self._roll_back()
             raise
-        self._ends_at, begun = math.inf, self._elapsed()
+        self._ends_at = self._computes_until = math.inf
+        begun = self._elapsed()
         try:
             self._driver.execute("COMMIT")
         except BaseException:
@@ -93,8 +100,12 @@ class ShortStatements:
             self._slow_until = self._elapsed() + SLOW_REMEMBERED_SECONDS
             self._slowness = 0
 
+    def _limit_time(self) -> None:
+        self._ends_at = self._elapsed() + MAX_WAIT_SECONDS
+        self._computes_until = self._computed() + SHORT_SECONDS
+
     def _is_over(self) -> bool:
-        return self._elapsed() > self._ends_at
+        return self._elapsed() > self._ends_at or self._computed() > self._computes_until
 
     def _require_time(self) -> None:
         if self._is_over():

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Mapping
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from agent_core.persistence.file_connections import (
 from agent_core.persistence.prepared_statements import change_rows
 from agent_core.persistence.short_statements import FAST_COMMIT_SECONDS, SLOW_REMEMBERED_SECONDS, ShortStatements
 from agent_core.persistence.tables import deliveries, preferences
+from agent_core.persistence.timed_reads import TooLong
 
 MANY = 200_000
 DELIVERY = {"id": "a\0b", "at": datetime(2026, 3, 14, tzinfo=UTC)}
@@ -189,6 +191,25 @@ async def test_a_commit_waits_in_a_thread_for_another_process_that_writes(
     await asyncio.gather(waiting, more)
     other.close()
     assert await keys(connections) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("waited", "computed", "is_long"), [(0.03, 0.0, False), (0.06, 0.0, True), (0.0, 0.003, True)])
+async def test_a_read_is_long_by_what_it_computes_and_not_because_the_machine_is_busy(
+    sqlite_url: str, waited: float, computed: float, is_long: bool
+) -> None:
+    times = {"waited": 0.0, "computed": 0.0}
+    connection = make_file_engine(sqlite_url).connect()
+    short = ShortStatements(connection, lambda: times["waited"], lambda: times["computed"])
+
+    def take(*_given: object) -> str:
+        times.update(waited=waited, computed=computed)
+        return "x"
+
+    short._driver.create_function("take", 0, take)
+    query = select(func.take().label("taken"))
+    with pytest.raises(TooLong) if is_long else nullcontext():
+        assert len(short.rows(query, {})) == 1
+    short.close()
 
 
 async def test_while_the_disk_is_slow_commits_run_in_a_thread(sqlite_url: str) -> None:
