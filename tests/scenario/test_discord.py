@@ -171,8 +171,8 @@ async def test_another_number_of_commands_is_approved(tmp_path: Path) -> None:
         card = await play.ana.asks("write_to_file")
         form = await pressed(play.ana.person, card.message, "Another number…")
         await submitted(play.ana.person, form, {"how many commands": "2"})
-        await play.guild.message("turn 1", "approved ×2 by @ana")
-        await play.ana.asks("append_to_file")
+        await play.guild.message("turn 2", "approved by @ana in advance")
+        await play.guild.message("turn 3", "waiting for a decision")
 
 
 async def test_a_long_argument_is_shown_whole_as_a_file_and_can_be_rejected_with_a_reason(tmp_path: Path) -> None:
