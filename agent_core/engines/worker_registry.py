@@ -108,16 +108,16 @@ class WorkerRegistry:
         raise Superseded(agent_id)
 
     async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
-        """See `Waker.claim_with`. `take` finds out whether the commit took effect."""
-        worker = self._worker
+        """See `Waker.claim_with`. `take` finds out whether the commit took effect. A second try claims nothing."""
+        worker, taken = self._worker, agent.claim()
         if worker is None or agent.id in self.claimed or agent.id in self._busy or self._has_left:
             return agent
-        if not self._shows(agent) or not self.prefers(agent.id):
+        was_tried = self._offered.get(agent.id) == taken.fence  # the commit failed, perhaps as this worker was removed
+        if was_tried or not self._shows(agent) or not self.prefers(agent.id):
             return agent
         if await work.workers.claimant(agent.id) is not None:
             return agent
         work.workers.claim(agent.id, worker.id)
-        taken = agent.claim()
         self._offered[agent.id] = taken.fence
         return taken
 
