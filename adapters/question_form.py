@@ -1,12 +1,13 @@
 """What a tool server asks people, as a form that every surface draws in its own way. All of it is the server's text."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from adapters.buttons import Button
 from adapters.visible_text import one_line, visible
 from agent_core.model.server_answers import answer_example, chosen_labels, field_id, hint_text, labels_text
-from agent_core.model.server_question import AskedQuestion, FieldFormat, FieldKind
+from agent_core.model.server_question import AskedQuestion, FieldFormat, FieldKind, chosen_label
 from agent_core.model.turn import Turn
 
 YES_OR_NO = ("yes", "no")
@@ -32,8 +33,11 @@ class FormField:
     @property
     def chosen(self) -> tuple[str, ...]:
         written = chosen_labels(self.text) if self.kind == "choices" else [self.text]
-        known = {each.casefold() for each in written}
-        return tuple(choice for choice in self.choices if choice.casefold() in known)
+        chosen = set[str]()
+        for each in written:
+            with suppress(KeyError):
+                chosen.add(chosen_label(self.choices, each))
+        return tuple(choice for choice in self.choices if choice in chosen)
 
     @property
     def takes_several(self) -> bool:

@@ -109,3 +109,9 @@ def test_discord_carries_five_fields_and_for_more_says_how_to_type() -> None:
     assert "no passwords" in five["components"][0]["description"]
     with pytest.raises(NotPossible, match=r"at most 5 fields.* Reply in the thread: answer tea: …; also"):
         question_modal(form_of(asking(*FIELDS, MANY)), {})
+
+
+def test_one_alone_of_two_choices_that_differ_in_capital_letters_is_suggested() -> None:
+    unit = QuestionField(name="unit", kind="choice", choices={"M": "month", "m": "minute"}, default="m")
+    assert form_of(asking(unit)).fields[0].chosen == ("m",)
+    assert sent_texts(asking(unit), {"answer.0": option_value(0)}) == {"answer.0": "M"}
