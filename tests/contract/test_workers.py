@@ -131,6 +131,17 @@ async def test_a_claim_by_a_decision_is_not_given_up_before_it_is_taken(team: Te
     assert await worker.take(ADA.id) == decided
 
 
+@pytest.mark.proves("workers:claim")
+async def test_a_worker_that_drains_leaves_to_others_what_a_decision_claimed_and_it_did_not_take(team: Team) -> None:
+    worker, other = await join(team), team.worker()
+    decided = await decide(team, worker, ADA)
+    await worker.drain()
+    assert (await other.take(ADA.id)).fence == decided.fence + 1
+    with pytest.raises(Superseded):
+        await other.take(BEE.id)
+    await worker.confirm(BEE.id)
+
+
 async def test_a_decision_claims_only_for_the_worker_that_should_have_the_agent(team: Team) -> None:
     workers = [await join(team), team.worker()]
     await workers[1].look()
