@@ -12,6 +12,7 @@ from agent_core.model.turn import Turn
 
 YES_OR_NO = ("yes", "no")
 CHOICE = "choice."
+NO_CHOICE = f"{CHOICE}none"  # what a menu sends for nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ def _sent_text(field: FormField, form: Mapping[str, str | Sequence[str]]) -> str
     chosen = [labels[value] for value in values if value in labels]
     if chosen:
         return labels_text(chosen) if field.takes_several else chosen[0]
-    return " ".join(value for value in values if not value.startswith(CHOICE))
+    return " ".join(value for value in values if not (field.choices and value.startswith(CHOICE)))
 
 
 def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) -> QuestionForm:
