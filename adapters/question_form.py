@@ -1,16 +1,18 @@
 """What a tool server asks people, as a form that every surface draws in its own way. All of it is the server's text."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from adapters.buttons import Button
 from adapters.visible_text import one_line, visible
 from agent_core.model.server_answers import answer_example, chosen_labels, field_id, hint_text, labels_text
-from agent_core.model.server_question import AskedQuestion, FieldFormat, FieldKind
+from agent_core.model.server_question import AskedQuestion, FieldFormat, FieldKind, chosen_label
 from agent_core.model.turn import Turn
 
 YES_OR_NO = ("yes", "no")
 CHOICE = "choice."
+NO_CHOICE = f"{CHOICE}none"  # what a menu sends for nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +34,11 @@ class FormField:
     @property
     def chosen(self) -> tuple[str, ...]:
         written = chosen_labels(self.text) if self.kind == "choices" else [self.text]
-        known = {each.casefold() for each in written}
-        return tuple(choice for choice in self.choices if choice.casefold() in known)
+        chosen = set[str]()
+        for each in written:
+            with suppress(KeyError):
+                chosen.add(chosen_label(self.choices, each))
+        return tuple(choice for choice in self.choices if choice in chosen)
 
     @property
     def takes_several(self) -> bool:
@@ -90,7 +95,7 @@ def _sent_text(field: FormField, form: Mapping[str, str | Sequence[str]]) -> str
     chosen = [labels[value] for value in values if value in labels]
     if chosen:
         return labels_text(chosen) if field.takes_several else chosen[0]
-    return " ".join(value for value in values if not value.startswith(CHOICE))
+    return " ".join(value for value in values if not (field.choices and value.startswith(CHOICE)))
 
 
 def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) -> QuestionForm:

@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
 OWN_SECONDS = 4.0  # below TAKEOVER_SECONDS: two clocks may differ in speed
-MAX_ATTEMPTS = 20
-MAX_KNOWN = 10_000
+MAX_ATTEMPTS, MAX_KNOWN = 20, 10_000
 LOOKS_BETWEEN_CHECKS = 10
 
 
@@ -108,16 +107,15 @@ class WorkerRegistry:
         raise Superseded(agent_id)
 
     async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
-        """See `Waker.claim_with`. `take` finds out whether the commit took effect."""
-        worker = self._worker
+        """See `Waker.claim_with`. `take` finds out whether the commit took effect. A second try claims nothing."""
+        worker, taken = self._worker, agent.claim()
         if worker is None or agent.id in self.claimed or agent.id in self._busy or self._has_left:
             return agent
-        if not self._shows(agent) or not self.prefers(agent.id):
-            return agent
-        if await work.workers.claimant(agent.id) is not None:
+        was_tried = self._offered.get(agent.id) == taken.fence  # the commit failed, perhaps as this worker was removed
+        is_ours = self._shows(agent) and self.prefers(agent.id)
+        if was_tried or not is_ours or await work.workers.claimant(agent.id) is not None:
             return agent
         work.workers.claim(agent.id, worker.id)
-        taken = agent.claim()
         self._offered[agent.id] = taken.fence
         return taken
 
@@ -162,9 +160,11 @@ class WorkerRegistry:
         self._sightings.clear()
 
     async def drain(self) -> None:
-        """Tell the others that this worker takes no more agents."""
+        """Tell the others that this worker takes no more agents, and give up those that it has not begun with."""
         self.accepts = False
+        self._offered.clear()
         if self._worker:
+            await self._give_up_strays(self._worker)
             await self._beat()
 
     def enter(self) -> None:
@@ -284,8 +284,8 @@ class WorkerRegistry:
     async def _give_up_strays(self, worker: Worker) -> None:
         """Give up claims that this process does not know: the answer to their commit was lost."""
         async with self.database.begin() as work:
-            claimed = await work.workers.list_claimed(worker.id)
-            strays = set(claimed).difference(self.claimed, self._busy, self._offered)
+            claimed = set(await work.workers.list_claimed(worker.id))
+            strays = claimed.difference(self.claimed, self._busy, self._offered)
             self._busy |= strays  # so that none is taken meanwhile
             try:
                 for agent_id in strays:

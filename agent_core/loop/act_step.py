@@ -20,7 +20,7 @@ from agent_core.loop.card_checks import ask_again
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
-from agent_core.loop.late_start import LateStart
+from agent_core.loop.late_start import EndedEarly, LateStart
 from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.stop_watch import end_when_stopped
@@ -171,7 +171,11 @@ class ActStep:
                 await self._save_cut_short(agent, turn, live_output.newest)
                 raise
 
-        return await self._run_and_pay(agent, turn, run, unsaved)
+        try:
+            return await self._run_and_pay(agent, turn, run, unsaved)
+        except (asyncio.CancelledError, NotFound):
+            await self._save_ended_early(unsaved, live_output.newest)
+            raise
 
     async def _save_late_start(self, started: Turn, work: UnitOfWork, agent: Agent) -> Outcome:
         turn = await _require_turn(work, agent, started.id, "approved")
@@ -182,6 +186,12 @@ class ActStep:
         at = started.started_at or self.clock.now()
         running = turn.start(at, started.run_preview)
         return replace(move(agent, running, Acting(), at), audit=(AuditEntry.of_run(agent, running, at, turn.source),))
+
+    async def _save_ended_early(self, unsaved: Turn | None, output: str = "") -> None:
+        if unsaved:
+            commands = self.runner.commands
+            ended = EndedEarly(claim=self.claim, commands=commands, clock=self.clock, started=unsaved, output=output)
+            await ended.save()
 
     async def _save_cut_short(self, agent: Agent, turn: Turn, output: str) -> None:
         """Save the output of a command that was cancelled: by Stop, or at the end of the process."""
@@ -238,9 +248,15 @@ class ActStep:
             if self.draining.is_requested:  # the result is there: save it in the time that is left
                 await self.claim.save_and_present(partial(finish, again=True))
             raise
+        await self._tell(outcome, unsaved)
+        return outcome.agent
+
+    async def _tell(self, outcome: Outcome, unsaved: Turn | None) -> None:
+        """Tell the extensions what ended; if it was stopped meanwhile, save that it had begun."""
         if outcome.changed:
             await self.runner.tell(outcome.agent, outcome.changed)
-        return outcome.agent
+        else:
+            await self._save_ended_early(unsaved)
 
     async def _go_on(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let the agent read new notes before it finishes or waits; after do_nothing, let it wait for its helpers."""

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import TypeAlias
 
 from agent_core.errors import InvalidInput
-from agent_core.model.server_question import FieldFormat, QuestionField, ServerQuestion
+from agent_core.model.server_question import FieldFormat, QuestionField, ServerQuestion, chosen_label
 
 MAX_ANSWER_CHARACTERS = 4_000
 ANSWER = re.compile(r"\s*answer\b\s*:?", re.IGNORECASE)
@@ -201,7 +201,6 @@ def read_value(each: QuestionField, written: str) -> object | None:
 
 
 def _typed(each: QuestionField, written: str) -> object:
-    by_label = {label.casefold(): value for label, value in each.choices.items()}
     match each.kind:
         case "text":
             return _formatted(each.format, written)
@@ -212,9 +211,9 @@ def _typed(each: QuestionField, written: str) -> object:
         case "yes or no":
             return _yes_or_no(written.casefold())
         case "choice":
-            return by_label[written.casefold()]
+            return each.choices[chosen_label(each.choices, written)]
         case "choices":
-            return [by_label[label.casefold()] for label in chosen_labels(written)]
+            return [each.choices[chosen_label(each.choices, label)] for label in chosen_labels(written)]
 
 
 def _wanted(each: QuestionField) -> str:

@@ -1,7 +1,7 @@
 """What a tool server asks people in the middle of a call, as they are shown it. All texts are the server's."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
@@ -79,3 +79,14 @@ class AskedQuestion:
     def without_texts(self) -> Self:
         """Who answered, without what was asked: for a turn whose call has ended."""
         return replace(self, question=ServerQuestion(message=""))
+
+
+def chosen_label(labels: Iterable[str], written: str) -> str:
+    """The label that was written, in any case if one alone fits; raise KeyError."""
+    known = [*labels]
+    if written in known:
+        return written
+    found = [label for label in known if label.casefold() == written.casefold()]
+    if len(found) != 1:
+        raise KeyError(written)
+    return found[0]

@@ -89,7 +89,8 @@ class ShortStatements:
         self._connection.close()
 
     def _roll_back(self) -> None:
-        """Roll back, unless SQLite has done so by itself, because the disk is full."""
+        """Roll back, unless SQLite has done so by itself, because the disk is full. Nothing interrupts this."""
+        self._ends_at = math.inf  # SQLite counts the steps of a statement over all its runs
         if self._driver.in_transaction:
             with suppress(sqlite3.Error):  # an error here must not hide the first one
                 self._driver.execute("ROLLBACK")

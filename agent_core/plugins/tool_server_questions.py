@@ -93,8 +93,10 @@ class CallQuestions:
         return AskedQuestion(id=text_digest(new_id(now)), server=entry.name, place=entry.place, question=shown, at=now)
 
     def _spelled_out(self, question: ServerQuestion) -> ServerQuestion | None:
-        """The question as people see it; None if two of its choices could not be told apart."""
+        """The question as people see it; None if a name or a choice has nothing to see, or two choices look alike."""
         fields = tuple(self._field_spelled_out(each) for each in question.fields)
+        if not all(each.name and all(each.choices) for each in fields):
+            return None
         if any(len(shown.choices) != len(each.choices) for shown, each in zip(fields, question.fields, strict=True)):
             return None
         return ServerQuestion(message=self._line(question.message, MAX_MESSAGE_CHARACTERS), fields=fields)

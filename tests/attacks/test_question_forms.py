@@ -77,6 +77,20 @@ async def test_choices_that_people_cannot_tell_apart_are_not_offered() -> None:
     assert (answer, asked, said) == (None, [], [])
 
 
+@attack("servers", "A choice or a name with nothing to see in a question", "declined; nobody is asked")
+@pytest.mark.parametrize(
+    "field",
+    [
+        QuestionField(name="to", kind="choice", choices={"Ana": "ana", "  ": "eve"}),
+        QuestionField(name="\n", title=""),
+    ],
+    ids=["choice", "name"],
+)
+async def test_a_question_with_blank_words_is_not_asked(field: QuestionField) -> None:
+    answer, asked, said = await shown(ServerQuestion(message="?", fields=(field,)))
+    assert (answer, asked, said) == (None, [], [])
+
+
 @attack("servers", "A suggested answer with hidden letters, for a person to send unread", "left empty")
 async def test_a_suggestion_that_is_not_seen_as_it_is_is_not_filled_in() -> None:
     field = QuestionField(name="note", default="fine\u200b")

@@ -22,7 +22,12 @@ from agent_core.persistence.file_connections import (
     FileConnections,
 )
 from agent_core.persistence.prepared_statements import change_rows
-from agent_core.persistence.short_statements import FAST_COMMIT_SECONDS, SLOW_REMEMBERED_SECONDS, ShortStatements
+from agent_core.persistence.short_statements import (
+    FAST_COMMIT_SECONDS,
+    SLOW_REMEMBERED_SECONDS,
+    STEPS_BETWEEN_CHECKS,
+    ShortStatements,
+)
 from agent_core.persistence.tables import deliveries, preferences
 from agent_core.persistence.timed_reads import TooLong
 
@@ -209,6 +214,27 @@ async def test_a_read_is_long_by_what_it_computes_and_not_because_the_machine_is
     query = select(func.take().label("taken"))
     with pytest.raises(TooLong) if is_long else nullcontext():
         assert len(short.rows(query, {})) == 1
+    short.close()
+
+
+async def test_the_undoing_of_a_change_that_took_too_long_is_never_interrupted(sqlite_url: str) -> None:
+    """SQLite adds up the steps of all runs of a statement: one in some hundred runs of ROLLBACK looks at the time."""
+    now = 0.0
+    connection = make_file_engine(sqlite_url).connect()
+    short = ShortStatements(connection, lambda: now)
+    driver = connection.connection.driver_connection
+
+    def refuse(connection: Connection) -> None:
+        nonlocal now
+        write_row("a")(connection)
+        now += 1.0
+        raise Conflict("somebody was faster")
+
+    for number in range(STEPS_BETWEEN_CHECKS):
+        with pytest.raises(Conflict):
+            short.commit(refuse)
+        assert driver is not None
+        assert not driver.in_transaction, f"the change {number} holds the lock of the database"
     short.close()
 
 

@@ -188,6 +188,16 @@ def test_what_a_server_suggests_and_does_not_fit_is_left_out(about: dict[str, ob
     assert question.fields[0].default == ""
 
 
+@pytest.mark.parametrize("name", ["title", "description", "default", "minimum"])
+def test_a_number_that_is_too_long_to_be_written_is_left_out(name: str) -> None:
+    asked = asked_for(cups={"type": "integer", name: 10**5_000}, more={"type": "array", "items": {"enum": ["a"]}})
+    assert asked
+    assert asked.fields[0] == QuestionField(name="cups", kind="whole number")
+    listed = asked_for(tea={"type": "array", "items": {"enum": ["a"]}, "default": ["a", 10**5_000]})
+    assert listed
+    assert listed.fields[0].default == "a"
+
+
 def test_limits_and_formats_of_other_kinds_are_ignored() -> None:
     question = asked_for(it={"type": "string", "format": "password", "minLength": "3", "maxLength": 1e300})
     assert question

@@ -113,11 +113,33 @@ async def test_a_decision_that_was_not_saved_claims_nothing(team: Team) -> None:
     assert (await team.worker().take(ADA.id)).fence == ADA.fence + 1
 
 
+@pytest.mark.proves("workers:claim")
+async def test_a_decision_is_saved_in_a_process_that_was_taken_for_dead_and_does_not_know_it_yet(team: Team) -> None:
+    worker, other = await join(team), team.worker()
+    await other.look()
+    await team.pass_time(TAKEOVER_SECONDS + BEAT_SECONDS, other)
+    assert await decide(team, worker, ADA) == ADA, "saved without a claim"
+    assert (await other.take(ADA.id)).fence == ADA.fence + 1
+    with pytest.raises(Superseded):
+        await worker.take(ADA.id)
+
+
 async def test_a_claim_by_a_decision_is_not_given_up_before_it_is_taken(team: Team) -> None:
     worker = await join(team)
     decided = await decide(team, worker, ADA)
     await team.pass_time(LOOKS_BETWEEN_CHECKS * BEAT_SECONDS, worker)
     assert await worker.take(ADA.id) == decided
+
+
+@pytest.mark.proves("workers:claim")
+async def test_a_worker_that_drains_leaves_to_others_what_a_decision_claimed_and_it_did_not_take(team: Team) -> None:
+    worker, other = await join(team), team.worker()
+    decided = await decide(team, worker, ADA)
+    await worker.drain()
+    assert (await other.take(ADA.id)).fence == decided.fence + 1
+    with pytest.raises(Superseded):
+        await other.take(BEE.id)
+    await worker.confirm(BEE.id)
 
 
 async def test_a_decision_claims_only_for_the_worker_that_should_have_the_agent(team: Team) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from adapters.question_form import FormField, QuestionForm, option_value
+from adapters.question_form import NO_CHOICE, FormField, QuestionForm, option_value
 from adapters.slack.outbound.blocks import (
     MAX_INPUT,
     MAX_OPTION_TEXT,
@@ -23,7 +23,7 @@ from adapters.text_fit import beginning, fits
 from adapters.visible_text import visible
 
 TYPED = {"email": "email_text_input", "uri": "url_text_input"}
-LEFT_OUT = option("Leave out", "left out")
+LEFT_OUT = option("Leave out", NO_CHOICE)
 TOO_LONG = f"A menu of Slack shows {MAX_OPTION_TEXT} characters of a choice, and these have more."
 
 

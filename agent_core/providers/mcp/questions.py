@@ -68,7 +68,7 @@ def _texts(each: QuestionField) -> list[str]:
 def _field(name: str, about: Any, redact: Callable[[str], str], *, is_required: bool) -> QuestionField | None:
     if not isinstance(about, dict) or not 0 < len(name) <= MAX_TEXT_CHARACTERS:
         return None
-    kind = KINDS.get(str(about.get("type")))
+    kind = KINDS.get(_text(about, "type"))
     choices = _choices(about)
     if about.get("type") == "array":
         items = about.get("items")
@@ -80,8 +80,8 @@ def _field(name: str, about: Any, redact: Callable[[str], str], *, is_required: 
     least, most = LIMITS[kind]
     known = QuestionField(
         name=name,
-        title=redact(str(about.get("title") or "")[:MAX_READ_CHARACTERS])[:MAX_TEXT_CHARACTERS],
-        description=redact(str(about.get("description") or "")[:MAX_READ_CHARACTERS])[:MAX_TEXT_CHARACTERS],
+        title=redact(_text(about, "title"))[:MAX_TEXT_CHARACTERS],
+        description=redact(_text(about, "description"))[:MAX_TEXT_CHARACTERS],
         kind=kind,
         choices=choices,
         is_required=is_required,
@@ -90,6 +90,12 @@ def _field(name: str, about: Any, redact: Callable[[str], str], *, is_required: 
         most=_limit(about.get(most)),
     )
     return replace(known, default=_default(known, about.get("default")))
+
+
+def _text(about: Mapping[str, Any], name: str) -> str:
+    """What is said under this name, if it is a text: a number may be too long to be written."""
+    said = about.get(name)
+    return said[:MAX_READ_CHARACTERS] if isinstance(said, str) else ""
 
 
 def _limit(said: Any) -> float | None:
@@ -104,10 +110,11 @@ def _default(known: QuestionField, said: Any) -> str:
             written = "yes" if said else "no"
         case str():
             written = labels.get(said, said)
-        case int() | float():
+        case int() | float() if abs(said) < MAX_LIMIT:
             written = f"{said}"
         case list():
-            written = labels_text([labels.get(str(value), str(value)) for value in said[:MAX_CHOICES]])
+            texts = [value for value in said[:MAX_CHOICES] if isinstance(value, str)]
+            written = labels_text([labels.get(value, value) for value in texts])
         case _:
             return ""
     try:

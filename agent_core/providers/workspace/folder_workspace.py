@@ -12,7 +12,6 @@ import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +21,7 @@ from agent_core.model.files import FileEntry, StorageIdentity, content_fingerpri
 from agent_core.ports.files import WorkspaceOwner
 from agent_core.ports.loop_share import LoopShare
 from agent_core.providers.sandbox.workspace_quota import entries_in
-from agent_core.providers.workspace.local_disks import is_on_local_disk
+from agent_core.providers.workspace.local_disks import LocalDisk
 from agent_core.providers.workspace.safe_fs import (
     OPEN_APPEND,
     OPEN_READ,
@@ -184,8 +183,12 @@ class FolderFiles:
         status = os.fstat(descriptor)
         if most is not None and status.st_size > most:
             raise NotShort
+        limit = self.limits.file_bytes if most is None else min(self.limits.file_bytes, most)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(self.limits.file_bytes + 1), os.fstat(descriptor)
+            data, status = file.read(limit + 1), os.fstat(descriptor)
+        if most is not None and len(data) > most:  # it has grown
+            raise NotShort
+        return data, status
 
     def _digest(self, data: bytes, status: os.stat_result) -> str:
         identity = (
@@ -214,10 +217,14 @@ class FolderWorkspaces:
     root: Path
     limits: Limits = LIMITS
     loop_share: LoopShare = field(default_factory=LoopShare)
+    _disk: LocalDisk = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_disk", LocalDisk(self.root))
 
     def of(self, agent: Agent) -> FolderFiles:
         folder = self.root / folder_name(agent.home)
-        return FolderFiles(folder, self.limits, _is_local(self.root), self.loop_share)
+        return FolderFiles(folder, self.limits, self._disk.is_local, self.loop_share)
 
     async def identify(self) -> StorageIdentity:
         """The identity of the folder, made at the first call; raise CommandError if it cannot be read or written."""
@@ -253,9 +260,6 @@ class FolderWorkspaces:
             open_descriptor(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as root,
         ):
             remove_tree(root, name)
-
-
-_is_local = cache(is_on_local_disk)
 
 
 def _retry_stale(read: Callable[[], T]) -> T:

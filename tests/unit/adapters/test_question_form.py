@@ -11,6 +11,7 @@ from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound.views import answer_form
 from agent_core.errors import NotPossible
 from agent_core.model.decision import Approve
+from agent_core.model.server_answers import line_of_form
 from agent_core.model.server_question import AskedQuestion, QuestionField, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
@@ -109,3 +110,23 @@ def test_discord_carries_five_fields_and_for_more_says_how_to_type() -> None:
     assert "no passwords" in five["components"][0]["description"]
     with pytest.raises(NotPossible, match=r"at most 5 fields.* Reply in the thread: answer tea: …; also"):
         question_modal(form_of(asking(*FIELDS, MANY)), {})
+
+
+def test_one_alone_of_two_choices_that_differ_in_capital_letters_is_suggested() -> None:
+    unit = QuestionField(name="unit", kind="choice", choices={"M": "month", "m": "minute"}, default="m")
+    assert form_of(asking(unit)).fields[0].chosen == ("m",)
+    assert sent_texts(asking(unit), {"answer.0": option_value(0)}) == {"answer.0": "M"}
+
+
+def test_what_is_left_out_in_a_menu_of_slack_is_sent_as_nothing() -> None:
+    turn = asking(TEA)
+    (menu,) = [block for block in answer_form(form_of(turn), PLACE)["blocks"] if block["type"] == "input"]
+    texts = sent_texts(turn, {"answer.0": menu["element"]["options"][-1]["value"]})
+    assert texts == {"answer.0": ""}
+    assert turn.asked
+    assert line_of_form(turn.asked.question, texts) == "answer"
+
+
+def test_a_text_that_looks_like_the_value_of_a_menu_is_kept() -> None:
+    sent = {"answer.0": "choice.1 is good"}
+    assert sent_texts(asking(QuestionField(name="note")), sent) == sent

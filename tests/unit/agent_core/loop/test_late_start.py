@@ -8,8 +8,9 @@ from agent_core.commands.registry import Command, CommandContext, Commands, NoAr
 from agent_core.loop import late_start
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.decision import Approve
-from agent_core.model.result import Succeeded
+from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import TurnState
+from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.patience import PATIENCE_SECONDS
@@ -21,6 +22,7 @@ class Reading:
     def __init__(self) -> None:
         self.begun, self.may_end = asyncio.Event(), asyncio.Event()
         self.shows = ""
+        self.outside = False
 
     async def look(self, _given: NoArguments, context: CommandContext) -> str:
         """Look around."""
@@ -32,7 +34,7 @@ class Reading:
 
     @property
     def command(self) -> Command:
-        return declare(NoArguments, self.look, label="Look", risks=("read",), category="files")
+        return declare(NoArguments, self.look, label="Look", risks=("read",), category="files", outside=self.outside)
 
 
 @pytest.fixture
@@ -117,7 +119,8 @@ async def test_a_read_whose_start_was_not_saved_runs_again_after_a_crash(reading
     assert await outcomes(later, agent) == ["running", "done"]
 
 
-async def test_stop_ends_a_read_whose_start_was_not_saved(reading: Reading) -> None:
+@pytest.mark.proves("log:every-run")
+async def test_stop_ends_a_read_whose_start_was_not_saved_and_the_log_has_it(reading: Reading) -> None:
     stage, agent = await stage_of(reading)
     await stage.decide(agent, Approve())
     async with stage.run():
@@ -125,7 +128,52 @@ async def test_stop_ends_a_read_whose_start_was_not_saved(reading: Reading) -> N
         await reading.begun.wait()
         assert (await stage.views.agent(agent.channel, agent.id)).status == Acting()
         await stage.service.stop(agent.id, stage.origin())
+        await wait_for_state(stage, agent, "done")
     stopped = await stage.views.agent(agent.channel, agent.id)
     turn = await stage.turn(agent)
     assert isinstance(stopped.status, Stopped)
-    assert (turn.state, turn.result) == ("withdrawn", None)
+    assert (turn.result, turn.ended_by) == (Interrupted(by=ANA), ANA)
+    assert turn.started_at is not None
+    assert await outcomes(stage, agent) == ["running", "stopped"]
+
+
+@pytest.mark.proves("log:every-run")
+async def test_a_read_that_ends_just_after_stop_is_in_the_log(reading: Reading) -> None:
+    stage, agent = await stage_of(reading)
+    await stage.decide(agent, Approve())
+    work = asyncio.create_task(stage.wait_until_settled(agent))
+    await reading.begun.wait()
+    await stage.service.stop(agent.id, stage.origin())  # the engine does not run, so nothing is cancelled
+    reading.may_end.set()
+    stopped = await work
+    assert isinstance(stopped.status, Stopped)
+    assert (await stage.turn(agent)).result == Interrupted(by=ANA)
+    assert await outcomes(stage, agent) == ["running", "stopped"]
+
+
+async def test_who_stops_a_read_of_untrusted_content_exposes_the_agent(reading: Reading) -> None:
+    reading.outside = True
+    stage, agent = await stage_of(reading)
+    await stage.decide(agent, Approve())
+    work = asyncio.create_task(stage.wait_until_settled(agent))
+    await reading.begun.wait()
+    await stage.service.stop(agent.id, stage.origin())
+    reading.may_end.set()
+    assert (await work).exposed
+
+
+@pytest.mark.proves("log:every-run")
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_read_whose_agent_is_deleted_before_its_start_is_saved_is_in_the_log(
+    reading: Reading, is_told: bool
+) -> None:
+    stage, agent = await stage_of(reading)
+    await stage.decide(agent, Approve())
+    work = asyncio.create_task(stage.loop.advance(agent.id))
+    await reading.begun.wait()
+    await stage.service.delete(agent.id, stage.origin())
+    if is_told:
+        work.cancel()
+    reading.may_end.set()
+    await asyncio.gather(work, return_exceptions=True)
+    assert await outcomes(stage, agent) == ["running", "interrupted"]

@@ -128,3 +128,18 @@ def test_a_hint_says_what_a_form_does_not_show() -> None:
 @pytest.mark.parametrize(("said", "is_one"), [("answer", True), ("Decline.", True), ("answers", False), ("no", False)])
 def test_only_two_words_begin_an_answer(said: str, is_one: bool) -> None:
     assert is_answer(said) is is_one
+
+
+def test_choices_that_differ_in_capital_letters_are_told_apart() -> None:
+    unit = QuestionField(name="unit", kind="choice", choices={"M": "month", "m": "minute", "Year": "year"})
+    assert [read_value(unit, written) for written in ("M", "m", "YEAR")] == ["month", "minute", "year"]
+    several = replace(unit, kind="choices", choices={**unit.choices, "H": "hours", "h": "hour"})
+    assert read_value(several, "M, h") == ["month", "hour"]
+    question = ServerQuestion(message="?", fields=(unit,))
+    assert read_reply(question, line_of_form(question, {"answer.0": "M"})) == {0: "month"}
+
+
+def test_a_choice_in_other_capital_letters_that_fits_two_is_told() -> None:
+    unit = QuestionField(name="unit", kind="choice", choices={"Min": "a", "MIN": "b"})
+    with pytest.raises(ValueError, match="must be one of Min, MIN"):
+        read_value(unit, "min")

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.errors import CommandError
 from agent_core.providers.workspace.folder_workspace import SHORT_BYTES, SHORT_VISITS, FolderFiles
-from agent_core.providers.workspace.local_disks import is_on_local_disk
+from agent_core.providers.workspace.local_disks import KNOWN_SECONDS, LocalDisk, is_on_local_disk
 
 MOUNTS = r"""22 1 0:20 / / rw shared:1 - overlay overlay rw
 23 22 0:21 / /data rw shared:2 master:3 - ext4 /dev/sda1 rw
@@ -27,12 +27,12 @@ def mounts(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("folder", ["/home/a", "/data", "/data/signoff", "/data/sharedness", "/my disk/a"])
+@pytest.mark.parametrize("folder", ["/home/a", "/data/signoff", "/data/sharedness", "/my disk/a"])
 def test_disks_of_this_machine_are_local(mounts: Path, folder: str) -> None:
     assert is_on_local_disk(Path(folder), mounts)
 
 
-@pytest.mark.parametrize("folder", ["/data/shared", "/data/shared/a", "/fused/a", "/twice/a"])
+@pytest.mark.parametrize("folder", ["/data/shared", "/data/shared/a", "/fused/a", "/twice/a", "/", "/data/"])
 def test_what_another_machine_serves_is_not_local(mounts: Path, folder: str) -> None:
     assert not is_on_local_disk(Path(folder), mounts)
 
@@ -40,6 +40,16 @@ def test_what_another_machine_serves_is_not_local(mounts: Path, folder: str) -> 
 def test_a_link_to_another_machine_is_not_local(mounts: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/data/shared/a")
     assert not is_on_local_disk(tmp_path / "link", mounts)
+
+
+def test_a_file_system_that_is_mounted_after_the_start_counts(mounts: Path) -> None:
+    now = 0.0
+    disk = LocalDisk(Path("/home/workspaces"), mounts, lambda: now)
+    assert disk.is_local
+    mounts.write_text(MOUNTS + "29 22 0:27 / /home/workspaces/a rw - fuse.sshfs host: rw\n", "utf-8")
+    assert disk.is_local, "looked up once, since a file is read for each"
+    now += KNOWN_SECONDS
+    assert not disk.is_local
 
 
 def test_without_a_table_of_mounts_nothing_is_local(tmp_path: Path) -> None:
@@ -75,6 +85,12 @@ async def test_small_files_of_a_local_folder_are_read_at_once_and_others_in_thre
     assert (await remote.read("small.txt"), await remote.fingerprint("small.txt")) == small
     assert (await remote.read("large.txt"), await remote.fingerprint("large.txt")) == large
     assert len(threads) == 6
+
+
+async def test_a_file_that_grows_while_it_is_read_is_read_on_in_a_thread(threads: list[object]) -> None:
+    itself = FolderFiles(Path(f"/proc/{os.getpid()}"), is_local=True)  # the kernel says that its files have no bytes
+    assert len(await itself.read("smaps")) > SHORT_BYTES
+    assert len(threads) == 1
 
 
 async def test_a_folder_of_many_files_is_listed_in_a_thread(tmp_path: Path, threads: list[object]) -> None:
