@@ -76,7 +76,7 @@ class ShortStatements:
         except BaseException:
             self._roll_back()
             raise
-        self._ends_at = self._computes_until = math.inf
+        self._lift_limits()
         begun = self._elapsed()
         try:
             self._driver.execute("COMMIT")
@@ -90,7 +90,7 @@ class ShortStatements:
 
     def _roll_back(self) -> None:
         """Roll back, unless SQLite has done so by itself, because the disk is full. Nothing interrupts this."""
-        self._ends_at = math.inf  # SQLite counts the steps of a statement over all its runs
+        self._lift_limits()  # SQLite counts the steps of a statement over all its runs
         if self._driver.in_transaction:
             with suppress(sqlite3.Error):  # an error here must not hide the first one
                 self._driver.execute("ROLLBACK")
@@ -104,6 +104,9 @@ class ShortStatements:
     def _limit_time(self) -> None:
         self._ends_at = self._elapsed() + MAX_WAIT_SECONDS
         self._computes_until = self._computed() + SHORT_SECONDS
+
+    def _lift_limits(self) -> None:
+        self._ends_at = self._computes_until = math.inf
 
     def _is_over(self) -> bool:
         return self._elapsed() > self._ends_at or self._computed() > self._computes_until

@@ -221,7 +221,7 @@ async def test_the_undoing_of_a_change_that_took_too_long_is_never_interrupted(s
     """SQLite adds up the steps of all runs of a statement: one in some hundred runs of ROLLBACK looks at the time."""
     now = 0.0
     connection = make_file_engine(sqlite_url).connect()
-    short = ShortStatements(connection, lambda: now)
+    short = ShortStatements(connection, lambda: now, lambda: now)
     driver = connection.connection.driver_connection
 
     def refuse(connection: Connection) -> None:
