@@ -267,6 +267,7 @@ if (replyBox) new ResizeObserver(() => {
 }).observe(replyBox);
 document.querySelectorAll(REGIONS).forEach(signature);
 showLocalTimes();
+document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
 if (!location.hash) showNewest();
 noteControls();
 /** Listen to changes. The browser connects again after a lost connection, but not after an error's answer. */
