@@ -105,10 +105,15 @@ def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) 
         decline=decline,
         whose=f"The tool server {asked.server} asks",
         message=visible(asked.question.message),
-        warning=f"Your answer goes to {one_line(asked.place)} and stays in this thread. Write no passwords.",
+        warning=_warning(one_line(asked.place), has_fields=bool(asked.question.fields)),
         fields=_fields(asked, typed),
         example=one_line(answer_example(asked.question)),
     )
+
+
+def _warning(place: str, *, has_fields: bool) -> str:
+    goes = f"Your answer goes to {place} and stays in this thread."
+    return f"{goes} Write no passwords." if has_fields else f"Nothing has to be filled in: Answer says yes. {goes}"
 
 
 def _fields(asked: AskedQuestion, typed: Mapping[str, str] | None) -> tuple[FormField, ...]:

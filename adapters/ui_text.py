@@ -76,22 +76,23 @@ def deciders_text(agent: Agent, reader: Actor) -> str:
     return f"Decisions here: {who}{namesake}"
 
 
-def covered_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec] = ()) -> str:
+def covered_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec] = (), proposed: str = "") -> str:
     """Say which risk classes Approve ×N covers for a command of these classes, and what asks all the same.
 
-    `asking`: the commands that ask each time.
+    `asking`: the commands that ask each time. `proposed`: the command, which is named first if it is one of them.
     """
     covered = covered_classes(risks)
     asked = [risk for risk in RISK_CLASSES if risk not in covered]
     still = f" Still asks for: {', '.join(asked)}." if asked else ""
-    each_time = f" {said}" if (said := asking_text(risks, asking)) else ""
+    each_time = f" {said}" if (said := asking_text(risks, asking, proposed)) else ""
     return f"This command and the next ones run without asking. Covered: {', '.join(covered)}.{still}{each_time}"
 
 
-def asking_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec]) -> str:
+def asking_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec], proposed: str = "") -> str:
     """Which commands ask each time under Approve ×N, although it covers their classes: a few of them, or ""."""
     covered = covered_classes(risks)
-    names = [cut(one_line(each.name), MAX_ASKING_NAME) for each in asking if {*each.risks} <= {*covered}]
+    ordered = sorted(asking, key=lambda each: each.name != proposed)
+    names = [cut(one_line(each.name), MAX_ASKING_NAME) for each in ordered if {*each.risks} <= {*covered}]
     more = f" and {len(names) - MAX_ASKING:,} more" if len(names) > MAX_ASKING else ""
     return f"Asks each time: {', '.join(names[:MAX_ASKING])}{more}." if names else ""
 

@@ -176,9 +176,9 @@ async def draft_from_prompt(core: Core, options: SoloOptions, streams: Streams, 
     await core.service.load_agent_defaults(origin)
     choices = await _wait_for_prompts(core, options.prompt)
     read = partial(fill_in, core.views, origin.channel)
-    filled = await draft_from_choice(choices, options.prompt, options.arguments, streams, read)
     given = options.draft
-    return replace(given, name=given.name or filled.name, goals=given.goals or filled.goals)
+    filled = await draft_from_choice(choices, options.prompt, options.arguments, streams, read, given.name)
+    return replace(given, name=filled.name, goals=given.goals or filled.goals)
 
 
 async def _wait_for_prompts(core: Core, wanted: str) -> Sequence[PromptChoice]:

@@ -63,7 +63,7 @@ def read_tool_servers(path: Path, environ: Mapping[str, str] = os.environ) -> To
         with path.open("rb") as file:
             given = json.loads(file.read(MAX_FILE_BYTES))
     except (OSError, ValueError, RecursionError) as fault:
-        why = fault.strerror if isinstance(fault, OSError) else "it is no JSON"
+        why = fault.strerror if isinstance(fault, OSError) else f"it is no JSON{_where(fault)}"
         raise ValueError(f"{path} cannot be read: {why}.") from None
     match given:
         case {"mcpServers": dict(servers)}:
@@ -80,6 +80,10 @@ def _read_servers(path: Path, servers: Mapping[str, object], environ: Mapping[st
     except _WrongEntry as wrong:
         raise ValueError(f"{path}: {wrong}") from None
     return ToolServerFile(path, entries, tuple(dict.fromkeys(secret for each in readers for secret in each.secrets)))
+
+
+def _where(fault: Exception) -> str:
+    return f" (line {fault.lineno}, column {fault.colno})" if isinstance(fault, json.JSONDecodeError) else ""
 
 
 def _parse(given: object) -> object:
@@ -100,7 +104,7 @@ class _Entry:
     def __init__(self, name: str, given: object, environ: Mapping[str, str]) -> None:
         self.name, self.environ, self.secrets = name, environ, list[str]()
         if not SERVER_NAME.fullmatch(name):
-            self._refuse("", "a name has letters, digits, _ and -, begins with a letter and has at most 30")
+            self._refuse("", "is no name: a name has letters, digits, _ and -, begins with a letter and has at most 30")
         if not isinstance(given, dict):
             self._refuse("", "must be an object")
         self.given: dict[str, Any] = given

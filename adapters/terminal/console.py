@@ -236,7 +236,7 @@ class Console:
                 await self._stop()
             case "help":
                 asking = await self.views.tools.list_asking_in(self.origin.channel)
-                covered = covered_text(turn.risks, asking) if self._can_approve_more else ""
+                covered = covered_text(turn.risks, asking, turn.call.name) if self._can_approve_more else ""
                 self.streams.write(help_text(turn, self.streams.look, covered=covered))
             case UnclearWord(word):
                 self.streams.write(unclear_text(word, self.streams.look))

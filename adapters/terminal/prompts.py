@@ -28,10 +28,11 @@ async def draft_from_choice(
     given: Mapping[str, str],
     streams: Streams,
     fill_in: Callable[[PromptChoice, Mapping[str, str]], Awaitable[FilledPrompt]],
+    name: str = "",
 ) -> AgentDraft:
     """The draft that a person read and perhaps changed; raise PersonError if there is none, or nobody can read it.
 
-    `fill_in`: asks the server for the text.
+    `fill_in`: asks the server for the text. `name`: the agent's, if it was given; else it is asked for.
     """
     choice = find_choice(choices, wanted)
     if not streams.can_ask:
@@ -42,7 +43,8 @@ async def draft_from_choice(
     streams.write(said_text("\n".join((filled.said, *goals)), streams.look))
     typed = await ask_line(streams, KEEP, "goals") if filled.draft.goals else "c"
     draft = filled.draft if not typed else replace(filled.draft, goals=await ask_goals(streams))
-    return replace(draft, name=await ask_line(streams, f"Name [{draft.name}]: ", "name") or draft.name)
+    name = name or await ask_line(streams, f"Name [{draft.name}]: ", "name")
+    return replace(draft, name=name or draft.name)
 
 
 async def _ask_arguments(choice: PromptChoice, given: Mapping[str, str], streams: Streams) -> dict[str, str]:

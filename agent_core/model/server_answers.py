@@ -23,8 +23,8 @@ ENDS_KEY = re.compile(r"[:;\n]")
 SEPARATORS = " \t\r\n;"
 NEEDS_QUOTES = re.compile(r'[;\n\r]|^\s*"|^\s|\s$')
 YES, NO = ("yes", "true", "ja", "oui", "sí"), ("no", "false", "nein", "non")
-WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+WHOLE_NUMBER = re.compile(r"[+-]?\d{1,15}")  # digits of any script, which int and float read too
+NUMBER = re.compile(r"[+-]?(?:\d+[.٫]?\d*|[.٫]\d+)(?:[eE][+-]?\d{1,3})?")
 EMAIL, URI = re.compile(r"[^@\s]{1,200}@[^@\s]{1,200}"), re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:\S+")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 Values: TypeAlias = Mapping[int, object]
@@ -85,7 +85,8 @@ def line_of_form(question: ServerQuestion, form: Mapping[str, str]) -> str:
             parts.append(f"{key}: {json.dumps(written, ensure_ascii=False) if _needs_quotes(written) else written}")
     line = "; ".join(parts)
     if not problems and len(line) > MAX_ANSWER_CHARACTERS:
-        problems[field_id(0)] = f"The answer has more than {MAX_ANSWER_CHARACTERS:,} characters."
+        longest = max(form, key=lambda field: len(form[field]))
+        problems[longest] = f"The answer has {len(line):,} characters, and {MAX_ANSWER_CHARACTERS:,} are the most."
     if problems:
         raise InvalidInput(problems)
     return f"answer {line}".strip()
@@ -123,9 +124,13 @@ def hint_text(each: QuestionField) -> str:
 
 def limits_text(each: QuestionField) -> str:
     """The limits of a field, such as `at least 1, at most 9`; "" without limits."""
-    unit = {"text": " characters", "choices": " choices"}.get(each.kind, "")
     limits = ((each.least, "at least"), (each.most, "at most"))
-    return ", ".join(f"{word} {limit:g}{unit}" for limit, word in limits if limit is not None)
+    return ", ".join(f"{word} {_amount(each, limit)}" for limit, word in limits if limit is not None)
+
+
+def _amount(each: QuestionField, limit: float) -> str:
+    unit = {"text": " character", "choices": " choice"}.get(each.kind, "")
+    return f"{limit:,.15g}{unit}{'s' if unit and limit != 1 else ''}"
 
 
 def labels_text(labels: Sequence[str]) -> str:
@@ -231,17 +236,15 @@ def _check_size(each: QuestionField, value: object) -> None:
         case bool():
             return
         case int() | float():
-            size, unit = float(value), ""
-        case str() if each.kind == "text":
-            size, unit = float(len(value)), " characters"
-        case list():
-            size, unit = float(len(value)), " choices"
+            size = float(value)
+        case str() | list() if each.kind in ("text", "choices"):
+            size = float(len(value))
         case _:
             return
     if each.least is not None and size < each.least:
-        raise WrongAnswer(f"must be at least {each.least:g}{unit}.")
+        raise WrongAnswer(f"must be at least {_amount(each, each.least)}.")
     if each.most is not None and size > each.most:
-        raise WrongAnswer(f"must be at most {each.most:g}{unit}.")
+        raise WrongAnswer(f"must be at most {_amount(each, each.most)}.")
 
 
 def _formatted(kind: FieldFormat, written: str) -> str:
@@ -267,7 +270,7 @@ def _matching(pattern: re.Pattern[str], written: str) -> str:
 
 
 def _number(written: str) -> float:
-    number = float(_matching(NUMBER, written))
+    number = float(_matching(NUMBER, written).replace("٫", "."))
     if not math.isfinite(number):
         raise ValueError
     return number

@@ -33,6 +33,7 @@ from agent_core.ports.tool_servers import ServerEntry
 MAX_QUESTIONS, MAX_QUOTED_CHARACTERS, MAX_LABEL_CHARACTERS, MAX_MESSAGE_CHARACTERS = 5, 300, 100, 2_000
 LOOK_SECONDS = 1.0
 PAUSE_SECONDS = 3.0  # between two questions: a second reply to the first one is no answer to the next
+NOT_ANSWERED = "The call ended before anybody answered."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,6 +75,7 @@ class CallQuestions:
                 note, values = await self._wait_for_answer(shown, text, seen)
             except asyncio.CancelledError:
                 self.context.ask(asked.answer(self._server, self.clock.now(), is_declined=True))
+                self.context.report(f"The tool server {self.entry.name} asked: {shown.message}\n{NOT_ANSWERED}")
                 raise
             self.context.ask(asked.answer(note.by, self.clock.now(), is_declined=values is None))
             await self._record(note, values)
@@ -121,7 +123,7 @@ class CallQuestions:
         lines = [
             f"The tool server {self.entry.name} asks: {shown.message}",
             f"Whoever may approve answers; it goes to {self.entry.place} and stays here: no passwords.",
-            f"{how}: {answer_example(shown)} or: {DECLINED}",
+            f"{how}: {answer_example(shown)}{'' if shown.fields else ' (says yes)'} or: {DECLINED}",
             *(f"• {line}" for line in field_lines(shown)),
         ]
         return "\n".join(lines)

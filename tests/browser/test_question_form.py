@@ -56,11 +56,33 @@ async def test_the_form_stands_in_needs_approval_keeps_what_was_typed_and_passes
     await sheet.get_by_role("button", name="Answer").press("Enter")
     await expect(sheet.get_by_role("alert")).to_have_text("cups must be at most 9.")
     await expect(sheet.get_by_label("Your address")).to_have_value("ana@example.org")
+    await expect(sheet.get_by_label("cups")).to_be_focused()
+    await expect(sheet.get_by_label("cups")).to_have_attribute("aria-invalid", "true")
     await passes(page)
     await sheet.get_by_label("cups").fill("2")
     await sheet.get_by_role("button", name="Answer").press("Enter")
     await expect(page.get_by_role("heading", name="task_complete")).to_be_visible()
     await expect(page.get_by_role("button", name="Decline")).to_have_count(0)
+
+
+@pytest.mark.proves("mcp:form")
+@pytest.mark.parametrize("ana", ["large"], indirect=True)
+async def test_a_long_form_scrolls_on_a_small_screen_and_cuts_nothing_that_was_typed(
+    browser: Browser, ana: PageChat
+) -> None:
+    page = await (await open_context(browser, viewport={"width": 360, "height": 500})).new_page()
+    await page.goto(ana.base + ana.path)
+    await page.get_by_role("button", name="Answer", exact=True).click()
+    sheet = page.locator("[popover]:popover-open")
+    for edge in (sheet.get_by_role("heading"), sheet.get_by_role("button", name="Cancel")):
+        await edge.scroll_into_view_if_needed()
+        await expect(edge).to_be_in_viewport()
+    await expect(sheet.get_by_label("grams")).to_have_attribute("inputmode", "decimal")
+    await sheet.get_by_label("tea").select_option("Green, mild")
+    await sheet.get_by_label("more").fill("ن" * 10_000)
+    await sheet.get_by_role("button", name="Answer").click()
+    await expect(sheet.get_by_role("alert")).to_have_text("more must be at most 40 characters.")
+    await expect(sheet.get_by_label("more")).to_have_value("ن" * 10_000)
 
 
 @pytest.mark.proves("mcp:form")

@@ -290,6 +290,14 @@ async def test_at_a_terminal_the_goals_of_a_prompt_are_read_and_kept_or_written_
     assert servers.asked[1:] == [("plan", {"tea": "green", "guests": "two"})]
 
 
+async def test_at_a_terminal_a_name_that_was_given_is_not_asked_for() -> None:
+    desk = Desk(Servers())
+    stage = await desk.sits("oolong", "", "", "tastes", draft=parse(("--name", "Desk")).draft)
+    (agent,) = await stage.views.agents(TERMINAL)
+    assert (agent.name, agent.role) == ("Desk", "tastes")
+    assert "Name [" not in desk.written
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -115,6 +115,7 @@ async def test_who_may_not_approve_is_given_no_form(surface: Name, tmp_path: Pat
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_form_that_was_open_when_somebody_answered_says_who(surface: Name, tmp_path: Path) -> None:
     async with asked(surface, tmp_path, "sure") as (scene, card, model):
+        assert await scene.ana.sees("answer (says yes) or: decline")
         ben = await scene.join("ben", "member")
         form = await (await ben.is_asked()).opens("Answer")
         await card.press("Answer")
@@ -135,6 +136,7 @@ async def test_a_form_that_was_open_when_the_agent_was_stopped_is_refused_with_t
         assert await scene.ana.sees_status("stopped")
         await form.sends()
         assert await scene.ana.told("Turn 1 is done: its tool server asks nothing any more.")
+        assert await scene.ana.sees("The call ended before anybody answered.")
     assert len(model.prompts) == 1
 
 

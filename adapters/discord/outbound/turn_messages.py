@@ -62,7 +62,7 @@ def turn_message(
 
 def _covered(turn: Turn, asking: Sequence[CommandSpec]) -> tuple[str, str]:
     """What Approve ×N covers, without the sentence that its menu says anyway, and what asks each time."""
-    return covered_text(turn.risks).partition(". ")[2], asking_text(turn.risks, asking)
+    return covered_text(turn.risks).partition(". ")[2], asking_text(turn.risks, asking, turn.call.name)
 
 
 def folded_message(agent: Agent, lines: Sequence[TurnLine]) -> DiscordMessage:

@@ -122,7 +122,7 @@ def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS, asking: Sequence[Com
     entry = text_entry("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
     entry.required = True
     form.add_item(labelled("How many commands", entry, "This command is the first."))
-    return form.add_item(ui.TextDisplay(covered_text(turn.risks, asking)))
+    return form.add_item(ui.TextDisplay(covered_text(turn.risks, asking, turn.call.name)))
 
 
 def _more(form: Form) -> ui.Select[Any]:

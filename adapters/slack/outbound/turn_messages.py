@@ -36,7 +36,7 @@ def turn_message(
     `model` is the label of the language model, if it is shown; `asking`: the commands that ask each time.
     """
     card = turn_card(agent, turn, continuous_limit)
-    controls = card_controls(agent, card, covered_text(turn.risks, asking))
+    controls = card_controls(agent, card, covered_text(turn.risks, asking, turn.call.name))
     if earlier:
         *others, last = controls or [actions()]
         controls = [*others, actions(*last["elements"], turn_chooser(earlier))]

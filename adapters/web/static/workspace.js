@@ -173,13 +173,27 @@ async function send(form, button) {
       take(text);
       if (form.matches(".reply") && !document.querySelector("#told > *")) showOwnReply();
       comeBack(place?.id, nextId);
-    } else refresh();
+    } else {
+      release();
+      markWrong(form, button, text);
+      refresh();
+    }
   } catch {
     noteAway(UNREACHED, UNCONFIRMED);
   } finally {
     release();
     if (button) button.textContent = label;
   }
+}
+
+/** Mark the fields that a refusal is about, and focus the first one, or the button, which lost the focus while it was disabled. */
+function markWrong(form, button, text) {
+  const wrong = [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("[aria-invalid]")];
+  const names = wrong.map(each => each.name || each.querySelector("[name]")?.name);
+  const fields = [...form.elements].filter(each => each.matches("input, select, textarea"));
+  for (const each of fields) each.removeAttribute("aria-invalid");
+  for (const each of fields.filter(each => names.includes(each.name))) each.setAttribute("aria-invalid", "true");
+  if (document.activeElement === document.body) (fields.find(each => names.includes(each.name)) || button)?.focus();
 }
 
 /** The values of a form, to notice what was typed while a request was running. */
@@ -253,6 +267,7 @@ if (replyBox) new ResizeObserver(() => {
 }).observe(replyBox);
 document.querySelectorAll(REGIONS).forEach(signature);
 showLocalTimes();
+document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
 if (!location.hash) showNewest();
 noteControls();
 /** Listen to changes. The browser connects again after a lost connection, but not after an error's answer. */

@@ -435,3 +435,10 @@ def test_of_the_commands_that_ask_each_time_three_are_named_and_none_whose_class
     assert "4 more" not in asking_text(("publish",), asking)
     assert asking_text(("publish",), asking).endswith("and 3 more.")
     assert asking_text(("write",), ()) == ""
+
+
+def test_the_command_of_the_card_is_named_first_among_those_that_ask_each_time() -> None:
+    spec = CommandSpec(name="", label="", description="", parameters={}, risks=("network",), category="tools")
+    asking = [replace(spec, name=f"tea.{number}") for number in range(5)]
+    assert asking_text(("write",), asking, "tea.4") == "Asks each time: tea.4, tea.0, tea.1 and 2 more."
+    assert asking_text(("write",), asking, "read_file") == "Asks each time: tea.0, tea.1, tea.2 and 2 more."

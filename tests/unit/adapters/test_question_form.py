@@ -92,6 +92,12 @@ def test_slack_offers_the_typed_reply_where_a_menu_would_cut_a_choice() -> None:
     assert "Reply in the thread: answer tea: …" in str(view)
 
 
+def test_a_form_without_fields_says_what_answer_means() -> None:
+    form = form_of(asking())
+    assert form.warning.startswith("Nothing has to be filled in: Answer says yes. Your answer goes to ")
+    assert "passwords" not in form.warning
+
+
 def test_discord_has_menus_and_texts_and_says_which_server_asks() -> None:
     sent = question_modal(form_of(asking(*FIELDS[:3], MANY)), {"answer.2": "cups must be a whole number."}).to_dict()
     assert sent["title"] == "The tool server tea asks"

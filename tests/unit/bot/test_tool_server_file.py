@@ -97,6 +97,13 @@ def test_a_wrong_entry_is_refused_by_file_server_and_key(tmp_path: Path, entry: 
     assert f"{tmp_path / 'mcp.json'}: {fault}" in refused.value.fault
 
 
+def test_a_file_that_is_no_json_is_refused_with_the_place_of_the_fault(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers":\n  {"tea": {"command": "x"},}\n}')
+    with pytest.raises(SettingsError, match=r"it is no JSON \(line 2, column "):
+        settings_of(file)
+
+
 @pytest.mark.parametrize("name", ["my tea", "", "x" * 31, "1tea", "tea.pot"])
 def test_a_servers_name_is_one_that_commands_can_have(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match="a name has letters"):

@@ -71,7 +71,7 @@ async def test_the_list_and_its_count_hold_what_the_person_may_decide_and_nothin
 @pytest.mark.proves("page:mine")
 async def test_a_paused_agent_is_listed_with_the_reason_and_resume(ana: PageChat, model: ScriptedModel) -> None:
     await ana.new_agent("Ada", "writes", "Write a file")
-    model.say(*["no JSON at all"] * 9)
+    model.say(*["no JSON at all"] * 3)
     assert await ana.sees("paused")
     page = await listed(ana)
     assert re.search(r'id="paused-[^"]+" data-live aria-label="Ada, paused"', page)

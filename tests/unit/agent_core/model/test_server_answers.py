@@ -65,8 +65,9 @@ def test_a_form_names_each_wrong_field() -> None:
 
 
 def test_a_form_that_is_too_long_to_keep_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="more than 4,000 characters"):
+    with pytest.raises(InvalidInput) as refused:
         line_of_form(EVERY, {field_id(0): "green", field_id(1): "x" * MAX_ANSWER_CHARACTERS})
+    assert refused.value.problems == {field_id(1): "The answer has 4,018 characters, and 4,000 are the most."}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_a_form_that_is_too_long_to_keep_is_refused() -> None:
         ("text", "date-time", "2026-02-28T10:00:00Z", "2026-02-28T10:00:00"),
         ("whole number", "", "-3", "3.0"),
         ("whole number", "", "12", "1_2"),
-        ("number", "", "2.5e3", "１２"),
+        ("number", "", "2.5e3", "2,5"),
         ("number", "", ".5", "1e999"),
         ("yes or no", "", "Yes", "y"),
     ],
@@ -91,13 +92,22 @@ def test_a_value_is_checked_by_its_kind(kind: FieldKind, form: FieldFormat, righ
         read_value(field, wrong)
 
 
+@pytest.mark.parametrize(("written", "value"), [("٢", 2), ("１２", 12), ("-९", -9)])
+def test_a_number_is_read_in_the_digits_of_any_script(written: str, value: int) -> None:
+    assert read_value(QuestionField(name="it", kind="whole number"), written) == value
+    assert read_value(QuestionField(name="it", kind="number"), f"{written}٫٥") == (abs(value) + 0.5) * (
+        value / abs(value)
+    )
+
+
 @pytest.mark.parametrize(
     ("field", "written", "why"),
     [
         (QuestionField(name="it", kind="number", least=2), "1.5", "must be at least 2."),
         (QuestionField(name="it", kind="whole number", most=9), "10", "must be at most 9."),
+        (QuestionField(name="it", kind="number", most=1_234_567), "2e6", "must be at most 1,234,567."),
         (QuestionField(name="it", least=3), "ab", "must be at least 3 characters."),
-        (replace(NOTES, most=1), '["a, b", "c;d"]', "must be at most 1 choices."),
+        (replace(NOTES, most=1), '["a, b", "c;d"]', "must be at most 1 choice."),
     ],
 )
 def test_limits_are_kept(field: QuestionField, written: str, why: str) -> None:
@@ -122,7 +132,7 @@ def test_a_hint_says_what_a_form_does_not_show() -> None:
     assert hint_text(TEA) == ""
     assert hint_text(NOTE) == ""
     assert hint_text(replace(NOTE, format="date", most=10)) == "a date such as 2026-11-30, at most 10 characters"
-    assert hint_text(replace(NOTES, least=1)) == "at least 1 choices"
+    assert hint_text(replace(NOTES, least=1)) == "at least 1 choice"
 
 
 @pytest.mark.parametrize(("said", "is_one"), [("answer", True), ("Decline.", True), ("answers", False), ("no", False)])
