@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from agent_core.commands.arguments import allowed_arguments_text, argument_faults, fit_arguments, normalise_name
 from agent_core.commands.declared_functions import docstring_of, require_async
 from agent_core.commands.names import names_of, unknown_command
-from agent_core.commands.run_display import ShowQuestion, ShowText, show_nothing
+from agent_core.commands.run_display import ShowQuestion, ShowText, goes_on, show_nothing
 from agent_core.commands.time_limit import TimeLimit
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
@@ -35,6 +35,7 @@ class CommandContext:
     """What a command may use: its agent, that agent's files, and the budget for model calls.
 
     `report`: shows the output so far of a long run; `announce`: posts a sentence; `ask`: shows what a server asks.
+    `is_ending`: whether the process ends, so that nobody can be waited for any more.
     `limit`: the time limit, which can stand still. `approved`: the preview that was approved; nothing else is touched.
     `shares_folder`: whether helpers work in the same folder; only told when the outcome of a command is looked for.
     """
@@ -45,6 +46,7 @@ class CommandContext:
     report: ShowText = show_nothing
     announce: ShowText = show_nothing
     ask: ShowQuestion = show_nothing
+    is_ending: Callable[[], bool] = goes_on
     limit: TimeLimit = field(default_factory=TimeLimit)
     approved: Preview | None = None
     shares_folder: bool = False

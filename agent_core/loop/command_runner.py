@@ -121,8 +121,14 @@ class CommandRunner:
         chain: NextHook = self._run_command
         for hook in reversed(self.extensions.hooks):
             chain = partial(_call_hook, hook, chain)
-        context = replace(self._context(agent, tracker), approved=approved)
-        context = replace(context, report=display.report, announce=display.announce, ask=display.ask)
+        context = replace(
+            self._context(agent, tracker),
+            approved=approved,
+            report=display.report,
+            announce=display.announce,
+            ask=display.ask,
+            is_ending=display.is_ending,
+        )
         return self._kept(await chain(call, context))
 
     async def tell(self, agent: Agent, turn: Turn) -> None:

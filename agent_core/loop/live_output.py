@@ -53,7 +53,7 @@ class LiveOutput:
     @property
     def display(self) -> RunDisplay:
         """What the command is given."""
-        return RunDisplay(self.report, self.announce, self.ask)
+        return RunDisplay(self.report, self.announce, self.ask, lambda: self.claim.draining.is_requested)
 
     def report(self, text: str) -> None:
         """Replace the output so far."""

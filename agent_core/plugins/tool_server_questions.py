@@ -72,11 +72,15 @@ class CallQuestions:
             self.context.report(text)
             self.context.announce(text)
             try:
-                note, values = await self._wait_for_answer(shown, text, seen)
+                found = await self._wait_for_answer(shown, text, seen)
             except asyncio.CancelledError:
-                self.context.ask(asked.answer(self._server, self.clock.now(), is_declined=True))
-                self.context.report(f"The tool server {self.entry.name} asked: {shown.message}\n{NOT_ANSWERED}")
+                self._take_back(asked)
                 raise
+            if found is None:
+                self._take_back(asked)
+                self.told.append("(The server asked people a question, which was declined, because Signoff ended.)")
+                return None
+            note, values = found
             self.context.ask(asked.answer(note.by, self.clock.now(), is_declined=values is None))
             await self._record(note, values)
         names = ", ".join(shown.fields[number].name for number in values or ())
@@ -85,10 +89,11 @@ class CallQuestions:
         self.context.report(self.told[-1])
         return None if values is None else {question.fields[number].name: value for number, value in values.items()}
 
-    @property
-    def _server(self) -> Actor:
-        """Who takes a question back that its server does not wait for any more."""
-        return Actor(id=f"server:{self.entry.name}", display=f"the tool server {self.entry.name}", kind="bot")
+    def _take_back(self, asked: AskedQuestion) -> None:
+        """Show that a question is over which nobody can answer any more."""
+        server = Actor(id=f"server:{self.entry.name}", display=f"the tool server {self.entry.name}", kind="bot")
+        self.context.ask(asked.answer(server, self.clock.now(), is_declined=True))
+        self.context.report(f"The tool server {self.entry.name} asked: {asked.question.message}\n{NOT_ANSWERED}")
 
     def _asked(self, shown: ServerQuestion) -> AskedQuestion:
         now, entry = self.clock.now(), self.entry
@@ -130,8 +135,9 @@ class CallQuestions:
 
     async def _wait_for_answer(
         self, question: ServerQuestion, text: str, seen: set[NoteId]
-    ) -> tuple[Note, Values | None]:
-        while True:
+    ) -> tuple[Note, Values | None] | None:
+        """The first reply that answers, with what it says; None if the process ends first."""
+        while not self.context.is_ending():
             for note in await self._new_notes(seen):
                 try:
                     if is_answer(note.text):
@@ -141,6 +147,7 @@ class CallQuestions:
                     self.context.report(f"{text}\n\n{said}")
                     self.context.announce(said)
             await self.clock.sleep(LOOK_SECONDS)
+        return None
 
     async def _notes_before(self) -> set[NoteId]:
         """The replies that are there as a question begins, which do not answer it."""

@@ -11,7 +11,7 @@ import pytest
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import DatabaseAway
 from agent_core.model.draft import AgentDraft
-from agent_core.model.server_question import ServerQuestion
+from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.plugins.tool_server_questions import LOOK_SECONDS, CallQuestions
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
@@ -182,6 +182,22 @@ async def test_a_database_that_is_away_answers_nothing_and_loses_nothing(answer:
     acts = [entry.act for entry in await stage.views.audit(agent.channel, agent.id)]
     assert acts.count("answered a server's question") == 1
     assert answer
+
+
+async def test_a_question_is_declined_as_soon_as_the_process_ends() -> None:
+    stage, is_ending, shown = Stage(), asyncio.Event(), list[AskedQuestion]()
+    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Pour",)), stage.origin())
+    context = CommandContext(
+        agent=agent, files=stage.workspaces.of(agent), ask=shown.append, is_ending=is_ending.is_set
+    )
+    asked = CallQuestions(database=stage.database, clock=stage.clock, entry=TEA_SERVER, context=context, spell_out=str)
+    asking = asyncio.create_task(asked.ask(ServerQuestion(message="Sure?")))
+    await stage.fake_clock.until_sleeping()
+    is_ending.set()
+    stage.fake_clock.advance(LOOK_SECONDS)
+    assert await asking is None
+    assert shown[-1].is_declined
+    assert asked.told == ["(The server asked people a question, which was declined, because Signoff ended.)"]
 
 
 @attack(

@@ -14,6 +14,7 @@ from agent_core.model.decision import Approve
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Interrupted, Succeeded
 from agent_core.ports.models import CallOptions
+from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -64,6 +65,34 @@ async def building(stage: Stage, slow: Slow) -> Agent:
     slow.say.put_nowait("compiling")
     await stage.shown.until(lambda shown: "compiling" in shown.cards[turn.id].live)
     return agent
+
+
+@pytest.mark.proves("engine:drain")
+async def test_a_running_command_is_told_that_the_process_ends() -> None:
+    begun, told = asyncio.Event(), asyncio.Event()
+    clock = FakeClock()
+
+    async def build(_given: Nothing, context: CommandContext) -> str:
+        """Wait for people until there are none."""
+        begun.set()
+        while not context.is_ending():
+            await clock.sleep(1)
+        told.set()
+        return "nobody answered"
+
+    command = declare(Nothing, build, label="Build", risks=("execute",), category="code")
+    stage = Stage(model=AskedModel(BUILD), commands=Commands.of(command, *FINISH_COMMANDS))
+    async with stage.run():
+        agent = await stage.create()
+        await stage.decide(agent, Approve())
+        await begun.wait()
+        await clock.until_sleeping()
+        draining = asyncio.create_task(stage.drain(PATIENCE_SECONDS))
+        await asyncio.wait((draining,), timeout=0.01)
+        assert not told.is_set()
+        clock.advance(1)
+        assert await draining == 0
+    assert (await stage.turn(agent)).result == Succeeded("nobody answered")
 
 
 @pytest.mark.proves("engine:drain")
