@@ -162,9 +162,10 @@ class WorkerRegistry:
     async def drain(self) -> None:
         """Tell the others that this worker takes no more agents, and give up those that it has not begun with."""
         self.accepts = False
-        self._offered.clear()
-        if self._worker:
-            await self._give_up_strays(self._worker)
+        if worker := self._worker:
+            if self._offered:
+                self._offered.clear()
+                await self._give_up_strays(worker)
             await self._beat()
 
     def enter(self) -> None:

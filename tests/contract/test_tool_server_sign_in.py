@@ -180,6 +180,7 @@ async def test_a_sign_in_that_is_forgotten_ends_in_a_running_process_at_once(
     running = asyncio.create_task(server.run())
     try:
         await until(lambda: server.state.condition == "connected")
+        await asyncio.wait((running,), timeout=0.5)  # the connection also listens, and asks for what else there is
         before = doorkeeper.checks
         assert await store.forget("guarded")
         if asks:
