@@ -30,8 +30,7 @@ logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 1.0
 OWN_SECONDS = 4.0  # below TAKEOVER_SECONDS: two clocks may differ in speed
-MAX_ATTEMPTS, MAX_KNOWN = 20, 10_000
-LOOKS_BETWEEN_CHECKS = 10
+MAX_ATTEMPTS, MAX_KNOWN, LOOKS_BETWEEN_CHECKS = 20, 10_000, 10
 
 
 async def _check_nothing(_living: Collection[str]) -> None:
