@@ -24,6 +24,7 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 from agent_core.ports.database import Database, UnitOfWork, finish_uncancelled, in_one_unit
 from agent_core.ports.engine import Claims, Waker
+from agent_core.ports.loop_share import let_others_run
 from agent_core.ports.priority import Priority
 from agent_core.ports.surface import ChatSurface
 from agent_core.spending.budget_ledger import BudgetLedger, charge_account
@@ -235,7 +236,7 @@ class AgentClaim:
             if not keeps_agent:
                 self.claims.give_up(work, self.agent.id)
 
-        await self.priority.let_others_run()
+        await let_others_run()
         if not keeps_agent:  # first: cancelled in the middle of the commit, this process must not rely on the claim
             self.claims.forget(self.agent.id)
         await self._save_when_reachable(act)

@@ -8,6 +8,13 @@ from dataclasses import dataclass
 MAX_HOLD_SECONDS = 0.005
 
 
+async def let_others_run() -> None:
+    """Let the event loop do what is due, such as sending what was shown."""
+    passed = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(passed.set_result, None)
+    await passed
+
+
 @dataclass(slots=True)
 class LoopShare:
     """The part of each pass of the event loop that blocking calls may take. `elapsed`: seconds that only grow."""
@@ -21,9 +28,7 @@ class LoopShare:
             self._pass_ends_at = self.elapsed() + MAX_HOLD_SECONDS
             asyncio.get_running_loop().call_soon(self._end_pass)
         elif self.elapsed() > self._pass_ends_at:
-            passed = asyncio.get_running_loop().create_future()
-            asyncio.get_running_loop().call_soon(passed.set_result, None)
-            await passed
+            await let_others_run()
 
     def _end_pass(self) -> None:
         self._pass_ends_at = None

@@ -89,12 +89,6 @@ class Priority:
                         await self.no_people.wait()
             yield
 
-    async def let_others_run(self) -> None:
-        """Let the event loop do what is due, such as sending what was shown, before an agent's next save."""
-        passed = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().call_soon(passed.set_result, None)
-        await passed
-
     async def run_stepwise(self, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run an agent's work, in a task of its own, as urgent until it calls `end_urgency`.
 
