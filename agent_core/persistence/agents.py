@@ -199,7 +199,8 @@ class SqlAgents(SqlRepository):
             self._insert(agent)
             return
         where = {"the_id": agent.id, "in_channel": agent.channel.key, "read": read}
-        values = _searchable(agent, self._pending.unknown_fields(agent)) | {"revision": read + 1} | where
+        data = encode(agent, self._pending.unknown_fields(agent))
+        values = {**_changed_columns(self._pending.as_read(agent), agent), "data": data, "revision": read + 1, **where}
         self._buffer.queue(_SAVE, values, key=("agent", agent.id), checked=True)
 
     def remove(self, agent: Agent) -> None:
@@ -213,7 +214,7 @@ class SqlAgents(SqlRepository):
     def _insert(self, agent: Agent) -> None:
         columns = {"surface": agent.channel.surface, "workspace": _workspace(agent.channel)}
         fixed = {"id": agent.id, "channel": agent.channel.key, **columns}
-        self._buffer.queue(_ADD, _searchable(agent) | fixed, key=("agent", agent.id))
+        self._buffer.queue(_ADD, {**_columns(agent), **fixed, "data": encode(agent)}, key=("agent", agent.id))
 
     def _one(self, agent_id: AgentId, rows: Sequence[Row[Any]]) -> Agent:
         if not rows:
@@ -239,7 +240,8 @@ def _value(row: Row[Any]) -> tuple[Agent, int, UnknownFields | None]:
     return agent, row.revision, unknown
 
 
-def _searchable(agent: Agent, unknown: UnknownFields | None = None) -> dict[str, object]:
+def _columns(agent: Agent) -> dict[str, object]:
+    """The columns that copy parts of the agent."""
     return {
         "name_key": agent.name.casefold(),
         "thread": agent.thread.thread if agent.thread else None,
@@ -249,8 +251,13 @@ def _searchable(agent: Agent, unknown: UnknownFields | None = None) -> dict[str,
         "wake_at": agent.wake_at,
         "archived_at": agent.archived_at,
         "fence": agent.fence,
-        "data": encode(agent, unknown),
     }
+
+
+def _changed_columns(before: Agent, agent: Agent) -> dict[str, object]:
+    """The columns that differ. A database renews the indexes of each column that a statement names."""
+    old = _columns(before)
+    return {name: value for name, value in _columns(agent).items() if value != old[name]}
 
 
 def _workspace(channel: ChannelScope) -> str:

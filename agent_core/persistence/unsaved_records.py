@@ -19,6 +19,7 @@ class UnsavedRecords(Generic[R]):
         self._kind = kind
         self._check_open = check_open
         self._revisions: dict[str, int] = {}
+        self._as_read: dict[str, R] = {}
         self._values: dict[str, R | None] = {}
         self._unknown: dict[str, UnknownFields] = {}
 
@@ -28,9 +29,14 @@ class UnsavedRecords(Generic[R]):
         `unknown`: the fields that this release does not know, which its next save writes back.
         """
         self._revisions.setdefault(record.id, revision)
+        self._as_read.setdefault(record.id, record)
         if unknown:
             self._unknown.setdefault(record.id, unknown)
         return record
+
+    def as_read(self, record: R) -> R:
+        """The record as it was first read; raise KeyError if it was not."""
+        return self._as_read[record.id]
 
     def unknown_fields(self, record: R) -> UnknownFields | None:
         """The fields that the record was read with and that this release does not know."""
