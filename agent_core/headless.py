@@ -39,6 +39,7 @@ class HeadlessSurface:
 
     name: SurfaceName = "web"
     notifications: None = None
+    shows_what_is_saved: bool = True
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Name a thread for the agent's records."""

@@ -53,6 +53,7 @@ class TerminalSurface:
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue)
     name: SurfaceName = "terminal"
     notifications: None = None
+    shows_what_is_saved: bool = False
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the terminal's only thread."""

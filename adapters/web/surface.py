@@ -68,6 +68,7 @@ class WebSurface:
     hub: Hub = field(default_factory=Hub)
     name: SurfaceName = "web"
     notifications: None = None
+    shows_what_is_saved: bool = True
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the thread, whose key is the agent's id; no page needs to be created."""

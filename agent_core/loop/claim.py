@@ -15,7 +15,7 @@ from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, Thre
 from agent_core.loop.draining import Draining
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.thread_presenter import ThreadPresenter
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.note import Notice
@@ -36,6 +36,15 @@ Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 RETRY_SECONDS = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class SavedOutcome:
+    """An outcome as it was saved. `parent`: the agent to wake, if its helper came to rest."""
+
+    outcome: Outcome
+    parent: AgentId | None
+    is_given_up: bool
+
+
 @dataclass(slots=True, kw_only=True)
 class AgentClaim:
     """A worker's claim.
@@ -44,6 +53,9 @@ class AgentClaim:
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
     `save_id`, `charge_id`: identify the last save that was tried, and the last one that charges what was spent.
     `questions`: questions of people that wait for the model's answer.
+    `has_background`: whether programs of the agent run here, so that it stays with this worker.
+    `ends_at_wait`: the claim ends with a save after which the agent waits for people, if they see what is saved.
+    `is_given_up`: a save has ended the claim.
     """
 
     database: Database
@@ -52,11 +64,14 @@ class AgentClaim:
     priority: Priority
     presenter: ThreadPresenter
     agent: Agent
+    has_background: Callable[[Agent], Awaitable[bool]]
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
     draining: Draining = field(default_factory=Draining)
     save_id: str = ""
     charge_id: str = ""
+    ends_at_wait: bool = False
+    is_given_up: bool = False
 
     @property
     def surface(self) -> ChatSurface:
@@ -96,9 +111,19 @@ class AgentClaim:
         While the database is away, wait for it: what a command or a model gave is not thrown away. Raise Superseded if
         another worker took the agent.
         """
-        tried = dict[str, tuple[Outcome, AgentId | None]]()
+        async with self.priority.background():
+            saved = await self._save(step)
+        if saved.parent:
+            self.waker.wake(saved.parent)
+        self.presenter.forget_recorded()
+        outcome = saved.outcome
+        await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
+        return outcome
 
-        async def save_fenced(work: UnitOfWork) -> tuple[Outcome, AgentId | None]:
+    async def _save(self, step: Step) -> "SavedOutcome":
+        tried = dict[str, SavedOutcome]()
+
+        async def save_fenced(work: UnitOfWork) -> SavedOutcome:
             present = await work.agents.locate(self.agent.id)
             if present.save_id in tried:  # an earlier try took effect, but its answer was lost
                 return tried[present.save_id]
@@ -110,19 +135,17 @@ class AgentClaim:
             outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
-            tried[save_id] = outcome, await self._queue(work, present, outcome)
+            tried[save_id] = await self._queue(work, present, outcome)
             return tried[save_id]
 
-        async with self.priority.background():
-            outcome, parent = await self._save_when_reachable(save_fenced)
-            if outcome.spent and self.tracker:
-                self.tracker.settle()
-            self.charge_id = ""
-        if parent:
-            self.waker.wake(parent)
-        self.presenter.forget_recorded()
-        await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
-        return outcome
+        saved = await self._save_when_reachable(save_fenced)
+        if saved.outcome.spent and self.tracker:
+            self.tracker.settle()
+        self.charge_id = ""
+        if saved.is_given_up:
+            self.is_given_up = True
+            self.claims.forget(self.agent.id)
+        return saved
 
     async def foresee(self, step: Step) -> Outcome:
         """What `step` would save now, with nothing saved; raise Superseded if another worker took the agent."""
@@ -136,17 +159,27 @@ class AgentClaim:
 
         return await self._when_reachable(look)
 
-    async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> AgentId | None:
-        """Queue the writes of an outcome; return the parent to wake, if a helper came to rest."""
+    async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> "SavedOutcome":
+        """Queue the writes of an outcome, and the end of the claim if nothing is left to do after it."""
         outcome.save(work)
         if outcome.spent and self.tracker:
             self.tracker.remove_reservation(work)
-        self.presenter.record(work)
+        self.presenter.record(work, outcome.turns, outcome.notices)
         await charge_root(work, outcome.agent, outcome.spent)
         if outcome.agent.folder_tainted and not present.folder_tainted:
             await taint_shared_folder(work, outcome.agent)
+        is_given_up = await self._is_over_with(outcome.agent)
+        if is_given_up:
+            self.claims.give_up(work, self.agent.id)
         rests = outcome.agent.is_at_rest and not present.is_at_rest
-        return await report(work, outcome.agent, outcome.agent.since) if rests else None
+        parent = await report(work, outcome.agent, outcome.agent.since) if rests else None
+        return SavedOutcome(outcome, parent, is_given_up)
+
+    async def _is_over_with(self, agent: Agent) -> bool:
+        """Whether nothing is left to do once the agent is saved: it waits for people, who see what is saved."""
+        waits = isinstance(agent.status, Awaiting) or agent.is_at_rest
+        ends = self.ends_at_wait and self.surface.shows_what_is_saved and waits
+        return ends and not await self.has_background(agent)
 
     async def _save_when_reachable(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         return await self._when_reachable(partial(in_one_unit, self.database, save))
@@ -230,10 +263,12 @@ class AgentClaim:
 
     async def release(self, *, keeps_agent: bool) -> None:
         """Record what was shown since the last save, and end the claim unless this worker keeps the agent."""
+        if self.is_given_up and not self.presenter.has_unrecorded:
+            return
 
         async def act(work: UnitOfWork) -> None:
             self.presenter.record(work)
-            if not keeps_agent:
+            if not keeps_agent and not self.is_given_up:
                 self.claims.give_up(work, self.agent.id)
 
         await let_others_run()

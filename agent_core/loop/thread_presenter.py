@@ -1,6 +1,6 @@
 """Shows turns as cards, posts notices in the thread, and remembers what the database must record as shown."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -26,7 +26,8 @@ class ThreadPresenter:
     `addresses`: the surface's address of the card of each turn.
     `stages`: the stage of the turn that each card shows.
     `confirm`: makes sure, before each message, that this worker still has the agent.
-    `shown`, `posted`: turns and notices that were presented, but are not yet recorded so in the database.
+    `shown`, `posted`: turns and notices that were presented, but are not yet recorded so in the database. What a
+    surface shows as saved is recorded by the save itself.
     """
 
     surface: ChatSurface
@@ -46,13 +47,15 @@ class ThreadPresenter:
         `may_exist`: notices may have been posted before a crash, so the surface looks for them first.
         `new`: a turn that was just saved and cannot have a card yet.
         """
+        is_recorded = self.surface.shows_what_is_saved and not may_exist
         try:
             for turn in turns:
                 if self.stages.get(turn.id) != turn.stage:
-                    await self._show(agent, turn, may_exist=turn is not new)
+                    await self._show(agent, turn, may_exist=turn is not new, is_recorded=is_recorded)
             for notice in notices:
                 await self._tell(agent, notice, may_exist=may_exist)
-                self.posted.append(notice)
+                if not is_recorded:
+                    self.posted.append(notice)
         except SurfaceBusy:
             return
 
@@ -61,27 +64,36 @@ class ThreadPresenter:
         self.shown.extend((turn, turn.shown_as, self.clock.now()) for turn in turns)
         self.posted.extend(notices)
 
-    def record(self, work: UnitOfWork) -> None:
-        """Queue the writes that record what was presented. After their commit, call `forget_recorded`."""
-        for turn, address, at in self.shown:
+    def record(self, work: UnitOfWork, turns: Sequence[Turn] = (), notices: Sequence[Notice] = ()) -> None:
+        """Queue the writes that record what was presented. After their commit, call `forget_recorded`.
+
+        `turns`, `notices`: what the unit of work saves. If the surface shows what is saved, they count as presented.
+        """
+        saved = [(turn, turn.id, self.clock.now()) for turn in turns] if self.surface.shows_what_is_saved else []
+        for turn, address, at in (*self.shown, *saved):
             work.turns.mark_shown(turn, address, at)
-        for notice in self.posted:
+        for notice in (*self.posted, *(notices if self.surface.shows_what_is_saved else ())):
             work.notes.mark_posted(notice)
+
+    @property
+    def has_unrecorded(self) -> bool:
+        return bool(self.shown or self.posted)
 
     def forget_recorded(self) -> None:
         self.shown.clear()
         self.posted.clear()
 
-    async def _show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> None:
-        await self.confirm()
+    async def _show(self, agent: Agent, turn: Turn, *, may_exist: bool, is_recorded: bool) -> None:
+        await self._confirm()
         addressed = replace(turn, shown_as=self.addresses.get(turn.id, turn.shown_as))
         self.addresses[turn.id] = await self.surface.show(agent, addressed, may_exist=may_exist)
         self.stages[turn.id] = turn.stage
-        self.shown.append((turn, self.addresses[turn.id], self.clock.now()))
+        if not is_recorded:
+            self.shown.append((turn, self.addresses[turn.id], self.clock.now()))
 
     async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post the notice or upload its file. If the file cannot be read or uploaded, post a sentence instead."""
-        await self.confirm()
+        await self._confirm()
         if not notice.file:
             return await self.surface.notice(agent, notice, may_exist=may_exist)
         try:
@@ -92,3 +104,8 @@ class ThreadPresenter:
         except (CommandError, SurfaceError) as error:
             failure = replace(notice, text=f"{notice.text} could not be posted. {error}")
             return await self.surface.notice(agent, failure, may_exist=may_exist)
+
+    async def _confirm(self) -> None:
+        """Confirm the claim, unless nothing is sent; it may have ended with the save of what pages show now."""
+        if not self.surface.shows_what_is_saved:
+            await self.confirm()

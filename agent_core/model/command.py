@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 RiskClass = Literal["read", "write", "network", "execute", "publish", "spend"]
@@ -41,20 +42,23 @@ class CommandSpec:
     always_asks: bool = False
     source: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def source_name(self) -> str:
         """The name of the plugin or server that added it; "" for Signoff's own commands."""
         return self.source.partition(" ")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CommandCall:
     """A command's name and arguments, as the model or a person gave them."""
 
     name: str
     arguments: Arguments
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """JSON with sorted keys: equal calls give equal text."""
         return json.dumps([self.name, self.arguments], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -92,7 +96,7 @@ class Thoughts:
     model_reasoning: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Proposal:
     """Thoughts and one command call, shown to people. `shown_hash` identifies what they were shown."""
 
@@ -100,7 +104,7 @@ class Proposal:
     call: CommandCall
     preview: Preview | None = None
 
-    @property
+    @cached_property
     def shown_hash(self) -> str:
         """A digest of the call and the preview's target, basis and model: 32 hexadecimal digits."""
         return call_digest(self.call, self.preview)

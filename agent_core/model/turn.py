@@ -75,6 +75,9 @@ class Turn:
     shown_at: datetime | None = None
     shown_hash_on_card: str = ""
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     @property
     def call(self) -> CommandCall:
         """The call that runs: as proposed, or as edited by a person."""

@@ -71,10 +71,11 @@ class SqlNotes(SqlRepository):
             self._buffer.queue(_TAKE, taken)
 
     def announce(self, notice: Notice) -> None:
-        self._buffer.queue(_ANNOUNCE, _columns(notice))
+        self._buffer.queue(_ANNOUNCE, _columns(notice), key=("notice", notice.id))
 
     def mark_posted(self, notice: Notice) -> None:
-        self._buffer.queue(_TOLD, {"the_id": notice.id, "in_channel": notice.channel.key, "told": True})
+        if not self._buffer.add_values(("notice", notice.id), {"told": True}):
+            self._buffer.queue(_TOLD, {"the_id": notice.id, "in_channel": notice.channel.key, "told": True})
 
 
 def _columns(record: Note | Notice) -> dict[str, object]:

@@ -36,10 +36,14 @@ class AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        return value and UNSTORABLE.sub(lambda found: f"\\{ord(found[0]):04x}", value)
+        if not value or (value.isascii() and "\\" not in value and "\0" not in value):
+            return value
+        return UNSTORABLE.sub(lambda found: f"\\{ord(found[0]):04x}", value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        return value and ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
+        if not value or "\\" not in value:
+            return value
+        return ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
-from cachetools import LRUCache
 from sqlalchemy import Row, bindparam, insert, select, update
 
 from agent_core.model.agent import Agent
@@ -43,6 +43,7 @@ class SqlTurns(SqlRepository):
     def __init__(self, buffer: WriteBuffer) -> None:
         super().__init__(buffer)
         self._pending: UnsavedRecords[Turn] = UnsavedRecords("turn", buffer.check_open)
+        self._shown: dict[TurnId, dict[str, object]] = {}  # the columns of turns that this unit marks as shown
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         if turn := self._pending.find(turn_id, channel):
@@ -79,13 +80,15 @@ class SqlTurns(SqlRepository):
         if read is None:
             self._insert(turn)
             return
+        values = _searchable(turn, self._pending.unknown_fields(turn)) | self._shown.get(turn.id, {})
         where = {"the_id": turn.id, "in_channel": turn.channel.key, "read": read}
-        values = _searchable(turn, self._pending.unknown_fields(turn)) | {"revision": read + 1} | where
-        self._buffer.queue(_SAVE, values, key=("turn", turn.id), checked=True)
+        self._buffer.queue(_SAVE, {**values, "revision": read + 1, **where}, key=("turn", turn.id), checked=True)
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
         shown = {"shown_as": address, "shown_stage": turn.stage, "shown_at": at, "shown_hash": turn.control_hash}
-        self._buffer.queue(_SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key})
+        self._shown[turn.id] = shown
+        if not self._buffer.add_values(("turn", turn.id), shown):
+            self._buffer.queue(_SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key})
 
     def _insert(self, turn: Turn) -> None:
         fixed = {"id": turn.id, "channel": turn.channel.key, "agent_id": turn.agent_id, "number": turn.number}
@@ -114,14 +117,7 @@ def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
     return turn, row.revision, unknown
 
 
+@lru_cache(MAX_CACHED)
 def _with_shown(turn: Turn, shown: tuple[str, datetime | None, str]) -> Turn:
-    """The turn as it was shown. Kept for the same turn of the codec's cache, which each step of an agent reads."""
-    known, made = _SHOWN_TURNS.get(id(turn), (None, None))
-    if known is turn and made and (made.shown_as, made.shown_at, made.shown_hash_on_card) == shown:
-        return made
-    made = replace(turn, shown_as=shown[0], shown_at=shown[1], shown_hash_on_card=shown[2])
-    _SHOWN_TURNS[id(turn)] = turn, made
-    return made
-
-
-_SHOWN_TURNS: LRUCache[int, tuple[Turn, Turn]] = LRUCache(MAX_CACHED)  # by identity, which the kept turn guards
+    """The turn as it was shown. Cached, because each step of an agent reads many turns again."""
+    return replace(turn, shown_as=shown[0], shown_at=shown[1], shown_hash_on_card=shown[2])

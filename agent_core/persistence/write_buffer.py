@@ -1,7 +1,7 @@
 """Buffers the writes of one unit of work until its commit."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -61,6 +61,14 @@ class WriteBuffer:
         """Queue a write for the commit; it replaces a queued write with the same `key`."""
         self.check_open()
         self._writes[object() if key is None else key] = Write(statement, values, checked)
+
+    def add_values(self, key: object, values: Values) -> bool:
+        """Let the queued write with this key save these columns too; return False if there is none."""
+        queued = self._writes.get(key)
+        if not isinstance(queued, Write) or not isinstance(queued.values, Mapping):
+            return False
+        self._writes[key] = replace(queued, values={**queued.values, **values})
+        return True
 
     def queue_change(self, change: Change) -> None:
         """Queue a function that reads and writes within the commit's transaction."""

@@ -55,6 +55,10 @@ class ChatSurface(Protocol):
     def notifications(self) -> Notifications | None:
         """What calls people who look elsewhere, or None if the surface has nothing of this kind."""
 
+    @property
+    def shows_what_is_saved(self) -> bool:
+        """Whether people see what the database holds: `show`, `notice` and `upload` then only tell open pages of it."""
+
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the agent's root message unless it exists, and return its thread."""
 

@@ -10,6 +10,7 @@ Providers bill a prefix that a prompt shares with an earlier one at 10 to 50 % o
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from agent_core.errors import ModelRefused
 from agent_core.model.agent import Agent
@@ -36,6 +37,7 @@ from agent_core.prompt.system import standing_prompt
 
 TOKENS_PER_MESSAGE, TOKENS_PER_PROMPT = 4, 3  # besides the text, in OpenAI's chat format
 MIN_TURNS = 4
+MAX_KEPT_TURNS = 128  # of 150,000 characters at most
 COMMANDS_SETTING = "in the settings"
 NOTHING_YET = "You have done nothing yet."
 
@@ -167,9 +169,15 @@ def _summary_message(situation: Situation, most: int) -> Message:
 def _turn_messages(turn: Turn, situation: Situation, measure: PackingLimits) -> tuple[Message, ...]:
     readable = turn.number if _can_read_turns(situation) else 0
     notes = notes_read_by(turn, situation.notes, readable, measure.read_notes)
-    came = truncate(outcome(turn), measure.result, readable)
     before = (Message("user", notes),) if notes else ()
-    return (*before, Message("assistant", past_reply(turn, measure.thought)), Message("user", came))
+    return (*before, *_reply_and_outcome(turn, readable, measure))
+
+
+@lru_cache(MAX_KEPT_TURNS)
+def _reply_and_outcome(turn: Turn, readable: int, measure: PackingLimits) -> tuple[Message, Message]:
+    """Cached, because each prompt shows the turns of the prompt before again."""
+    came = truncate(outcome(turn), measure.result, readable)
+    return Message("assistant", past_reply(turn, measure.thought)), Message("user", came)
 
 
 def _can_read_turns(situation: Situation) -> bool:

@@ -5,6 +5,7 @@ Misspelt JSON may be mended, but a reply that was cut off is never completed.
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, CommandSpec, Thoughts
@@ -21,6 +22,7 @@ __all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
 THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
 # llama.cpp (2025, 2026) rejects a schema with a bound of 2000 (its issues 17473, 25746, 27087).
 MAX_SCHEMA_BOUND = 1000
+MAX_CHOICES = 1_000  # commands whose schema is kept
 ONLY_MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
 BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
 NO_ROOM = "your reasoning took all of {tokens:,} tokens, and no room was left for the reply. Reason less."
@@ -33,15 +35,6 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     Some servers reject bounds above MAX_SCHEMA_BOUND, so such bounds are left out here; the call is checked against
     them later.
     """
-    choices = [
-        {
-            "type": "object",
-            "properties": {"name": {"const": command.name}, "args": _without_wide_bounds(command.parameters)},
-            "required": ["name", "args"],
-            "additionalProperties": False,
-        }
-        for command in commands
-    ]
     thoughts = {
         "type": "object",
         "properties": {part: {"type": "string", "maxLength": MAX_SCHEMA_BOUND} for part in THOUGHTS},
@@ -50,8 +43,18 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
     }
     return {
         "type": "object",
-        "properties": {"thoughts": thoughts, "command": {"anyOf": choices}},
+        "properties": {"thoughts": thoughts, "command": {"anyOf": [_choice(command) for command in commands]}},
         "required": ["thoughts", "command"],
+        "additionalProperties": False,
+    }
+
+
+@lru_cache(MAX_CHOICES)
+def _choice(command: CommandSpec) -> Mapping[str, object]:
+    return {
+        "type": "object",
+        "properties": {"name": {"const": command.name}, "args": _without_wide_bounds(command.parameters)},
+        "required": ["name", "args"],
         "additionalProperties": False,
     }
 

@@ -79,6 +79,7 @@ class RecordingSurface:
 
     name: SurfaceName = "web"
     notifications: RecordingNotifications | None = None
+    shows_what_is_saved: bool = False
     threads: dict[AgentId, ThreadRef] = field(default_factory=dict)
     cards: dict[TurnId, Turn] = field(default_factory=dict)
     sent: list[tuple[TurnId, str, bool]] = field(default_factory=list)

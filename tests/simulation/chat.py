@@ -167,6 +167,7 @@ class ProcessSurface:
     pages: Pages
     name: SurfaceName = "web"
     notifications: None = None
+    shows_what_is_saved: bool = False
     drawn: dict[AgentId, dict[str, str]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 

@@ -54,6 +54,7 @@ class DiscordSurface:
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
     members: MemberDirectory = field(init=False)
     notifications: DiscordNotifications = field(init=False)
+    shows_what_is_saved: bool = False
     updates: StatusUpdates = field(init=False)
 
     def __post_init__(self) -> None:

@@ -69,6 +69,7 @@ class SlackSurface:
     without_sessions: set[str] = field(default_factory=set)
     updates: StatusUpdates = field(init=False)
     notifications: SlackNotifications = field(init=False)
+    shows_what_is_saved: bool = False
 
     def __post_init__(self) -> None:
         clock = self.calls.clock

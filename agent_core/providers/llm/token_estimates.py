@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from threading import Lock
 
@@ -10,6 +11,7 @@ from cachetools import LRUCache
 
 BYTES_PER_TOKEN = 3
 MAX_CACHED_CHARACTERS = 2_000_000
+MAX_SHORT_TEXTS = 1_000
 MAX_SCANNED_CHARACTERS = 200_000  # characters, in about 20 ms
 PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[!-/:-@\[-`{-~\x00-\x08\x0e-\x1f\x7f]")
 BASE64_RUN = re.compile(r"[A-Za-z0-9+/=]{32,}")
@@ -22,22 +24,28 @@ TOKENS_PER_CHARACTER = (
 
 
 class CachedCounts:
-    """LRU cache of token counts, because most of a prompt is unchanged from the previous one. Thread-safe.
+    """LRU caches of token counts, because most of a prompt is unchanged from the previous one. Thread-safe.
 
-    The cached texts have at most `max_characters` in all; a text longer than an eighth of that is not cached.
+    The cached texts have at most `max_characters` in all: short texts half of them, and long ones the other half, an
+    eighth of which is the longest text that is cached.
     """
 
     def __init__(self, count: Callable[[str], int], max_characters: int = MAX_CACHED_CHARACTERS) -> None:
-        self._count, self._max_characters, self._lock = count, max_characters, Lock()
+        self._count, self._lock = count, Lock()
+        self._count_short = lru_cache(MAX_SHORT_TEXTS)(count)
+        self._longest_short = max_characters // 2 // MAX_SHORT_TEXTS
+        self._max_long = max_characters - self._longest_short * MAX_SHORT_TEXTS
         # Each count is kept with the length of its text, which is its size in the cache.
-        self._counts = LRUCache[str, tuple[int, int]](max_characters, getsizeof=itemgetter(1))
+        self._counts = LRUCache[str, tuple[int, int]](self._max_long, getsizeof=itemgetter(1))
 
     def of(self, text: str) -> int:
+        if len(text) <= self._longest_short:
+            return self._count_short(text)
         with self._lock:
             if found := self._counts.get(text):
                 return found[0]
         count = self._count(text)
-        if len(text) * 8 <= self._max_characters:
+        if len(text) * 8 <= self._max_long:
             with self._lock:
                 self._counts[text] = count, len(text) + 1
         return count
