@@ -25,7 +25,7 @@ from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.stop_watch import end_when_stopped
 from agent_core.loop.transitions import bill, conclude, move, read_before_finishing, wait_for
-from agent_core.model.agent import Acting, Agent, Awaiting
+from agent_core.model.agent import Acting, Agent, Awaiting, Finished
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import Preview
 from agent_core.model.ids import TurnId
@@ -55,8 +55,7 @@ class ActStep:
 
     async def act(self, agent: Agent) -> Agent:
         """Run the approved command, or decide what became of one that was running at a crash; return the agent."""
-        async with self.claim.database.begin() as work:
-            (turn,) = await work.turns.of(agent, last=1)
+        turn = self.claim.newest or await self._read_newest(agent)
         match turn.state:
             case "approved":
                 return await self._start(agent, turn)
@@ -64,6 +63,11 @@ class ActStep:
                 return await self._recover(agent, turn)
             case _:
                 raise Superseded(agent.id)
+
+    async def _read_newest(self, agent: Agent) -> Turn:
+        async with self.claim.database.begin() as work:
+            (turn,) = await work.turns.of(agent, last=1)
+        return turn
 
     async def _recover(self, agent: Agent, turn: Turn) -> Agent:
         """Go on with a command that was running when a process ended. Its files may tell whether it ran."""
@@ -260,10 +264,12 @@ class ActStep:
 
     async def _go_on(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let the agent read new notes before it finishes or waits; after do_nothing, let it wait for its helpers."""
-        notes = await work.notes.list_waiting(outcome.agent)
-        if notes:
+        waits = self.runner.commands.waits(turn.call.name)
+        if not waits and not isinstance(outcome.agent.status, Finished):
+            return outcome
+        if notes := await work.notes.list_waiting(outcome.agent):
             return read_before_finishing(outcome, turn, notes, now)
-        if not self.runner.commands.waits(turn.call.name):
+        if not waits:
             return outcome
         helpers = [each for each in await list_helpers_below(work, outcome.agent) if each.parent == outcome.agent.id]
         return wait_for([each.name for each in helpers if not each.is_at_rest], outcome, now)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
 from agent_core.loop.draining import Draining
-from agent_core.loop.outcome import Outcome
+from agent_core.loop.outcome import Outcome, SavedOutcome
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ThreadRef
@@ -36,15 +36,6 @@ Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 RETRY_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class SavedOutcome:
-    """An outcome as it was saved. `parent`: the agent to wake, if its helper came to rest."""
-
-    outcome: Outcome
-    parent: AgentId | None
-    is_given_up: bool
-
-
 @dataclass(slots=True, kw_only=True)
 class AgentClaim:
     """A worker's claim.
@@ -52,6 +43,7 @@ class AgentClaim:
     `agent`: the agent as it was claimed, with the fence of this claim.
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
     `save_id`, `charge_id`: identify the last save that was tried, and the last one that charges what was spent.
+    `newest`: the agent's newest turn as this claim read or saved it last, if it did.
     `questions`: questions of people that wait for the model's answer.
     `has_background`: whether programs of the agent run here, so that it stays with this worker.
     `ends_at_wait`: the claim ends with a save after which the agent waits for people, if they see what is saved.
@@ -65,6 +57,7 @@ class AgentClaim:
     presenter: ThreadPresenter
     agent: Agent
     has_background: Callable[[Agent], Awaitable[bool]]
+    newest: Turn | None = None
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
     draining: Draining = field(default_factory=Draining)
@@ -93,6 +86,7 @@ class AgentClaim:
         async with self.database.begin() as work:
             turns, notices = await work.together(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
+        self.newest = turns[-1] if turns and turns[-1].number == agent.turns else None
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")
         if agent.thread is None and agent.is_at_rest:
@@ -117,10 +111,11 @@ class AgentClaim:
             self.waker.wake(saved.parent)
         self.presenter.forget_recorded()
         outcome = saved.outcome
+        self.newest = outcome.newest or self.newest
         await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
 
-    async def _save(self, step: Step) -> "SavedOutcome":
+    async def _save(self, step: Step) -> SavedOutcome:
         tried = dict[str, SavedOutcome]()
 
         async def save_fenced(work: UnitOfWork) -> SavedOutcome:
@@ -159,7 +154,7 @@ class AgentClaim:
 
         return await self._when_reachable(look)
 
-    async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> "SavedOutcome":
+    async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> SavedOutcome:
         """Queue the writes of an outcome, and the end of the claim if nothing is left to do after it."""
         outcome.save(work)
         if outcome.spent and self.tracker:

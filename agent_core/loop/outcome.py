@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from agent_core.loop.recall import Recall
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
+from agent_core.model.ids import AgentId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
@@ -35,6 +36,12 @@ class Outcome:
     def turns(self) -> tuple[Turn, ...]:
         return tuple(turn for turn in (self.made, self.changed) if turn)
 
+    @property
+    def newest(self) -> Turn | None:
+        """The agent's newest turn, if it was made or changed."""
+        turn = self.made or self.changed
+        return turn if turn and turn.number == self.agent.turns else None
+
     def save(self, work: UnitOfWork) -> None:
         """Queue all changes in the unit of work in which the agent and the changed turn were read."""
         work.agents.save(self.agent)
@@ -54,3 +61,16 @@ class Outcome:
         for entry in self.audit:
             work.audit.append(entry)
         charge(work, self.agent.channel, self.spent)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOutcome:
+    """An outcome that was saved.
+
+    `parent`: the agent to wake, if its helper came to rest.
+    `is_given_up`: the save ended the worker's claim on the agent.
+    """
+
+    outcome: Outcome
+    parent: AgentId | None
+    is_given_up: bool

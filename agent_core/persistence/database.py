@@ -1,7 +1,7 @@
 """SQLAlchemy implementations of Database and UnitOfWork."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Self
 
 from sqlalchemy import make_url
 
@@ -26,25 +26,43 @@ from agent_core.ports.database import UnitOfWork
 
 
 class SqlUnitOfWork(UnitOfWork):
-    """See `UnitOfWork` in the ports."""
+    """See `UnitOfWork` in the ports. It ends with its with-block.
+
+    Each repository is made when it is first asked for: most units of work need two or three of them.
+    """
+
+    agents: SqlAgents
+    turns: SqlTurns
+    notes: SqlNotes
+    deliveries: SqlDeliveries
+    audit: SqlAudit
+    preferences: SqlPreferences
+    memories: SqlMemories
+    budgets: SqlChannelBudgets
+    reservations: SqlReservations
+    installations: SqlInstallations
+    workers: SqlWorkers
+    deletions: SqlDeletions
+    form_drafts: SqlFormDrafts
+    text_search: SqlTextSearch
 
     def __init__(self, buffer: WriteBuffer) -> None:
-        self.agents = SqlAgents(buffer)
-        self.turns = SqlTurns(buffer)
-        self.notes = SqlNotes(buffer)
-        self.deliveries = SqlDeliveries(buffer)
-        self.audit = SqlAudit(buffer)
-        self.preferences = SqlPreferences(buffer)
-        self.memories = SqlMemories(buffer)
-        self.budgets = SqlChannelBudgets(buffer)
-        self.reservations = SqlReservations(buffer)
-        self.installations = SqlInstallations(buffer)
-        self.workers = SqlWorkers(buffer)
-        self.deletions = SqlDeletions(buffer)
-        self.form_drafts = SqlFormDrafts(buffer)
-        self.text_search = SqlTextSearch(buffer)
         self.together = buffer.together
         self._buffer = buffer
+
+    def __getattr__(self, name: str) -> Any:
+        kind = SqlUnitOfWork.__annotations__.get(name)
+        if kind is None:
+            raise AttributeError(name)
+        repository = kind(self._buffer)
+        setattr(self, name, repository)
+        return repository
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._buffer.close()
 
     async def commit(self) -> None:
         await self._buffer.commit()
@@ -56,13 +74,8 @@ class SqlDatabase:
     def __init__(self, url: str) -> None:
         self._connections = _connections_to(url)
 
-    @asynccontextmanager
-    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
-        buffer = WriteBuffer(self._connections)
-        try:
-            yield SqlUnitOfWork(buffer)
-        finally:
-            buffer.close()
+    def begin(self) -> AbstractAsyncContextManager[SqlUnitOfWork]:
+        return SqlUnitOfWork(WriteBuffer(self._connections))
 
     @property
     def outages(self) -> OutageLog:

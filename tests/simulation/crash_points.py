@@ -10,7 +10,7 @@ import random
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import pytest
@@ -21,7 +21,7 @@ from agent_core.model.decision import Approve, ApproveEdited, Decision
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import reply_text
-from tests.simulation.crash_world import LOOK_SECONDS, Ending, Mortal, Scene, SteppingLoop, by_ana
+from tests.simulation.crash_world import LOOK_SECONDS, Ending, Mortal, Scene, SteppingLoop, SteppingSurface, by_ana
 from tests.simulation.scheduler import CLOCK
 
 STORY_SECONDS, SETTLING_SECONDS, ERASING_SECONDS = 300.0, 3.0, 11 * 60.0
@@ -40,12 +40,14 @@ class Kind:
     """A kind of turn: what the model proposes, what people do, and what is wrong afterwards.
 
     `begins`: whether the story begins with an agent that asks about its first turn; else it makes the agent.
+    `on_page`: whether people see what the database holds, as on the page of the local workspace.
     """
 
     plan: tuple[str, ...]
     act: Callable[[Scene], Awaitable[None]]
     check: Callable[[Scene], Awaitable[list[str]]]
     begins: bool = True
+    on_page: bool = False
 
 
 async def decide(scene: Scene, decision: Decision, number: int = 1) -> None:
@@ -79,7 +81,7 @@ async def ask(scene: Scene) -> None:
     agent = scene.agent
     assert agent
     await scene.act(lambda core: core.service.ask(agent.id, QUESTION, by_ana("question")))
-    await scene.until(lambda: any(notice.kind == "answer" for notice in scene.surface.notices))
+    await scene.until(lambda: any(notice.kind == "answer" for notice in scene.notices))
 
 
 async def write_note(scene: Scene) -> None:
@@ -99,12 +101,12 @@ async def stop(scene: Scene) -> None:
     await decide(scene, Approve())
     await scene.until(lambda: scene.programs[LINE] > 0)
     await scene.act(lambda core: core.service.stop(agent.id, by_ana("stop")))
-    await scene.until(lambda: isinstance(scene.surface.agents[agent.id].status, Stopped))
+    await scene.until(lambda: isinstance(scene.agents[0].status, Stopped))
 
 
 async def finish(scene: Scene) -> None:
     await decide(scene, Approve())
-    await scene.until(lambda: any(notice.kind == "finished" for notice in scene.surface.notices))
+    await scene.until(lambda: any(notice.kind == "finished" for notice in scene.notices))
 
 
 async def delete(scene: Scene) -> None:
@@ -125,7 +127,7 @@ def expecting(text: str, *, programs: int = 0, answers: int = 0) -> Callable[[Sc
         found = [] if scene.file("a.txt") == text else [f"the file has {scene.file('a.txt')!r} and not {text!r}"]
         if scene.programs[LINE] != programs:
             found.append(f"the program ran {scene.programs[LINE]} times and not {programs}")
-        said = len([notice for notice in scene.surface.notices if notice.kind == "answer"])
+        said = len([notice for notice in scene.notices if notice.kind == "answer"])
         return [*found, *([f"{said} answers were posted and not {answers}"] if said != answers else [])]
 
     return check
@@ -152,13 +154,13 @@ async def check_note(scene: Scene) -> list[str]:
 
 
 async def check_stopped(scene: Scene) -> list[str]:
-    open_cards = [card.number for card in scene.surface.cards.values() if card.is_open]
+    open_cards = [card.number for card in scene.cards if card.is_open]
     found = [f"card {number} still asks" for number in open_cards]
     return [*found, *await expecting("", programs=1)(scene)]
 
 
 async def check_finished(scene: Scene) -> list[str]:
-    statuses = [agent.status for agent in scene.surface.agents.values()]
+    statuses = [agent.status for agent in scene.agents]
     return [] if all(isinstance(status, Finished) for status in statuses) else [f"not finished: {statuses}"]
 
 
@@ -198,6 +200,7 @@ KINDS = {
     "finish": Kind(plan=(reply_text("task_complete", {"reason": "Done."}),), act=finish, check=check_finished),
     "delete": Kind(plan=(writing("one"),), act=delete, check=check_deleted),
 }
+KINDS |= {f"{name}, on a page": replace(KINDS[name], on_page=True) for name in ("shell command", "question", "finish")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +254,7 @@ def _deterministic() -> Iterator[None]:
 
 
 async def _tell(kind: Kind, ends_at: int, ending: Ending) -> tuple[Mortal, list[str]]:
-    scene = Scene(kind.plan)
+    scene = Scene(kind.plan, surface=SteppingSurface(shows_what_is_saved=kind.on_page))
     if kind.begins:
         await _begin(scene)
     process = scene.start(ends_at, ending)
@@ -285,7 +288,7 @@ async def _act(scene: Scene, kind: Kind) -> list[str]:
         async with asyncio.timeout(STORY_SECONDS):
             await kind.act(scene)
     except TimeoutError:
-        return [f"stuck: {[(card.number, card.state) for card in scene.surface.cards.values()]}"]
+        return [f"stuck: {[(card.number, card.state) for card in scene.cards]}"]
     await CLOCK.sleep(SETTLING_SECONDS)
     return []
 

@@ -304,13 +304,34 @@ class Scene:
     async def until(self, happened: Callable[[], bool]) -> None:
         """Answer what people are asked about interrupted commands, until this has happened."""
         while not happened():
-            for turn in [each for each in self.surface.cards.values() if each.state == "interrupted"]:
+            for turn in [each for each in self.cards if each.state == "interrupted"]:
                 await self._settle(turn)
             await CLOCK.sleep(LOOK_SECONDS)
 
+    @property
+    def cards(self) -> list[Turn]:
+        """The cards that people see."""
+        if self.surface.shows_what_is_saved:
+            return [row.value for row in self.database._store.turns.values()]
+        return [*self.surface.cards.values()]
+
+    @property
+    def notices(self) -> list[Notice]:
+        """The notices that people see."""
+        if self.surface.shows_what_is_saved:
+            return [row.value for row in self.database._store.notices.values()]
+        return self.surface.notices
+
+    @property
+    def agents(self) -> list[Agent]:
+        """The agents as people see them."""
+        if self.surface.shows_what_is_saved:
+            return [row.value for row in self.database._store.agents.values()]
+        return [*self.surface.agents.values()]
+
     def card(self, number: int) -> Turn | None:
         """The card of this turn, as it was last shown."""
-        return next((card for card in self.surface.cards.values() if card.number == number), None)
+        return next((card for card in self.cards if card.number == number), None)
 
     def asks(self, number: int) -> bool:
         card = self.card(number)

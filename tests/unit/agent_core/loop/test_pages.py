@@ -1,0 +1,104 @@
+"""On a surface that draws what is saved, saving shows it: one commit saves a proposal, its card and the claim's end."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+
+from agent_core.model.agent import Agent, Awaiting, Finished
+from agent_core.model.decision import Approve
+from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.examples import ANA, CHANNEL
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
+
+FIRST, SECOND = (reply_text("write_to_file", {"filename": name, "text": "x"}) for name in ("a.txt", "b.txt"))
+DONE = reply_text("task_complete", {"reason": "done"})
+
+
+class CountingDatabase(InMemoryDatabase):
+    """Counts the commits."""
+
+    commits = 0
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+        async with super().begin() as work:
+            commit = work.commit
+
+            async def count() -> None:
+                self.commits += 1
+                await commit()
+
+            work.commit = count  # type: ignore[method-assign]
+            yield work
+
+
+async def left_to_show(stage: Stage, agent: Agent) -> int:
+    async with stage.database.begin() as work:
+        return len(await work.turns.list_unshown(agent)) + len(await work.notes.list_unposted(agent))
+
+
+async def claimant(stage: Stage, agent: Agent) -> str | None:
+    async with stage.database.begin() as work:
+        return await work.workers.claimant(agent.id)
+
+
+def stage_with(*replies: str, draws: bool, database: InMemoryDatabase | None = None) -> Stage:
+    surface = RecordingSurface(shows_what_is_saved=draws)
+    return Stage(model=ScriptedModel(*replies), surface=surface, database=database)
+
+
+def has_cards(number: int, shown: RecordingSurface) -> bool:
+    return len(shown.cards) == number
+
+
+@pytest.mark.parametrize(("draws", "commits"), [(True, 3), (False, 4)])
+async def test_a_proposal_is_shown_and_given_up_by_its_save(draws: bool, commits: int) -> None:
+    database = CountingDatabase()
+    stage = stage_with(FIRST, SECOND, draws=draws, database=database)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    database.commits = 0
+    waiting = await stage.wait_until_settled(agent)
+    assert waiting.status == Awaiting()
+    assert database.commits == commits, "the claim and the start, the result, the proposal; and what was shown"
+    assert await left_to_show(stage, agent) == 0
+    assert await claimant(stage, agent) is None
+    assert agent.id not in stage.engine.registry.claimed
+    assert [turn.state for turn in stage.shown.cards.values()] == ["done", "proposed"]
+
+
+async def test_a_report_is_shown_and_given_up_by_its_save() -> None:
+    stage = stage_with(DONE, draws=True)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    ended = await stage.wait_until_settled(agent)
+    assert isinstance(ended.status, Finished)
+    assert await left_to_show(stage, agent) == 0
+    assert await claimant(stage, agent) is None
+
+
+async def test_the_second_of_two_questions_is_answered_too() -> None:
+    stage = stage_with(FIRST, "Because.", "As I said.", draws=True)
+    agent = await stage.create()
+    for question in ("Why?", "Really?"):
+        await stage.service.ask(agent.id, question, stage.origin(ANA))
+    await stage.wait_until_settled(agent)
+    answers = [notice.text for notice in stage.shown.notices if notice.kind == "answer"]
+    assert [("Because." in text, "As I said." in text) for text in answers] == [(True, False), (False, True)]
+    assert await claimant(stage, agent) is None
+
+
+async def test_a_click_during_the_save_of_the_proposal_is_carried_out() -> None:
+    stage = stage_with(FIRST, SECOND, DONE, draws=True)
+    agent = await stage.create()
+    async with stage.run():
+        for number in (1, 2):
+            await stage.shown.until(partial(has_cards, number))
+            await stage.decide(agent, Approve())  # while the loop still ends its work
+        await stage.shown.until(partial(has_cards, 3))
+    turns = await stage.views.thread(CHANNEL, agent.id)
+    assert [turn.state for turn in turns.turns.values()] == ["done", "done", "proposed"]
