@@ -37,7 +37,7 @@ OPTIONS: dict[str, Any] = {  # no implicit transactions: WriteBuffer begins one 
 
 
 class Connections(Protocol):
-    """Connections to one database. What has started runs to its end, even if its caller is cancelled."""
+    """Connections to one database. A commit that has started runs to its end, even if its caller is cancelled."""
 
     outages: OutageLog
     together: Together

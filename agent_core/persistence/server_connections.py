@@ -1,8 +1,8 @@
 """Connections to a PostgreSQL server, by asyncpg."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from asyncpg import ConnectionDoesNotExistError, InvalidTextRepresentationError  # type: ignore[import-untyped]
 from sqlalchemy import Executable, Row
@@ -24,14 +24,13 @@ from agent_core.persistence.server_statements import (
 from agent_core.persistence.writes import SAVED_ELSEWHERE, DecidedWrite, Writes
 from agent_core.ports.database import Together, at_the_same_time, finish_uncancelled
 
-T = TypeVar("T")
-
 
 class ServerConnections:
     """PostgreSQL: reads take one round trip, and so do commits, unless a write depends on another.
 
     A read whose session the server has closed, which a restart does with all of them, is tried once more. A commit is
-    not, as it may have taken effect: it gets a session that answered just now.
+    not, as it may have taken effect: it gets a session that answered just now. A cancelled caller ends its read, and
+    waits for its commit.
     """
 
     def __init__(self, url: str) -> None:
@@ -40,11 +39,15 @@ class ServerConnections:
         self._pool = ServerPool(url, STATEMENT_SECONDS)
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
-        find = find_rows if seconds is None else partial(find_rows_within, seconds)
-        return await finish_uncancelled(self._read(partial(find, query=query, values=values)))
+        find = partial(find_rows if seconds is None else partial(find_rows_within, seconds), query=query, values=values)
+        try:
+            return await self._pool.run(find)
+        except ConnectionDoesNotExistError:
+            return await self._pool.run(find)
 
     async def write(self, writes: Writes) -> None:
-        await finish_uncancelled(self._save(split_into_steps(writes.queued)))
+        save = partial(_save, split_into_steps(writes.queued))
+        await finish_uncancelled(self._pool.run(save, must_answer=True))
 
     async def empty_journal(self) -> bool:
         """Do nothing: what the server's own files keep, and how long, is up to the server."""
@@ -53,25 +56,15 @@ class ServerConnections:
     async def close(self) -> None:
         await self._pool.close()
 
-    async def _read(self, read: Callable[[Session], Awaitable[T]]) -> T:
-        try:
-            return await self._read_once(read)
-        except ConnectionDoesNotExistError:
-            return await self._read_once(read)
 
-    async def _read_once(self, read: Callable[[Session], Awaitable[T]]) -> T:
-        async with self._pool.session() as session:
-            return await read(session)
-
-    async def _save(self, steps: Sequence[Step]) -> None:
-        async with self._pool.session(must_answer=True) as session:
-            if len(steps) == 1 and not isinstance(steps[0], DecidedWrite):
-                with lost_answer_is_unknown():
-                    await _run(session, steps[0])
-                return
-            async with transaction(session):
-                for step in steps:
-                    await _run(session, step)
+async def _save(steps: Sequence[Step], session: Session) -> None:
+    if len(steps) == 1 and not isinstance(steps[0], DecidedWrite):
+        with lost_answer_is_unknown():
+            await _run(session, steps[0])
+        return
+    async with transaction(session):
+        for step in steps:
+            await _run(session, step)
 
 
 async def _run(session: Session, step: Step) -> None:

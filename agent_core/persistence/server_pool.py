@@ -2,15 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]
 
 from agent_core.persistence.connections import SERVER_OPTIONS, async_url
 from agent_core.persistence.outages import is_outage
 from agent_core.persistence.server_statements import Session
+
+T = TypeVar("T")
 
 MAX_SESSIONS, MAX_IDLE = 15, 5
 WAIT_SECONDS = 30.0  # for a session, while all are taken
@@ -28,19 +30,21 @@ class ServerPool:
         self._max_idle = MAX_IDLE
         self._idle: list[tuple[Session, float]] = []  # and when it answered last, the newest at the end
 
-    @asynccontextmanager
-    async def session(self, *, must_answer: bool = False) -> AsyncIterator[Session]:
-        """Lend a session. With `must_answer`, one that answered within FRESH_SECONDS, answers now, or is new."""
-        async with asyncio.timeout(WAIT_SECONDS if self._places.locked() else None):
-            await self._places.acquire()
+    async def run(self, work: Callable[[Session], Awaitable[T]], *, must_answer: bool = False) -> T:
+        """Run a function of a session; with `must_answer`, of one that answered within FRESH_SECONDS, or answers now.
+
+        If the caller is cancelled, the server is asked to end what it does, and the session is closed.
+        """
+        await self._wait_for_place()
         try:
             session = await self._take(must_answer=must_answer)
             try:
-                yield session
+                done = await work(session)
             except BaseException as error:
                 await self._take_back_after(error, session)
                 raise
             await self._take_back(session)
+            return done
         finally:
             self._places.release()
 
@@ -49,6 +53,13 @@ class ServerPool:
         self._max_idle = 0
         while self._idle:
             await _close(self._idle.pop()[0])
+
+    async def _wait_for_place(self) -> None:
+        if not self._places.locked():
+            await self._places.acquire()
+            return
+        async with asyncio.timeout(WAIT_SECONDS):
+            await self._places.acquire()
 
     async def _take(self, *, must_answer: bool) -> Session:
         while self._idle:
@@ -62,7 +73,7 @@ class ServerPool:
         """Ask a session; False if it is lost. Raise TimeoutError if the server does not answer at all."""
         try:
             await session.execute("SELECT 1")
-        except Exception as error:
+        except BaseException as error:
             await self._take_back_after(error, session)
             if isinstance(error, TimeoutError) or not is_outage(error):
                 raise

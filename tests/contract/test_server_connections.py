@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Literal
 
 import pytest
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import Integer, Text, bindparam, column, func, insert, select, table, update
 
 from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.model.ids import ReservationId
@@ -17,15 +17,19 @@ from agent_core.persistence import server_connections
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.server_connections import ServerConnections
-from agent_core.persistence.server_pool import FRESH_SECONDS
+from agent_core.persistence.server_pool import FRESH_SECONDS, MAX_SESSIONS
 from agent_core.persistence.tables import deliveries, preferences
 from agent_core.persistence.writes import Write, Writes
 from agent_core.testing.examples import CHANNEL, NOON
+from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres_gate import PostgresGate, postgres_gate
 
 INDIA = timezone(timedelta(hours=5, minutes=30))
-SESSION = select(func.pg_backend_pid().label("pid"))
-SLOW = select(func.pg_sleep(0.2))
+VERY_SLOW = select(func.pg_sleep(600))
+ACTIVITY = table("pg_stat_activity", column("query", Text), column("state", Text), column("pid", Integer))
+SLEEPERS = select(func.count().label("number")).where(
+    ACTIVITY.c.state == "active", ACTIVITY.c.query.contains("pg_sleep"), ACTIVITY.c.pid != func.pg_backend_pid()
+)
 IDS = select(deliveries.c.id).order_by(deliveries.c.id)
 REPLACE = update(preferences).where(
     preferences.c.channel == bindparam("in_channel"), preferences.c.key == bindparam("under")
@@ -193,16 +197,20 @@ async def test_a_commit_does_not_trust_a_session_that_answered_long_ago(
     assert await saved(behind) == ["after"] * 2
 
 
-async def test_a_cancelled_reader_leaves_its_session_to_others(connections: ServerConnections) -> None:
-    before = await connections.rows(SESSION, {})
-    for ticks in range(8):
-        reading = asyncio.create_task(connections.rows(SLOW, {}))
+async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_on(
+    connections: ServerConnections,
+) -> None:
+    for ticks in range(12):
+        reading = asyncio.create_task(connections.rows(VERY_SLOW, {}))
         for _ in range(ticks):
             await asyncio.wait({reading}, timeout=0)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
-        assert await connections.rows(SESSION, {}) == before
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while (await connections.rows(SLEEPERS, {}))[0].number:
+                continue
+    assert len(await asyncio.gather(*(connections.rows(IDS, {}) for _ in range(2 * MAX_SESSIONS)))) == 2 * MAX_SESSIONS
 
 
 async def test_a_commit_that_waits_too_long_for_a_lock_is_unknown_and_ends_on_the_server(
