@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from agent_core.errors import CommitUnknown
 from agent_core.persistence.outages import OutageLog, is_outage
 from agent_core.persistence.prepared_statements import Values
+from agent_core.persistence.writes import Writes
 from agent_core.ports.database import Together
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ OPTIONS: dict[str, Any] = {  # no implicit transactions: WriteBuffer begins one 
 
 
 class Connections(Protocol):
-    """Connections to one database. What has started runs to its end, even if its caller is cancelled."""
+    """Connections to one database. A commit that has started runs to its end, even if its caller is cancelled."""
 
     outages: OutageLog
     together: Together
@@ -44,8 +45,8 @@ class Connections(Protocol):
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         """Run a query on committed data; with `seconds`, raise TooLong if it takes longer."""
 
-    async def write(self, change: Change) -> None:
-        """Run a function in a transaction."""
+    async def write(self, writes: Writes) -> None:
+        """Save all of them, or none; raise Conflict."""
 
     async def empty_journal(self) -> bool:
         """See `Deletions.empty_journal`."""

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from agent_core.errors import Conflict, DatabaseAway
@@ -14,6 +14,7 @@ logger = logging.getLogger(__name__)
 
 SQLITE_CONTENTION = (5, 6)  # SQLITE_BUSY, SQLITE_LOCKED
 SQLITE_UNAVAILABLE = (10, 13, 14)  # SQLITE_IOERR, SQLITE_FULL, SQLITE_CANTOPEN: no descriptor, no disk, no folder
+POSTGRES_VIOLATION = "23"  # the class of integrity_constraint_violation
 POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_detected
 # PostgreSQL's classes of SQLSTATE (its manual, appendix A) that end with a restart, a failover or free resources:
 # connection exception, insufficient resources, operator intervention (57P01 to 57P05: shutdown, crash, starting up;
@@ -90,12 +91,13 @@ def translate_conflict() -> Iterator[None]:
     """Raise Conflict for an error that says that another unit of work changed the same records."""
     try:
         yield
-    except (IntegrityError, sqlite3.IntegrityError) as error:
-        raise Conflict("A unique constraint or foreign key was violated.") from error
-    except (DBAPIError, sqlite3.Error) as error:
-        if not _is_contention(_of_driver(error)):
-            raise
-        raise Conflict("Another unit of work changed the same records.") from error
+    except Exception as error:
+        inner = _of_driver(error)
+        if isinstance(inner, sqlite3.IntegrityError) or _sqlstate(inner).startswith(POSTGRES_VIOLATION):
+            raise Conflict("A unique constraint or foreign key was violated.") from error
+        if _is_contention(inner):
+            raise Conflict("Another unit of work changed the same records.") from error
+        raise
 
 
 def is_database_error(error: BaseException) -> bool:

@@ -1,11 +1,11 @@
 """Repository of the money that model calls reserve, stored as integers of 10^-9 US dollars."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Executable, Row, bindparam, case, delete, func, select, text
+from sqlalchemy import BigInteger, Executable, Row, bindparam, case, delete, func, select, text
 
 from agent_core.errors import OverBudget
 from agent_core.model.agent import Agent
@@ -17,6 +17,7 @@ from agent_core.persistence.channel_budgets import budget_from, from_nanodollars
 from agent_core.persistence.json_codec import decode
 from agent_core.persistence.tables import AnyText, UtcDateTime, agents, budgets, reservations
 from agent_core.persistence.write_buffer import SqlRepository
+from agent_core.persistence.writes import DecidedWrite, Write
 
 _ID = reservations.c.id == bindparam("the_id")
 _FIND = select(reservations).where(_ID)
@@ -68,26 +69,25 @@ class SqlReservations(SqlRepository):
         return _funds(row, account)
 
     def take(self, reservation: Reservation, estimate: Decimal) -> None:
-        self._buffer.queue_change(partial(_take, reservation=reservation, estimate=estimate))
+        values = _account_values(reservation.account, reservation.id)
+        decide = partial(_take, reservation, estimate)
+        self._buffer.queue_decided(DecidedWrite(lock=_LOCK, query=_FUNDS, values=values, decide=decide))
 
     def remove(self, reservation_id: ReservationId, *, must_exist: bool) -> None:
         self._buffer.queue(_REMOVE, {"the_id": reservation_id}, checked=must_exist)
 
 
-def _take(connection: Connection, reservation: Reservation, estimate: Decimal) -> None:
-    """Check and save a reservation. The lock, and on SQLite the transaction itself, keeps out others of the channel.
+def _take(reservation: Reservation, estimate: Decimal, rows: Sequence[Row[Any]]) -> Write:
+    """The write that saves the reservation; raise OverBudget. The lock keeps out others of the channel meanwhile.
 
     A statement that begins after the lock sees everything that was committed before. Charging a step needs no lock,
     because it moves money from a reservation to the budgets in one transaction.
     """
-    values = _account_values(reservation.account, reservation.id)
-    if connection.dialect.name == "postgresql":
-        connection.execute(_LOCK, {"in_channel": values["in_channel"]})
-    funds = _funds(connection.execute(_FUNDS, values).one(), reservation.account)
-    if why := funds.refusal(reservation.spent, reservation.held, estimate):
+    (row,) = rows
+    if why := _funds(row, reservation.account).refusal(reservation.spent, reservation.held, estimate):
         raise OverBudget(why)
     account = reservation.account
-    row = {
+    columns = {
         "id": reservation.id,
         "channel": account.channel.key,
         "agent_id": account.agent,
@@ -99,7 +99,7 @@ def _take(connection: Connection, reservation: Reservation, estimate: Decimal) -
         "held": to_nanodollars(reservation.held),
         "since": reservation.since,
     }
-    connection.execute(_PUT, row)
+    return Write(_PUT, columns)
 
 
 def _account_values(account: Account, without: ReservationId | None) -> Mapping[str, Any]:

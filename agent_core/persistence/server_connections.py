@@ -1,73 +1,84 @@
 """Connections to a PostgreSQL server, by asyncpg."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, event
-from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import DBAPIError
+from asyncpg import ConnectionDoesNotExistError, InvalidTextRepresentationError  # type: ignore[import-untyped]
+from sqlalchemy import Executable, Row
 
-from agent_core.persistence.connections import (
-    BEGIN,
-    STATEMENT_SECONDS,
-    Change,
-    make_engine,
-    run_in_transaction,
-)
+from agent_core.errors import Conflict
+from agent_core.persistence.connections import STATEMENT_SECONDS
+from agent_core.persistence.joined_writes import Step, join_writes, split_into_steps
 from agent_core.persistence.outages import OutageLog
-from agent_core.persistence.prepared_statements import Values, find_rows
-from agent_core.persistence.timed_reads import find_rows_within
+from agent_core.persistence.prepared_statements import Values
+from agent_core.persistence.server_pool import ServerPool
+from agent_core.persistence.server_statements import (
+    Session,
+    change_rows,
+    find_rows,
+    find_rows_within,
+    lost_answer_is_unknown,
+    transaction,
+)
+from agent_core.persistence.writes import SAVED_ELSEWHERE, DecidedWrite, Writes
 from agent_core.ports.database import Together, at_the_same_time, finish_uncancelled
-
-T = TypeVar("T")
 
 
 class ServerConnections:
-    """PostgreSQL: a connection pool of SQLAlchemy on asyncpg.
+    """PostgreSQL: reads take one round trip, and so do commits, unless a write depends on another.
 
-    A connection is not tested before its use, which would double the round trips. If the server has closed it, which a
-    restart does with all of them, SQLAlchemy renews the pool, and what has not begun is tried once more.
+    A read whose session the server has closed, which a restart does with all of them, is tried once more. A commit is
+    not, as it may have taken effect: it gets a session that answered just now. A cancelled caller ends its read, and
+    waits for its commit.
     """
 
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()
         self.together: Together = at_the_same_time
-        self._engine = make_engine(url, STATEMENT_SECONDS)
-        event.listen(self._engine.sync_engine, "handle_error", _distrust_pool)
+        self._pool = ServerPool(url, STATEMENT_SECONDS)
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
-        find = find_rows if seconds is None else partial(find_rows_within, seconds)
-        return await self._finish(partial(find, query=query, values=values), only_reads=True)
+        find = partial(find_rows if seconds is None else partial(find_rows_within, seconds), query=query, values=values)
+        try:
+            return await self._pool.run(find)
+        except ConnectionDoesNotExistError:
+            return await self._pool.run(find)
 
-    async def write(self, change: Change) -> None:
-        await self._finish(partial(run_in_transaction, change=change), only_reads=False)
+    async def write(self, writes: Writes) -> None:
+        save = partial(_save, split_into_steps(writes.queued))
+        await finish_uncancelled(self._pool.run(save, must_answer=True))
 
     async def empty_journal(self) -> bool:
         """Do nothing: what the server's own files keep, and how long, is up to the server."""
         return True
 
     async def close(self) -> None:
-        await self._engine.dispose()
-
-    async def _finish(self, work: Callable[[Connection], T], *, only_reads: bool) -> T:
-        return await finish_uncancelled(self._run(work, only_reads=only_reads))
-
-    async def _run(self, work: Callable[[Connection], T], *, only_reads: bool) -> T:
-        try:
-            return await self._attempt(work)
-        except DBAPIError as error:
-            has_begun = not only_reads and error.statement != BEGIN["postgresql"]
-            if has_begun or not error.connection_invalidated or isinstance(error.orig, TimeoutError):
-                raise
-        return await self._attempt(work)
-
-    async def _attempt(self, work: Callable[[Connection], T]) -> T:
-        async with self._engine.connect() as connection:
-            return await connection.run_sync(work)
+        await self._pool.close()
 
 
-def _distrust_pool(context: ExceptionContext) -> None:
-    """Let the pool replace all its connections after a timeout: if the host is lost, they lead there too."""
-    if isinstance(context.original_exception, TimeoutError):
-        context.is_disconnect = True
+async def _save(steps: Sequence[Step], session: Session) -> None:
+    if len(steps) == 1 and not isinstance(steps[0], DecidedWrite):
+        with lost_answer_is_unknown():
+            await _run(session, steps[0])
+        return
+    async with transaction(session):
+        for step in steps:
+            await _run(session, step)
+
+
+async def _run(session: Session, step: Step) -> None:
+    """Run a step of a commit; raise Conflict."""
+    if isinstance(step, DecidedWrite):
+        await find_rows(session, step.lock, step.values)
+        step = [step.decide(await find_rows(session, step.query, step.values))]
+    if len(step) == 1:
+        step[0].require_change(await change_rows(session, step[0].statement, step[0].values))
+        return
+    sql, arguments = join_writes(step)
+    try:
+        await session.execute(sql, *arguments)
+    except InvalidTextRepresentationError as error:
+        if SAVED_ELSEWHERE not in str(error):
+            raise
+        raise Conflict(SAVED_ELSEWHERE) from error

@@ -1,4 +1,4 @@
-"""Reads that end when their time is over, on both databases."""
+"""Reads of SQLite that end when their time is over."""
 
 import sqlite3
 import threading
@@ -9,10 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, Row
 from sqlalchemy.exc import DBAPIError
 
-from agent_core.persistence.connections import transaction
 from agent_core.persistence.prepared_statements import Values, find_rows
-
-QUERY_CANCELED = "57014"
 
 
 class TooLong(Exception):
@@ -21,13 +18,12 @@ class TooLong(Exception):
 
 def find_rows_within(seconds: float, connection: Connection, query: Executable, values: Values) -> Sequence[Row[Any]]:
     """All rows that the query finds; raise TooLong when it takes longer than that many seconds."""
-    limit = _limit_on_sqlite if connection.dialect.name == "sqlite" else _limit_on_postgres
-    with limit(connection, seconds):
+    with _limit(connection, seconds):
         return find_rows(connection, query, values)
 
 
 @contextmanager
-def _limit_on_sqlite(connection: Connection, seconds: float) -> Iterator[None]:
+def _limit(connection: Connection, seconds: float) -> Iterator[None]:
     """By another thread: SQLite itself then ends between two records, while the interpreter's lock is not held."""
     driver: Any = connection.connection.driver_connection
     timer = threading.Timer(seconds, driver.interrupt)
@@ -42,15 +38,3 @@ def _limit_on_sqlite(connection: Connection, seconds: float) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()  # it interrupts no later statement
-
-
-@contextmanager
-def _limit_on_postgres(connection: Connection, seconds: float) -> Iterator[None]:
-    try:
-        with transaction(connection):
-            connection.exec_driver_sql(f"SET LOCAL statement_timeout = {round(1000 * seconds)}")
-            yield
-    except DBAPIError as error:
-        if getattr(error.orig, "sqlstate", "") == QUERY_CANCELED:
-            raise TooLong from error
-        raise

@@ -16,6 +16,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import MAX_CACHED, UnknownFields, decode_once, encode
+from agent_core.persistence.prepared_statements import Values
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
@@ -43,7 +44,7 @@ class SqlTurns(SqlRepository):
     def __init__(self, buffer: WriteBuffer) -> None:
         super().__init__(buffer)
         self._pending: UnsavedRecords[Turn] = UnsavedRecords("turn", buffer.check_open)
-        self._shown: dict[TurnId, dict[str, object]] = {}  # the columns of turns that this unit marks as shown
+        self._shown: dict[TurnId, Values] = {}  # the columns of turns that this unit marks as shown
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         if turn := self._pending.find(turn_id, channel):
@@ -80,7 +81,7 @@ class SqlTurns(SqlRepository):
         if read is None:
             self._insert(turn)
             return
-        values = _searchable(turn, self._pending.unknown_fields(turn)) | self._shown.get(turn.id, {})
+        values = {**_searchable(turn, self._pending.unknown_fields(turn)), **self._shown.get(turn.id, {})}
         where = {"the_id": turn.id, "in_channel": turn.channel.key, "read": read}
         self._buffer.queue(_SAVE, {**values, "revision": read + 1, **where}, key=("turn", turn.id), checked=True)
 
@@ -88,11 +89,17 @@ class SqlTurns(SqlRepository):
         shown = {"shown_as": address, "shown_stage": turn.stage, "shown_at": at, "shown_hash": turn.control_hash}
         self._shown[turn.id] = shown
         if not self._buffer.add_values(("turn", turn.id), shown):
-            self._buffer.queue(_SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key})
+            self._buffer.queue(
+                _SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key}, key=("turn", turn.id)
+            )
 
     def _insert(self, turn: Turn) -> None:
         fixed = {"id": turn.id, "channel": turn.channel.key, "agent_id": turn.agent_id, "number": turn.number}
-        self._buffer.queue(_ADD, _searchable(turn) | fixed | {"shown_as": turn.shown_as}, key=("turn", turn.id))
+        self._buffer.queue(
+            _ADD,
+            {**_searchable(turn), **fixed, "shown_as": turn.shown_as, **self._shown.get(turn.id, {})},
+            key=("turn", turn.id),
+        )
 
     def _read(self, rows: Sequence[Row[Any]]) -> tuple[Turn, ...]:
         return tuple(self._pending.read(*_value(row)) for row in rows)

@@ -1,34 +1,20 @@
 """Buffers the writes of one unit of work until its commit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Executable, Row
+from sqlalchemy import Executable, Row
 
-from agent_core.errors import Conflict, UnreadableRecord
+from agent_core.errors import UnreadableRecord
 from agent_core.model.agent import Agent
-from agent_core.persistence.connections import Change, Connections
+from agent_core.persistence.connections import Connections
 from agent_core.persistence.json_codec import UnknownFields, decode_all
 from agent_core.persistence.outages import translate_conflict
-from agent_core.persistence.prepared_statements import Values, change_rows
+from agent_core.persistence.prepared_statements import Values
+from agent_core.persistence.writes import BufferedWrite, DecidedWrite, Write, Writes
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A statement with its values. If it is `checked`, the commit raises Conflict when the statement changes no row."""
-
-    statement: Executable
-    values: Values | Sequence[Values]
-    checked: bool
-
-    def __call__(self, connection: Connection) -> None:
-        changed = change_rows(connection, self.statement, self.values)
-        if self.checked and changed == 0:
-            raise Conflict("A record was saved elsewhere since it was read.")
 
 
 class WriteBuffer:
@@ -37,7 +23,7 @@ class WriteBuffer:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
         self.together = connections.together
-        self._writes: dict[object, Change] = {}
+        self._writes: dict[object, BufferedWrite] = {}
         self._is_open = True
 
     def check_open(self) -> None:
@@ -64,16 +50,17 @@ class WriteBuffer:
 
     def add_values(self, key: object, values: Values) -> bool:
         """Let the queued write with this key save these columns too; return False if there is none."""
+        self.check_open()
         queued = self._writes.get(key)
         if not isinstance(queued, Write) or not isinstance(queued.values, Mapping):
             return False
         self._writes[key] = replace(queued, values={**queued.values, **values})
         return True
 
-    def queue_change(self, change: Change) -> None:
-        """Queue a function that reads and writes within the commit's transaction."""
+    def queue_decided(self, write: DecidedWrite) -> None:
+        """Queue a write that depends on what the commit's transaction reads."""
         self.check_open()
-        self._writes[object()] = change
+        self._writes[object()] = write
 
     async def commit(self) -> None:
         """Run the queued writes in one transaction and end the unit of work; raise Conflict or DatabaseAway."""
@@ -81,7 +68,7 @@ class WriteBuffer:
         self.close()
         if self._writes:
             with self._connections.outages.watch(is_write=True), translate_conflict():
-                await self._connections.write(partial(_run, writes=tuple(self._writes.values())))
+                await self._connections.write(Writes(tuple(self._writes.values())))
 
     async def empty_journal(self) -> bool:
         """See `Deletions.empty_journal`."""
@@ -111,8 +98,3 @@ def read_value(kind: type[T], data: str) -> tuple[T, UnknownFields | None]:
 def agent_values(agent: Agent) -> dict[str, Any]:
     """The bind parameters `of_agent` and `in_channel`, for statements on the records of one agent."""
     return {"of_agent": agent.id, "in_channel": agent.channel.key}
-
-
-def _run(connection: Connection, writes: Sequence[Change]) -> None:
-    for write in writes:
-        write(connection)

@@ -79,8 +79,12 @@ MAX_ATTEMPTS = 20
 
 
 async def at_the_same_time(*reads: Awaitable[Any]) -> tuple[Any, ...]:
-    """Implements `Together` for a database that is asked over a network."""
-    return tuple(await asyncio.gather(*reads))
+    """Implements `Together` for a database that is asked over a network. If one fails, the others end before that."""
+    found = await asyncio.gather(*reads, return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return tuple(found)
 
 
 async def one_by_one(*reads: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from agent_core.persistence import schema, server_connections
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.file_connections import FileConnections
-from agent_core.ports.database import UnitOfWork, in_one_unit
+from agent_core.ports.database import UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.testing.examples import an_agent, keep
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
@@ -65,6 +65,8 @@ async def test_after_a_restart_no_call_fails_for_the_closed_connections_of_the_p
         assert await asyncio.gather(*(turns_of_now(database, agent) for _ in range(CLIENTS))) == [0] * CLIENTS
         await own_postgres.restart("fast")
         await save_role(database, agent, "after the restart")
+        await own_postgres.restart("fast")
+        await queue_in_one_unit(database, lambda work: work.preferences.put(agent.channel, "key", "text"))
     await database.close()
 
 

@@ -5,15 +5,18 @@ import gc
 from collections.abc import Awaitable
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import select
 
 from agent_core.errors import Superseded
 from agent_core.loop.live_thinking import INTERVAL_SECONDS, LiveThinking
 from agent_core.model.ids import AgentId
 from agent_core.persistence.server_connections import ServerConnections
+from agent_core.persistence.writes import DecidedWrite, Write, Writes
 from agent_core.ports.database import finish_uncancelled
 from agent_core.testing.clock import FakeClock
 from tests.standins.postgres import postgres  # noqa: F401
+
+NOTHING = select()
 
 
 class Gate:
@@ -75,11 +78,11 @@ async def test_a_write_may_fail_after_its_caller_was_cancelled(
 ) -> None:
     connections, gate = ServerConnections(postgres), Gate()
 
-    def ask(connection: Connection) -> None:
-        gate.begun.set()
-        connection.exec_driver_sql("SELECT pg_sleep(0.2)")
+    def decide(_rows: object) -> Write:
+        gate.begun.set()  # the answer to ROLLBACK comes later
         raise Superseded(AgentId("ada"))
 
-    await cancelled(connections.write(ask), gate)
+    write = DecidedWrite(lock=NOTHING, query=NOTHING, values={}, decide=decide)
+    await cancelled(connections.write(Writes([write])), gate)
     await connections.close()
     assert complaints(caplog) == []

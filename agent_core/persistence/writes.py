@@ -1,0 +1,57 @@
+"""What one unit of work saves at its commit."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Executable, Row
+
+from agent_core.errors import Conflict
+from agent_core.persistence.prepared_statements import Values, change_rows, find_rows
+
+SAVED_ELSEWHERE = "A record was saved elsewhere since it was read."
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A statement with its values. If it is `checked`, the commit raises Conflict when the statement changes no row."""
+
+    statement: Executable
+    values: Values | Sequence[Values]
+    checked: bool = False
+
+    def require_change(self, changed: int) -> None:
+        """Raise Conflict if it is checked, and changed no row."""
+        if self.checked and changed == 0:
+            raise Conflict(SAVED_ELSEWHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedWrite:
+    """A write that depends on what the transaction reads before it.
+
+    `lock`: a statement with which a server keeps out others from before the read until the commit; SQLite's
+    transaction does so by itself. `decide` may run more than once, and may raise an error, which saves nothing.
+    """
+
+    lock: Executable
+    query: Executable
+    values: Values
+    decide: Callable[[Sequence[Row[Any]]], Write]
+
+
+BufferedWrite: TypeAlias = Write | DecidedWrite
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """The writes of one unit of work, in their order. Called with a connection to SQLite, it runs them there."""
+
+    queued: Sequence[BufferedWrite]
+
+    def __call__(self, connection: Connection) -> None:
+        for each in self.queued:
+            write = each
+            if isinstance(write, DecidedWrite):
+                write = write.decide(find_rows(connection, write.query, write.values))
+            write.require_change(change_rows(connection, write.statement, write.values))

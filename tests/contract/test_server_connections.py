@@ -1,0 +1,231 @@
+"""Commits and reads on a real PostgreSQL: what is joined, lost, cancelled, or waits too long."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta, timezone
+from itertools import permutations
+from typing import Literal
+
+import pytest
+from sqlalchemy import Integer, Text, bindparam, column, func, insert, select, table, update
+
+from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
+from agent_core.model.ids import ReservationId
+from agent_core.model.reservation import Account, Reservation
+from agent_core.model.usage import FREE
+from agent_core.persistence import server_connections
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.server_connections import ServerConnections
+from agent_core.persistence.server_pool import FRESH_SECONDS, MAX_SESSIONS
+from agent_core.persistence.tables import deliveries, preferences
+from agent_core.persistence.writes import Write, Writes
+from agent_core.testing.examples import CHANNEL, NOON
+from tests.patience import PATIENCE_SECONDS
+from tests.standins.postgres_gate import PostgresGate, postgres_gate
+
+INDIA = timezone(timedelta(hours=5, minutes=30))
+VERY_SLOW = select(func.pg_sleep(600))
+ACTIVITY = table("pg_stat_activity", column("query", Text), column("state", Text), column("pid", Integer))
+SLEEPERS = select(func.count().label("number")).where(
+    ACTIVITY.c.state == "active", ACTIVITY.c.query.contains("pg_sleep"), ACTIVITY.c.pid != func.pg_backend_pid()
+)
+IDS = select(deliveries.c.id).order_by(deliveries.c.id)
+REPLACE = update(preferences).where(
+    preferences.c.channel == bindparam("in_channel"), preferences.c.key == bindparam("under")
+)
+TRIPS_OF_A_RESERVATION = 5  # BEGIN, the lock, the read, the write, COMMIT
+
+
+@pytest.fixture
+def url(postgres: str) -> str:
+    """The fixture `database` is on PostgreSQL."""
+    return postgres
+
+
+@pytest.fixture
+async def connections(database: SqlDatabase) -> ServerConnections:
+    assert isinstance(database._connections, ServerConnections)
+    return database._connections
+
+
+@pytest.fixture
+async def gate(postgres: str) -> AsyncIterator[PostgresGate]:
+    async with postgres_gate(postgres) as gate:
+        yield gate
+
+
+@pytest.fixture
+async def behind(gate: PostgresGate, database: SqlDatabase) -> AsyncIterator[SqlDatabase]:
+    """The database by a client on the other side of the gate, which has made each kind of commit before."""
+    behind = SqlDatabase(gate.url)
+    await save(behind, "before")
+    await reserve(behind, 0)
+    yield behind
+    await behind.close()
+
+
+def claim(delivery: str, at: datetime = NOON) -> Write:
+    return Write(insert(deliveries), {"id": delivery, "at": at})
+
+
+def replace_text(key: str) -> Write:
+    return Write(REPLACE, {"in_channel": "there", "under": key, "text": "new"}, checked=True)
+
+
+async def ids(connections: ServerConnections) -> Sequence[str]:
+    return [row.id for row in await connections.rows(IDS, {})]
+
+
+async def save(database: SqlDatabase, text: str) -> None:
+    """Commit two writes, which are joined."""
+    async with database.begin() as work:
+        work.preferences.put(CHANNEL, "one", text)
+        work.preferences.put(CHANNEL, "two", text)
+        await work.commit()
+
+
+async def saved(database: SqlDatabase) -> list[str | None]:
+    async with database.begin() as work:
+        return [await work.preferences.get(CHANNEL, key) for key in ("one", "two")]
+
+
+async def reserve(database: SqlDatabase, number: int) -> None:
+    """Commit a reservation, for which the transaction reads before it writes."""
+    reservation = Reservation(
+        id=ReservationId(f"reservation-{number}"),
+        account=Account(channel=CHANNEL),
+        worker="one",
+        kind="chat",
+        model="m",
+        spent=FREE,
+        held=FREE,
+        since=NOON,
+    )
+    async with database.begin() as work:
+        work.reservations.take(reservation, FREE)
+        await work.commit()
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+async def test_a_conflict_anywhere_in_a_joined_commit_undoes_all_of_it(
+    connections: ServerConnections, order: Sequence[int]
+) -> None:
+    writes = (claim("a"), replace_text("missing"), claim("b"))
+    with pytest.raises(Conflict, match="saved elsewhere"):
+        await connections.write(Writes([writes[number] for number in order]))
+    assert await ids(connections) == []
+
+
+async def test_a_row_that_is_there_already_undoes_a_joined_commit(database: SqlDatabase) -> None:
+    for is_first in (True, False):
+        async with database.begin() as work:
+            assert await work.deliveries.first_time("new", NOON) is is_first
+            work.preferences.add(CHANNEL, "key", "text")
+            if is_first:
+                await work.commit()
+                continue
+            work.preferences.put(CHANNEL, "other", "text")
+            with pytest.raises(Conflict, match="unique constraint"):
+                await work.commit()
+    async with database.begin() as work:
+        assert await work.preferences.get(CHANNEL, "other") is None
+
+
+async def test_a_moment_of_any_zone_is_saved_by_a_joined_commit_and_nothing_stays_nothing(
+    connections: ServerConnections,
+) -> None:
+    await connections.write(Writes([claim("india", NOON.astimezone(INDIA)), claim("\x00 \ud800 \\0000 $1")]))
+    found = await connections.rows(select(deliveries.c.id, deliveries.c.at).order_by(deliveries.c.id.desc()), {})
+    assert [(row.id, row.at, row.at.utcoffset()) for row in found] == [
+        ("india", NOON, timedelta()),
+        ("\x00 \ud800 \\0000 $1", NOON, timedelta()),
+    ]
+
+
+@pytest.mark.proves("database:restart")
+@pytest.mark.parametrize(("lost", "kept"), [("request", "before"), ("answer", "after")])
+async def test_a_joined_commit_whose_answer_is_lost_is_unknown_and_not_repeated(
+    database: SqlDatabase, behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"], kept: str
+) -> None:
+    gate.lose(lost)
+    with pytest.raises(CommitUnknown):
+        await save(behind, "after")
+    assert await saved(database) == await saved(behind) == [kept] * 2
+    await save(behind, "again")
+    assert await saved(database) == ["again"] * 2
+
+
+@pytest.mark.proves("database:restart")
+@pytest.mark.parametrize("lost", ["request", "answer"])
+@pytest.mark.parametrize("trip", range(TRIPS_OF_A_RESERVATION))
+async def test_only_a_lost_answer_to_the_last_statement_of_a_transaction_is_unknown(
+    database: SqlDatabase, behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"], trip: int
+) -> None:
+    gate.lose(lost, after=trip)
+    is_last = trip == TRIPS_OF_A_RESERVATION - 1
+    with pytest.raises(DatabaseAway) as away:
+        await reserve(behind, 1)
+    assert type(away.value) is (CommitUnknown if is_last else DatabaseAway)
+    async with database.begin() as work:
+        is_saved = await work.reservations.find(ReservationId("reservation-1")) is not None
+    assert is_saved is (is_last and lost == "answer")
+
+
+@pytest.mark.proves("database:restart")
+@pytest.mark.parametrize("lost", ["request", "answer"])
+async def test_a_read_whose_session_is_lost_is_tried_once_more(
+    behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"]
+) -> None:
+    gate.lose(lost)
+    assert await saved(behind) == ["before"] * 2
+
+
+@pytest.mark.proves("database:restart")
+async def test_a_commit_does_not_trust_a_session_that_answered_long_ago(
+    behind: SqlDatabase, gate: PostgresGate
+) -> None:
+    pool = behind._connections._pool  # type: ignore[attr-defined]
+    for since, is_asked in ((FRESH_SECONDS / 2, False), (FRESH_SECONDS * 2, True)):
+        pool._elapsed = lambda ahead=since, elapsed=pool._elapsed: elapsed() + ahead
+        before = gate.requests
+        await save(behind, "before")
+        assert gate.requests - before == 1 + is_asked
+    pool._elapsed = lambda elapsed=pool._elapsed: elapsed() + FRESH_SECONDS * 2
+    gate.lose("request")
+    await save(behind, "after")
+    assert await saved(behind) == ["after"] * 2
+
+
+async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_on(
+    connections: ServerConnections,
+) -> None:
+    for ticks in range(12):
+        reading = asyncio.create_task(connections.rows(VERY_SLOW, {}))
+        for _ in range(ticks):
+            await asyncio.wait({reading}, timeout=0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while (await connections.rows(SLEEPERS, {}))[0].number:
+                continue
+    assert len(await asyncio.gather(*(connections.rows(IDS, {}) for _ in range(2 * MAX_SESSIONS)))) == 2 * MAX_SESSIONS
+
+
+async def test_a_commit_that_waits_too_long_for_a_lock_is_unknown_and_ends_on_the_server(
+    postgres: str, database: SqlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 0.3)
+    hasty, other = SqlDatabase(postgres), make_engine(postgres)
+    async with other.connect() as connection:
+        await connection.exec_driver_sql("BEGIN")
+        await connection.exec_driver_sql("LOCK TABLE preferences IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(CommitUnknown):
+            await save(hasty, "late")
+        await connection.exec_driver_sql("ROLLBACK")
+    await other.dispose()
+    assert await saved(hasty) == await saved(database) == [None] * 2
+    await save(hasty, "in time")
+    assert await saved(database) == ["in time"] * 2
+    await hasty.close()
