@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -11,6 +12,7 @@ from agent_core.model.decision import Approve
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
 
@@ -79,6 +81,20 @@ async def test_a_report_is_shown_and_given_up_by_its_save() -> None:
     assert isinstance(ended.status, Finished)
     assert await left_to_show(stage, agent) == 0
     assert await claimant(stage, agent) is None
+
+
+async def test_an_agent_with_a_program_stays_with_its_worker() -> None:
+    stage = stage_with(FIRST, SECOND, draws=True)
+    agent = await stage.create()
+    sandbox = RecordingSandbox()
+    await sandbox.start(("sleep", "60"), agent)
+    loop = replace(stage.loop, runner=replace(stage.loop.runner, sandbox=sandbox))
+    await stage.decide(agent, Approve())
+    await loop.advance(agent.id)
+    assert (await stage.turn(agent)).state == "proposed"
+    assert await left_to_show(stage, agent) == 0
+    assert await claimant(stage, agent) is not None
+    assert agent.id in stage.engine.registry.claimed
 
 
 async def test_the_second_of_two_questions_is_answered_too() -> None:
