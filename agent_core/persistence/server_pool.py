@@ -7,10 +7,12 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped]
+from asyncpg import ConnectionDoesNotExistError, InterfaceError, InternalClientError
 
 from agent_core.persistence.connections import SERVER_OPTIONS, async_url
 from agent_core.persistence.outages import is_outage
 from agent_core.persistence.server_statements import Session
+from agent_core.ports.loop_share import let_others_run
 
 T = TypeVar("T")
 
@@ -42,6 +44,8 @@ class ServerPool:
                 done = await work(session)
             except BaseException as error:
                 await self._take_back_after(error, session)
+                if isinstance(error, InterfaceError | InternalClientError) and session.is_closed():
+                    raise ConnectionDoesNotExistError("The server has ended the session.") from error
                 raise
             await self._take_back(session)
             return done
@@ -67,6 +71,7 @@ class ServerPool:
             is_fresh = not must_answer or self._elapsed() - answered_at < FRESH_SECONDS
             if not session.is_closed() and (is_fresh or await self._answers(session)):
                 return session
+        await let_others_run()  # a server that is away may refuse at once, and so each time a caller tries again
         return await asyncpg.connect(**self._options)
 
     async def _answers(self, session: Session) -> bool:
@@ -75,7 +80,7 @@ class ServerPool:
             await session.execute("SELECT 1")
         except BaseException as error:
             await self._take_back_after(error, session)
-            if isinstance(error, TimeoutError) or not is_outage(error):
+            if isinstance(error, TimeoutError) or not isinstance(error, Exception):
                 raise
             return False
         return True

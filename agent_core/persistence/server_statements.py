@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import Any, TypeAlias
 
-from asyncpg import PostgresError, QueryCanceledError  # type: ignore[import-untyped]
+from asyncpg import InternalClientError, PostgresError, QueryCanceledError  # type: ignore[import-untyped]
 from sqlalchemy import Dialect, Executable, Row, make_url
 
 from agent_core.errors import CommitUnknown
@@ -77,7 +77,7 @@ def lost_answer_is_unknown() -> Iterator[None]:
         yield
     except Exception as error:
         is_answer = isinstance(error, PostgresError) and error.severity_en == "ERROR"
-        if is_answer or not is_outage(error):
+        if is_answer or not (is_outage(error) or isinstance(error, InternalClientError)):
             raise
         raise CommitUnknown("The database went away during a commit.") from error
 

@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import Literal
 
 import pytest
+from asyncpg import ConnectionDoesNotExistError  # type: ignore[import-untyped]
 from sqlalchemy import Integer, Text, bindparam, column, func, insert, select, table, update
 
 from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
@@ -16,8 +17,10 @@ from agent_core.model.usage import FREE
 from agent_core.persistence import server_connections
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.outages import is_outage
 from agent_core.persistence.server_connections import ServerConnections
 from agent_core.persistence.server_pool import FRESH_SECONDS, MAX_SESSIONS
+from agent_core.persistence.server_statements import Session
 from agent_core.persistence.tables import deliveries, preferences
 from agent_core.persistence.writes import Write, Writes
 from agent_core.testing.examples import CHANNEL, NOON
@@ -179,6 +182,17 @@ async def test_a_read_whose_session_is_lost_is_tried_once_more(
 ) -> None:
     gate.lose(lost)
     assert await saved(behind) == ["before"] * 2
+
+
+@pytest.mark.proves("database:restart")
+async def test_a_session_that_ends_between_two_statements_is_an_outage(connections: ServerConnections) -> None:
+    async def end_and_go_on(session: Session) -> None:
+        session.terminate()
+        await session.execute("SELECT 1")
+
+    with pytest.raises(ConnectionDoesNotExistError) as lost:
+        await connections._pool.run(end_and_go_on)
+    assert is_outage(lost.value)
 
 
 @pytest.mark.proves("database:restart")
