@@ -11,6 +11,7 @@ from pytest_timeout import Settings
 from xdist.remote import Producer
 
 from tests.distribution import Distribution
+from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
 
 settings.register_profile("house", deadline=None)  # tests must pass on a busy machine
@@ -24,8 +25,9 @@ STDERR = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the real standard error, which a test's output does not reach."""
+    """Keep the real standard error, which a test's output does not reach. Watch the programs that tests start."""
     config.stash[STDERR] = os.dup(2)
+    watch_programs()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,6 +41,13 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
     """Bound what tidies up after a failed test. From its failure on, pytest itself has no limit for it."""
     if isinstance(node, pytest.Item):
         _end_process(node.config, after=HARD_END_AFTER)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """Fail a test that left a program running, or its pipes open."""
+    yield
+    require_no_programs()
 
 
 def pytest_runtest_logfinish() -> None:
