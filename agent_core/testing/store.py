@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
+from operator import attrgetter
 from typing import Generic, TypeAlias, TypeVar
 
 from agent_core.errors import Conflict, OverBudget
@@ -74,11 +75,14 @@ class Store:
 
     def change(self, changes: tuple["Change", ...]) -> None:
         """Apply all changes, or none if one of them raises Conflict."""
-        changed = Store(*[getattr(self, table).copy() for table in TABLES])
-        for change in changes:
-            change(changed)
-        for table in TABLES:
-            setattr(self, table, getattr(changed, table))
+        before = [*map(dict.copy, read_tables(self))]
+        try:
+            for change in changes:
+                change(self)
+        except BaseException:
+            for table, rows in zip(TABLES, before, strict=True):
+                setattr(self, table, rows)
+            raise
 
     def put_agent(self, agent: Agent, read: int | None) -> None:
         self._require_free_name(agent)
@@ -237,6 +241,7 @@ class Store:
 
 
 TABLES = tuple(each.name for each in fields(Store))
+read_tables = attrgetter(*TABLES)
 Change: TypeAlias = Callable[[Store], object]
 
 
