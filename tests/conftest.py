@@ -1,26 +1,25 @@
-"""Settings for all tests: no Hypothesis deadlines, a hard end, and a last line on what missing packages left out."""
+"""Settings for all tests: a hard end, a few watches, and a last line on what missing packages left out."""
 
 import faulthandler
+import gc
 import os
 from collections.abc import Generator
 
 import pytest
 from _pytest.terminal import TerminalReporter
-from hypothesis import settings
 from pytest_timeout import Settings
 from xdist.remote import Producer
 
 from tests.distribution import Distribution
+from tests.example_counts import choose_examples
 from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
-
-settings.register_profile("house", deadline=None)  # tests must pass on a busy machine
-settings.load_profile("house")
 
 MISSING = "missing packages"
 # How many seconds after its time limit a test that runs on ends with its process. The limit itself raises an exception
 # once, which an event loop can swallow.
 HARD_END_AFTER = 60.0
+GARBAGE_THRESHOLDS = (20_000, 20, 20)
 STDERR = pytest.StashKey[int]()
 
 
@@ -28,6 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep the real standard error, which a test's output does not reach. Watch the programs that tests start."""
     config.stash[STDERR] = os.dup(2)
     watch_programs()
+    choose_examples(config)
+    gc.disable()  # while the tests are collected, which stay
+
+
+def pytest_collection_finish() -> None:
+    """Search the memory for garbage less often than usual, and not among the collected tests."""
+    gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
