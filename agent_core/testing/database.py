@@ -15,7 +15,8 @@ from agent_core.testing.bookkeeping import (
 )
 from agent_core.testing.memories import MemoryBudgets, MemoryMemories, MemoryReservations
 from agent_core.testing.repositories import MemoryAgents, MemoryNotes, MemoryTurns
-from agent_core.testing.store import Store, StoreBuffer, StoreRepository
+from agent_core.testing.store import Store
+from agent_core.testing.store_buffer import StoreBuffer, StoreRepository
 from agent_core.testing.text_search import MemoryTextSearch
 from agent_core.testing.workers import MemoryWorkers
 

@@ -22,7 +22,7 @@ from agent_core.ports.database import at_the_same_time
 from agent_core.ports.models import CallOptions
 from agent_core.testing.database import REPOSITORIES, InMemoryDatabase, OpenUnit
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from agent_core.testing.store import StoreBuffer
+from agent_core.testing.store_buffer import StoreBuffer
 from tests.simulation.chat import RUNS, Doings
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process
 from tests.simulation.wire import Faults
