@@ -253,13 +253,10 @@ class Chance:
         """Remember that this reached the outside now. The number tells apart runs that decided otherwise before."""
         self.events.append((asyncio.get_running_loop().time(), what, self.random.getrandbits(30)))
 
-    async def pause(self, longest: float | None = None) -> None:
-        """Let the others run: for no time, or for a part of `longest` seconds."""
+    def pause(self, longest: float | None = None) -> Awaitable[None]:
+        """Let the others run, when awaited: for no time, or for a part of `longest` seconds from now on."""
         share = self.random.random() * 3 - 2
-        if share > 0:
-            await pass_time((longest or self.latency) * share)
-        else:
-            await ONE_STEP
+        return pass_time((longest or self.latency) * share) if share > 0 else ONE_STEP
 
 
 def run(work: Awaitable[T]) -> T:
