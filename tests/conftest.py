@@ -1,31 +1,41 @@
-"""Settings for all tests: no Hypothesis deadlines, a hard end, and a last line on what missing packages left out."""
+"""Settings for all tests: a hard end, a few watches, and a last line on what missing packages left out."""
 
 import faulthandler
+import gc
 import os
 from collections.abc import Generator
 
 import pytest
 from _pytest.terminal import TerminalReporter
-from hypothesis import settings
 from pytest_timeout import Settings
 from xdist.remote import Producer
 
 from tests.distribution import Distribution
+from tests.example_counts import choose_examples
+from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
-
-settings.register_profile("house", deadline=None)  # tests must pass on a busy machine
-settings.load_profile("house")
 
 MISSING = "missing packages"
 # How many seconds after its time limit a test that runs on ends with its process. The limit itself raises an exception
 # once, which an event loop can swallow.
 HARD_END_AFTER = 60.0
+GARBAGE_THRESHOLDS = (20_000, 20, 20)
 STDERR = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep the real standard error, which a test's output does not reach."""
+    """Keep the real standard error, which a test's output does not reach. Watch the programs that tests start."""
     config.stash[STDERR] = os.dup(2)
+    watch_programs()
+    choose_examples(config)
+    gc.disable()  # while the tests are collected, which stay
+
+
+def pytest_collection_finish() -> None:
+    """Search the memory for garbage less often than usual, and not among the collected tests."""
+    gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,6 +49,13 @@ def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
     """Bound what tidies up after a failed test. From its failure on, pytest itself has no limit for it."""
     if isinstance(node, pytest.Item):
         _end_process(node.config, after=HARD_END_AFTER)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """Fail a test that left a program running, or its pipes open."""
+    yield
+    require_no_programs()
 
 
 def pytest_runtest_logfinish() -> None:

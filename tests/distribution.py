@@ -24,6 +24,15 @@ class Distribution(LoadGroupScheduling):  # type: ignore[misc]  # the base class
             self._reschedule(other)
         return crashed
 
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Forget a group that is complete: what is left to do is counted after each test."""
+        test = self.registered_collections[node][item_index]
+        groups, name = self.assigned_work[node], self._split_scope(test)
+        groups[name][test] = True
+        if all(groups[name].values()):
+            del groups[name]
+        self._reschedule(node)
+
     def schedule(self) -> None:
         """Give every process work. A new one gets two groups, because a process runs a test once it knows the next."""
         is_new = self.collection is None

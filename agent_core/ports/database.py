@@ -120,7 +120,9 @@ async def finish_uncancelled(step: Awaitable[T]) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait((task,))
+        while not task.done():
+            with suppress(asyncio.CancelledError):  # however often it is cancelled
+                await asyncio.wait((task,))
         if not task.cancelled():
             task.exception()  # else asyncio logs that nothing retrieved it
         raise

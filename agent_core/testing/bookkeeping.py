@@ -11,7 +11,8 @@ from agent_core.model.deletion import Deletion
 from agent_core.model.form_draft import FormDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.installation import Installation, InstalledOn
-from agent_core.testing.store import RECORD_EXISTS, Store, StoreBuffer, StoreRepository
+from agent_core.testing.store import RECORD_EXISTS, Store
+from agent_core.testing.store_buffer import StoreBuffer, StoreRepository
 
 
 class MemoryDeliveries(StoreRepository):

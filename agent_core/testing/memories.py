@@ -11,7 +11,8 @@ from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.reservation import Account, Funds, Reservation
 from agent_core.model.usage import FREE, Budget
 from agent_core.persistence.channel_budgets import from_nanodollars, to_nanodollars
-from agent_core.testing.store import Store, StoredMemory, StoreRepository
+from agent_core.testing.store import Store, StoredMemory
+from agent_core.testing.store_buffer import StoreRepository
 
 
 class MemoryMemories(StoreRepository):

@@ -13,7 +13,8 @@ from agent_core.model.note import Note, Notice
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.unsaved_records import UnsavedRecords
-from agent_core.testing.store import Rows, Store, StoreBuffer, StoredRow, StoreRepository, name_key
+from agent_core.testing.store import Rows, Store, StoredRow, name_key
+from agent_core.testing.store_buffer import StoreBuffer, StoreRepository
 
 B = TypeVar("B", Turn, Note, Notice)
 Message = TypeVar("Message", Note, Notice)

@@ -1,9 +1,10 @@
-"""The data of the in-memory database, and the buffered changes of a unit of work."""
+"""The data of the in-memory database."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
+from operator import attrgetter
 from typing import Generic, TypeAlias, TypeVar
 
 from agent_core.errors import Conflict, OverBudget
@@ -74,11 +75,14 @@ class Store:
 
     def change(self, changes: tuple["Change", ...]) -> None:
         """Apply all changes, or none if one of them raises Conflict."""
-        changed = Store(*[getattr(self, table).copy() for table in TABLES])
-        for change in changes:
-            change(changed)
-        for table in TABLES:
-            setattr(self, table, getattr(changed, table))
+        before = [*map(dict.copy, read_tables(self))]
+        try:
+            for change in changes:
+                change(self)
+        except BaseException:
+            for table, rows in zip(TABLES, before, strict=True):
+                setattr(self, table, rows)
+            raise
 
     def put_agent(self, agent: Agent, read: int | None) -> None:
         self._require_free_name(agent)
@@ -237,47 +241,8 @@ class Store:
 
 
 TABLES = tuple(each.name for each in fields(Store))
+read_tables = attrgetter(*TABLES)
 Change: TypeAlias = Callable[[Store], object]
-
-
-class StoreBuffer:
-    """The changes of one unit of work until its commit."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._changes: dict[object, Change] = {}
-        self._is_open = True
-
-    @property
-    def committed(self) -> Store:
-        self.check_open()
-        return self._store
-
-    def check_open(self) -> None:
-        """Raise RuntimeError once the unit of work has ended."""
-        if not self._is_open:
-            raise RuntimeError("This unit of work has ended: begin another.")
-
-    def queue(self, change: Change, *, key: object = None) -> None:
-        """Buffer a change; it replaces a buffered change with the same `key`."""
-        self.check_open()
-        self._changes[object() if key is None else key] = change
-
-    def commit(self) -> None:
-        """Apply the buffered changes; raise Conflict."""
-        self.check_open()
-        self._is_open = False
-        self._store.change(tuple(self._changes.values()))
-
-    def close(self) -> None:
-        self._is_open = False
-
-
-class StoreRepository:
-    """Base of the repositories: reads committed data and queues changes."""
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
 
 
 def name_key(agent: Agent) -> tuple[ChannelScope, str]:

@@ -9,7 +9,8 @@ from agent_core.model.note import Note
 from agent_core.model.text_search import has_all, texts_of
 from agent_core.model.turn import Turn
 from agent_core.ports.text_search import Record, SearchSlice
-from agent_core.testing.store import StoredRow, StoreRepository
+from agent_core.testing.store import StoredRow
+from agent_core.testing.store_buffer import StoreRepository
 
 
 class MemoryTextSearch(StoreRepository):

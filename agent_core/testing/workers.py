@@ -2,7 +2,7 @@
 
 from agent_core.model.ids import AgentId, WorkerId
 from agent_core.model.worker import Worker
-from agent_core.testing.store import StoreRepository
+from agent_core.testing.store_buffer import StoreRepository
 
 
 class MemoryWorkers(StoreRepository):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -14,27 +14,26 @@ import pytest
 
 from bot.__main__ import COMMANDS
 from bot.variables import TABLE
+from tests.architecture.sources import ROOT, SHIPPED, Source, imported, of_core, parse, proved, sources, texts
 from tests.behaviours import PROMISES
 
-ROOT = Path(__file__).parents[2]
-SHIPPED = ("bot", "adapters", "agent_core")
-FOLDERS = (*SHIPPED, "tests", "benchmarks", "examples", "docs", ".ci")
+pytestmark = pytest.mark.xdist_group("architecture")  # one process parses the sources
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS = {contract["id"]: contract["name"] for contract in PROJECT["tool"]["importlinter"]["contracts"]}
 LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
 
-# For each contract a module and an import that it must not have.
+# For each contract a module and an import that it must not have. No module stands for two contracts.
 OFFENCES = {
     "direction": ("agent_core/service/offence.py", "import adapters.cards"),
     "surfaces": ("adapters/terminal/offence.py", "import adapters.web.page_context"),
     "chat": ("adapters/chat/offence.py", "import slack_sdk"),
     "core": ("agent_core/model/offence.py", "import agent_core.service.agents"),
     "inbound": ("adapters/web/offence.py", "import agent_core.loop.advance"),
-    "composition": ("bot/doctor.py", "import agent_core.persistence.database"),
-    "shipped": ("bot/offence.py", "import agent_core.testing.clock"),
-    "sql": ("agent_core/service/offence.py", "import sqlalchemy"),
+    "composition": ("bot/offence.py", "import agent_core.persistence.database"),
+    "shipped": ("bot/platforms/offence.py", "import agent_core.testing.clock"),
+    "sql": ("agent_core/commands/offence.py", "import sqlalchemy"),
     "no-http": ("agent_core/loop/offence.py", "import slack_sdk"),
-    "pure": ("agent_core/model/offence.py", "import pydantic"),
+    "pure": ("agent_core/oversight/offence.py", "import pydantic"),
 }
 PLAIN_WORDS = ("HOST", "PORT")  # in capitals they also stand for an argument
 MACHINE = re.compile(
@@ -76,55 +75,32 @@ def is_participle(word: str) -> bool:
     return word not in NO_PARTICIPLES and bool(is_regular or IRREGULAR_PARTICIPLES.fullmatch(word))
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """The shipped packages where they may be spoilt."""
+@pytest.fixture(scope="module")
+def shipped() -> Sequence[Source]:
+    """All shipped modules, parsed once."""
+    return [*parse(*SHIPPED)]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """What is said of each contract where every contract is broken by its offence, and the core by a stray module."""
+    folder = tmp_path_factory.mktemp("spoilt")
     for package in SHIPPED:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    return tmp_path
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for file, offence in OFFENCES.values():
+        (folder / file).write_text(f"{offence}\n")
+    (folder / "agent_core" / "helpers.py").touch()
+    code, said = lint(folder)
+    assert code == 1, said
+    _, *parts = re.split(r"^(.+)\n-{3,}$", said, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def lint(folder: Path, *options: str) -> tuple[int, str]:
     command = [sys.executable, "-c", LINT, "--no-cache", "--no-logo", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
-
-
-def sources(*folders: str) -> Iterator[Path]:
-    for folder in folders:
-        yield from (path for path in (ROOT / folder).rglob("*.py") if ".venv" not in path.parts)
-
-
-def trees(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
-    for path in sources(*folders):
-        yield path.relative_to(ROOT), ast.parse(path.read_text())
-
-
-def imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def proved(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "proves":
-            yield from (str(ast.literal_eval(argument)) for argument in node.args)
-
-
-def texts() -> Iterator[tuple[Path, str]]:
-    tops = (path for path in ROOT.iterdir() if path.is_file() and path.name not in (".env", ".coverage"))
-    below = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file())
-    for path in (*tops, *below):
-        if {".venv", "results", "__pycache__"} & set(path.parts):
-            continue
-        try:
-            yield path.relative_to(ROOT), path.read_text()
-        except UnicodeDecodeError:
-            continue
 
 
 def test_every_contract_on_imports_is_kept() -> None:
@@ -137,45 +113,42 @@ def test_every_contract_has_an_offence_that_shows_it() -> None:
 
 
 @pytest.mark.parametrize("contract", OFFENCES)
-def test_a_contract_is_broken_by_one_wrong_import(copy: Path, contract: str) -> None:
+def test_a_contract_is_broken_by_one_wrong_import(told: Mapping[str, str], contract: str) -> None:
     file, offence = OFFENCES[contract]
-    with (copy / file).open("a") as module:
-        module.write(f"\n{offence}\n")
-    code, said = lint(copy, "--contract", contract)
-    assert (code, f"{CONTRACTS[contract]} BROKEN" in said) == (1, True), said
+    wrong = f"{file.removesuffix('.py').replace('/', '.')} -> {offence.removeprefix('import ')} (l.1)"
+    assert wrong in told[CONTRACTS[contract]]
 
 
-def test_a_stray_module_in_the_core_breaks_its_contract(copy: Path) -> None:
-    (copy / "agent_core" / "helpers.py").touch()
-    code, said = lint(copy, "--contract", "core")
-    assert (code, f"{CONTRACTS['core']} BROKEN" in said) == (1, True), said
+def test_a_stray_module_in_the_core_breaks_its_contract(told: Mapping[str, str]) -> None:
+    assert "agent_core.helpers" in told[CONTRACTS["core"]]
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
+def test_no_modules_import_each_other_in_a_circle(shipped: Sequence[Source]) -> None:
     """Imports inside functions and under TYPE_CHECKING count: they hide a circle, and the reader still meets it."""
-    modules = {".".join(path.with_suffix("").parts): tree for path, tree in trees(*SHIPPED)}
+    modules = {".".join(source.path.with_suffix("").parts): source for source in shipped}
     graph = {
-        name: {part for each in imported(tree) for part in (each, each.rpartition(".")[0]) if part in modules} - {name}
-        for name, tree in modules.items()
+        name: {part for each in imported(source) for part in (each, each.rpartition(".")[0]) if part in modules}
+        - {name}
+        for name, source in modules.items()
     }
     TopologicalSorter(graph).prepare()  # raises CycleError with the modules of the circle
 
 
-def test_the_core_names_no_variable_of_the_operator() -> None:
+def test_the_core_names_no_variable_of_the_operator(shipped: Sequence[Source]) -> None:
     """Errors of the core carry words that `bot` hands in: a program without `bot` has no such variables."""
     variables = "|".join(sorted(each.name for each in TABLE if each.name not in PLAIN_WORDS))
     names = re.compile(rf"(?<![A-Z0-9_])(?:{variables})(?![A-Z0-9_])")
     naming = {
-        path.as_posix()
-        for path, tree in trees("agent_core")
-        for node in ast.walk(tree)
+        source.path.as_posix()
+        for source in of_core(shipped)
+        for node in source.nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and names.search(node.value)
     }
     assert naming == set()
 
 
-def test_the_core_serves_no_http() -> None:
-    serving = [path for path, tree in trees("agent_core") if any(n.startswith("aiohttp.web") for n in imported(tree))]
+def test_the_core_serves_no_http(shipped: Sequence[Source]) -> None:
+    serving = [each.path for each in of_core(shipped) if any(n.startswith("aiohttp.web") for n in imported(each))]
     assert serving == []
 
 
@@ -212,12 +185,13 @@ def test_nothing_of_a_chat_platform_stands_outside_its_rooms() -> None:
     assert outside == {f"{platform}/connection.py" for platform in platforms()}
 
 
-def test_what_a_listener_fails_at_is_told_in_one_place() -> None:
+def test_what_a_listener_fails_at_is_told_in_one_place(shipped: Sequence[Source]) -> None:
     anything = {
-        path.as_posix()
-        for path, tree in trees("adapters")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ExceptHandler)
+        source.path.as_posix()
+        for source in shipped
+        for node in source.nodes
+        if source.path.parts[0] == "adapters"
+        and isinstance(node, ast.ExceptHandler)
         and (node.type is None or {"Exception", "BaseException"} & set(re.findall(r"\w+", ast.unparse(node.type))))
     }
     listeners = {"adapters/chat/background.py", "adapters/chat/refusals.py", "adapters/web/page_context.py"}
@@ -229,31 +203,31 @@ def test_no_shipped_file_is_longer_than_300_lines() -> None:
     assert {path: length for path, length in lengths.items() if length > 300} == {}
 
 
-def test_no_shipped_function_is_longer_than_40_lines() -> None:
+def test_no_shipped_function_is_longer_than_40_lines(shipped: Sequence[Source]) -> None:
     long = [
-        f"{path}:{node.lineno} {node.name}"
-        for path, tree in trees(*SHIPPED)
-        for node in ast.walk(tree)
+        f"{source.path}:{node.lineno} {node.name}"
+        for source in shipped
+        for node in source.nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or node.lineno) - node.lineno >= 40
     ]
     assert long == []
 
 
-def test_a_class_name_stands_in_one_module() -> None:
+def test_a_class_name_stands_in_one_module(shipped: Sequence[Source]) -> None:
     places: dict[str, set[Path]] = {}
-    for path, tree in trees(*SHIPPED):
-        for node in ast.walk(tree):
+    for source in shipped:
+        for node in source.nodes:
             if isinstance(node, ast.ClassDef):
-                places.setdefault(node.name, set()).add(path)
+                places.setdefault(node.name, set()).add(source.path)
     assert {name for name, paths in places.items() if len(paths) > 1} == set(CLASS_NAMES_IN_TWO_MODULES)
 
 
-def test_a_coroutine_is_named_by_a_verb_and_by_no_participle() -> None:
+def test_a_coroutine_is_named_by_a_verb_and_by_no_participle(shipped: Sequence[Source]) -> None:
     named = [
-        f"{path}:{node.lineno} {node.name}"
-        for path, tree in trees(*SHIPPED)
-        for node in ast.walk(tree)
+        f"{source.path}:{node.lineno} {node.name}"
+        for source in shipped
+        for node in source.nodes
         if isinstance(node, ast.AsyncFunctionDef) and is_participle(node.name.strip("_").partition("_")[0])
     ]
     assert not named, "\n".join(named)
@@ -262,15 +236,15 @@ def test_a_coroutine_is_named_by_a_verb_and_by_no_participle() -> None:
 def test_nothing_is_mocked() -> None:
     mocks = ("unittest.mock", "mock", "pytest_mock")
     mocked = [
-        path
-        for path, tree in trees(*SHIPPED, "tests", "benchmarks", "examples")
-        if any(name == mock or name.startswith(f"{mock}.") for name in imported(tree) for mock in mocks)
+        source.path
+        for source in parse(*SHIPPED, "tests", "benchmarks", "examples", word="mock")
+        if any(name == mock or name.startswith(f"{mock}.") for name in imported(source) for mock in mocks)
     ]
     assert mocked == []
 
 
 def test_every_promise_is_shown_by_a_test_and_every_test_shows_a_promise_that_is_made() -> None:
-    shown = {key for _, tree in trees("tests") for key in proved(tree)}
+    shown = {key for source in parse("tests", word=".proves(") for key in proved(source)}
     assert shown == set(PROMISES)
 
 

@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
 
@@ -87,13 +87,8 @@ async def running(
             await task
 
 
-@contextmanager
-def heartbeat() -> Iterator[Heartbeat]:
+def heartbeat() -> Heartbeat:
     """Measures pauses in a process that does not search its whole memory for garbage, as `bot.worker` has it."""
     gc.collect()
     gc.freeze()
-    try:
-        with Heartbeat() as beat:
-            yield beat
-    finally:
-        gc.unfreeze()
+    return Heartbeat()

@@ -5,16 +5,17 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from agent_core.persistence import schema
-from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.testing.database import InMemoryDatabase
 from tests.standins.postgres import postgres  # noqa: F401
 from tests.standins.s3 import s3_bucket, s3_gate, s3_server  # noqa: F401
 
+TABLES, VERSION = "SELECT to_regclass('alembic_version')", "SELECT version_num FROM alembic_version"
 EMPTY = (
     "TRUNCATE agents, workers, deletions, deliveries, preferences, installations, budgets, reservations, audit,"
     " form_drafts CASCADE"
@@ -54,8 +55,13 @@ async def database(url: str) -> AsyncIterator[Database]:
 
 
 async def _empty(url: str) -> None:
-    await schema.upgrade(url)
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql(EMPTY)
-    await engine.dispose()
+    """Delete all rows, and first make the tables if there are none, or others."""
+    for _ in range(2):
+        connection = await asyncpg.connect(url)
+        try:
+            if await connection.fetchval(TABLES) and await connection.fetchval(VERSION) == schema.HEAD:
+                await connection.execute(EMPTY)
+                return
+        finally:
+            await connection.close()
+        await schema.upgrade(url)

@@ -101,11 +101,11 @@ async def test_a_process_in_a_session_of_its_own_ends_with_the_worker(plugins: P
     token = f"left-{tmp_path.name}-behind"
     body = f"""
         import subprocess
-        line = ["/bin/sh", "-c", "sleep 1000; true", "{token}"]
-        subprocess.Popen(line, start_new_session=True)
-        return 'started'
+        line = ["/bin/sh", "-c", "echo started; sleep 1000; true", "{token}"]
+        left = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        return left.stdout.readline()  # only then its command line can be seen
     """
-    assert (await run(plugins, body)).text == "started"
+    assert (await run(plugins, body)).text.strip() == "started"
     assert alive(token)
     await plugins.close()
     assert alive(token) == []

@@ -15,7 +15,9 @@ import pytest
 from agent_core.errors import CommandError
 from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEntry
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.mcp import local_process, mcp_server
 from agent_core.providers.mcp.mcp_server import McpServer
+from tests.attacks.bare_tool_servers import program
 from tests.patience import PATIENCE_SECONDS
 
 SERVERS = Path(__file__).parent / "servers"
@@ -191,6 +193,23 @@ async def test_a_flood_closes_the_connection_and_costs_little(how: str) -> None:
         after = resource.getrusage(resource.RUSAGE_SELF)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 3
     assert (after.ru_maxrss - before.ru_maxrss) * 1024 < 100_000_000
+
+
+async def test_a_server_that_does_not_end_by_itself_is_ended_however_often_its_connection_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_process, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(mcp_server, "CANCEL_SECONDS", 0.05)
+    stays = """
+        import atexit, signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        atexit.register(time.sleep, 1000)
+        (HERE / "number").write_text(str(os.getpid()))
+    """
+    async with connected(entry_of(program(tmp_path, stays))):
+        number = int((tmp_path / "number").read_text())
+        assert is_running(number)
+    assert not is_running(number)
 
 
 async def test_a_server_that_floods_before_it_answers_is_away() -> None:

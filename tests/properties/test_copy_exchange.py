@@ -16,6 +16,7 @@ from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
 from agent_core.providers.workspace.s3_workspace import S3Workspaces
 from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
 from agent_core.testing.examples import an_agent
+from tests.example_counts import tried
 from tests.standins.s3 import s3_bucket, s3_server  # noqa: F401
 
 ADA = an_agent(id=AgentId("0ada"))
@@ -52,7 +53,7 @@ async def act_out(
 
 
 @pytest.mark.proves("programs:conflict")
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tried(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=FILES, here=CHANGES, elsewhere=CHANGES)
 def test_what_others_did_stays_and_what_the_program_did_is_there_too(
     s3_bucket: S3Bucket,  # noqa: F811

@@ -50,6 +50,7 @@ from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
+from tests.example_counts import tried
 from tests.properties.cards import (
     agents,
     arguments,
@@ -120,7 +121,7 @@ def shown_in(message: DiscordMessage) -> set[str]:
     return {text for each in reading(message) for text in (*each.boxes, *each.quotes)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     message = turn_message(*pair, model="a model")
@@ -135,7 +136,7 @@ def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     assert first == headline or headline.startswith(first.removesuffix("…"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs, st.integers(1, 50))
 def test_discord_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agent, Turn], count: int) -> None:
     agent, turn = pair
@@ -145,7 +146,7 @@ def test_discord_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agen
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -161,7 +162,7 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     assert all(isinstance(each, ViewButton) and each.subject == turn.id for each in others)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(proposed)
 @pytest.mark.slow
 def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: tuple[Agent, Turn]) -> None:
@@ -178,7 +179,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(proposed)
 def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -190,7 +191,7 @@ def test_only_names_and_the_headline_are_bold_on_a_card(pair: tuple[Agent, Turn]
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_all_of_a_turn_stands_in_the_file_of_show_all(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -206,7 +207,7 @@ def test_all_of_a_turn_stands_in_the_file_of_show_all(pair: tuple[Agent, Turn]) 
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(proposed)
 def test_what_is_cut_from_a_card_has_a_button_that_opens_it(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -216,7 +217,7 @@ def test_what_is_cut_from_a_card_has_a_button_that_opens_it(pair: tuple[Agent, T
         assert str(ViewButton("thoughts", turn.id)) in pressable(message)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tried(150), deadline=None)
 @example("1. one\n- two\n+ three\n# four\n-# five")
 @example("\\*a\\* ```\n**b**")
 @given(texts.map(lambda text: clean(text[:3000])))
@@ -230,7 +231,7 @@ def test_a_text_is_read_as_it_was_written(text: str) -> None:
         assert read(boxed(text, "diff")).boxes == [text]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(short.map(visible), st.integers(1, 40))
 def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
     shown = cut(text, most)
@@ -239,7 +240,7 @@ def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
     assert "".join(pieces(text, 2 * most)) == text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(drafts, st.text(alphabet="abc-_", min_size=1, max_size=24))
 def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str) -> None:
     message = offer_message(draft, key, said=draft.role)
@@ -251,7 +252,7 @@ def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(agents, texts, st.integers(0, 60))
 def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count: int) -> None:
     several = [replace(agent, id=AgentId(f"agent-{number}"), status=Paused(text)) for number in range(count)]
@@ -271,7 +272,7 @@ def test_discord_takes_any_list_notice_and_answer(agent: Agent, text: str, count
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(texts, st.integers(0, 60))
 def test_every_file_of_the_first_has_a_button_that_finds_it(text: str, count: int) -> None:
     agent = an_agent()
@@ -309,7 +310,7 @@ def untouched(form: dict[str, Any]) -> Submitted:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tried(60), deadline=None)
 @given(arguments.map(without_halves))
 def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:
     turn = a_turn(an_agent(), proposal=Proposal(thoughts=Thoughts(), call=CommandCall("any", given_arguments)))
@@ -327,7 +328,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
     assert all(unchanged[name] is value for name, value in turn.call.arguments.items())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tried(60), deadline=None)
 @given(drafts)
 def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
     form = check_form(agent_form(draft, place="discord/123456789012345678/123456789012345678"))
@@ -348,7 +349,7 @@ def test_a_button_that_is_not_ours_is_refused(custom_id: str) -> None:
     assert parse_custom_id(str(DeleteButton(AgentId("a")))) == DeleteButton(AgentId("a"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tried(60), deadline=None)
 @given(asking())
 def test_discord_takes_the_form_of_any_question_or_says_how_to_type(turn: Turn) -> None:
     form = question_form(turn)

@@ -37,6 +37,7 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from tests.example_counts import tried
 
 PRICE = Decimal("0.1")
 AGENT_LIMIT, CHANNEL_LIMIT = Decimal("1.5"), Decimal("2.5")
@@ -429,7 +430,7 @@ async def _finish(event: Coroutine[Any, Any, None]) -> None:
 
 
 TestOwnership = pytest.mark.proves("workers:model")(Ownership.TestCase)
-TestOwnership.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
+TestOwnership.settings = settings(max_examples=tried(12), stateful_step_count=20, deadline=None)
 
 
 @pytest.mark.slow

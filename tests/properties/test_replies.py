@@ -16,6 +16,7 @@ from agent_core.model.usage import Usage
 from agent_core.replies.repair import is_worth_repairing, parse_repaired
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.verbatim_check import is_verbatim
+from tests.example_counts import tried
 
 SLOW = timedelta(seconds=2)
 
@@ -156,7 +157,7 @@ def test_a_zero_width_character_stays_in_a_value_and_goes_nowhere_else(
 
 
 @pytest.mark.proves("reply:cut-off")
-@settings(max_examples=300, deadline=SLOW)
+@settings(max_examples=tried(300), deadline=SLOW)
 @given(replies(), st.data())
 def test_the_beginning_of_a_reply_never_is_another_command(text: str, data: st.DataObject) -> None:
     whole = call_in(text)
@@ -166,7 +167,7 @@ def test_the_beginning_of_a_reply_never_is_another_command(text: str, data: st.D
 
 
 @pytest.mark.proves("reply:grounded")
-@settings(max_examples=500, deadline=SLOW)
+@settings(max_examples=tried(500), deadline=SLOW)
 @given(replies(), st.lists(st.tuples(st.integers(0, 600), st.integers(0, 5), st.one_of(TEXTS, PIECES)), max_size=4))
 def test_a_damaged_reply_never_has_an_argument_that_it_does_not_say(
     text: str, damage: list[tuple[int, int, str]]
@@ -178,7 +179,7 @@ def test_a_damaged_reply_never_has_an_argument_that_it_does_not_say(
     assert call is None or is_verbatim(call, text)
 
 
-@settings(max_examples=500, deadline=SLOW)
+@settings(max_examples=tried(500), deadline=SLOW)
 @given(st.lists(st.one_of(PIECES, TEXTS), max_size=40).map("".join))
 def test_no_text_whatever_breaks_the_reading(text: str) -> None:
     call_in(text)
@@ -190,7 +191,7 @@ SAYINGS = st.text("ab /-\n", max_size=12)
 
 
 @pytest.mark.proves("reply:grounded")
-@settings(max_examples=300, deadline=SLOW)
+@settings(max_examples=tried(300), deadline=SLOW)
 @given(SAYINGS, SAYINGS, st.data())
 def test_what_mends_a_reply_can_change_nothing(first: str, second: str, data: st.DataObject) -> None:
     meant = {"line": f'5" {first}', "text": second}

@@ -21,6 +21,7 @@ from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import CHANNEL, an_agent, keep
+from tests.example_counts import tried
 
 CENT = Decimal("0.01")
 WORKERS = ("one", "two")
@@ -206,7 +207,7 @@ def _reserved(steps: list[Step]) -> int:
 
 
 TestBudgets = pytest.mark.proves("budget:killed", "budget:processes")(Budgets.TestCase)
-TestBudgets.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestBudgets.settings = settings(max_examples=tried(100), stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.slow

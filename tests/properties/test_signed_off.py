@@ -35,6 +35,7 @@ from agent_core.service.agents import StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.example_counts import tried
 
 Kind = Literal["approve", "times", "edit", "reject", "change", "reply", "stop", "resume", "revoke", "advance"]
 GUEST = replace(BEN, id="u-gina", display="gina", kind="guest")
@@ -298,7 +299,7 @@ interleavings = given(st.lists(proposals, max_size=30), st.lists(steps, min_size
 
 
 @pytest.mark.proves("approval:signed")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tried(25), deadline=None)
 @interleavings
 def test_nothing_runs_that_nobody_signed_off_and_every_run_has_its_row(replies: list[str], story: list[Step]) -> None:
     asyncio.run(check(replies, story))

@@ -38,6 +38,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import BEN, a_notice, a_turn, an_agent
+from tests.example_counts import tried
 from tests.properties.cards import (
     agents,
     arguments,
@@ -196,13 +197,13 @@ def sent(view: dict[str, Any]) -> dict[str, Any]:
     return view | {"state": {"values": values}}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_slack_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     check_message(turn_message(*pair))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs, st.integers(1, 50))
 def test_slack_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agent, Turn], count: int) -> None:
     agent, turn = pair
@@ -213,7 +214,7 @@ def test_slack_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agent,
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -227,7 +228,7 @@ def test_every_button_of_a_card_is_read_back(pair: tuple[Agent, Turn]) -> None:
     assert all(isinstance(each, ViewButton) and each.subject == turn.id for each in others)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(proposed)
 @pytest.mark.slow
 def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: tuple[Agent, Turn]) -> None:
@@ -245,7 +246,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn]) -> None:
     agent, turn = pair
@@ -269,7 +270,7 @@ def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn])
     check_view(thoughts_view(card, PLACE))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(arguments.map(without_halves))
 def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:
     turn = a_turn(an_agent(), proposal=Proposal(thoughts=Thoughts(), call=CommandCall("any", given_arguments)))
@@ -284,7 +285,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
     assert all(unchanged[name] is value for name, value in turn.call.arguments.items())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(texts.map(lambda text: visible(text).replace("\r", "")), st.integers(1, 50))
 def test_a_text_in_pieces_is_the_same_text(text: str, most: int) -> None:
     found = pieces(text, 2 * most)
@@ -301,7 +302,7 @@ def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
     assert shown == text or text.startswith(shown.removesuffix("…"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @given(drafts, texts)
 def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft: AgentDraft, sentence: str) -> None:
     message = offer_message(draft, sentence)
@@ -320,7 +321,7 @@ def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(40), deadline=None)
 @example(an_agent(), "<!channel>\r\n" * 251, 1)
 @example(an_agent(name="\U00100000" * 80), "\U00100000" * 300, 35)
 @given(agents, texts, st.integers(0, 120))
@@ -341,7 +342,7 @@ def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: in
     check_view(view)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tried(60), deadline=None)
 @given(asking())
 def test_slack_takes_the_form_of_any_question(turn: Turn) -> None:
     form = question_form(turn)

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from tests.simulation.test_simulation import STORMS, find_complaints
+from tests.simulation.test_simulation import STORMS, find_complaints, silence
 
 SEEDS_AT_A_TIME = 10
 
@@ -15,7 +15,7 @@ if __name__ == "__main__":
     storms = [given.pop(0)] if given and given[0] in STORMS else list(STORMS)
     first = int(given[0]) if given else 0
     seeds = range(first, (int(given[1]) if len(given) > 1 else first) + 1)
-    with ProcessPoolExecutor(initializer=gc.freeze) as processes:  # what is loaded need not be scanned after each seed
+    with silence(), ProcessPoolExecutor(initializer=gc.freeze) as processes:  # what is loaded is not scanned each time
         for storm in storms:
             begun, bad = time.perf_counter(), 0
             found = processes.map(partial(find_complaints, storm=storm), seeds, chunksize=SEEDS_AT_A_TIME)

@@ -81,6 +81,18 @@ class Stuck(Exception):
     """Nothing is ready and no timer is set: everything waits for something that never happens."""
 
 
+class SimulatedHandle(Handle):
+    """A handle that is made faster than asyncio's, which looks each time whether to be debugged."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, callback: Callable[..., object], given: Sequence[Any], loop: asyncio.AbstractEventLoop, context: Context
+    ) -> None:
+        self._callback, self._args, self._loop, self._context = callback, given, loop, context
+        self._cancelled, self._repr, self._source_traceback = False, None, None
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """Runs ready callbacks in their order, and jumps to the next timer when none is ready. No sockets, no threads.
 
@@ -105,7 +117,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._seconds
 
     def call_soon(self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None) -> Handle:
-        handle = Handle(callback, args, self, context)
+        handle = SimulatedHandle(callback, args, self, copy_context() if context is None else context)
         self._ready.append(handle)
         return handle
 
@@ -150,15 +162,17 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             handle = ready.popleft()
             if handle._cancelled:
                 continue
-            process = handle._context.get(PROCESS)  # type: ignore[attr-defined]
-            if process is None or self._is_over:
-                handle._run()
-            elif process.is_dead:
-                self._buried.append(handle)
-            elif process.is_suspended:
-                process.held.append(handle)
-            else:
-                handle._run()
+            context: Context = handle._context  # type: ignore[attr-defined]
+            process = context.get(PROCESS)
+            if process and (process.is_dead or process.is_suspended) and not self._is_over:
+                (self._buried if process.is_dead else process.held).append(handle)
+                continue
+            try:
+                context.run(handle._callback, *handle._args)  # type: ignore[attr-defined]
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as fault:
+                self.call_exception_handler({"message": "a callback failed", "exception": fault, "handle": handle})
 
     def _pass_timers(self) -> None:
         """If nothing is ready, go to the time of the next timer; make all timers ready whose time has come.
@@ -186,7 +200,7 @@ class SimulatedClock:
         return asyncio.get_running_loop().time()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(max(0.0, seconds))  # noqa: TID251 - of the simulated time
+        await (pass_time(seconds) if seconds > 0 else ONE_STEP)
 
 
 CLOCK = SimulatedClock()
@@ -200,6 +214,21 @@ class OneStep:
 
 
 ONE_STEP = OneStep()
+
+
+def pass_time(seconds: float) -> "asyncio.Future[None]":
+    """A future that is done after so many seconds of the simulated time. It need not be taken back when cancelled."""
+    loop = asyncio.get_running_loop()
+    future = loop.create_future()
+    loop.call_at(loop.time() + seconds, _end, future)
+    return future
+
+
+def _end(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 LATENCIES_SECONDS = (0.02, 0.1)  # the longest that a read, a commit or a message takes; a run has one of them
 
 
@@ -224,13 +253,10 @@ class Chance:
         """Remember that this reached the outside now. The number tells apart runs that decided otherwise before."""
         self.events.append((asyncio.get_running_loop().time(), what, self.random.getrandbits(30)))
 
-    async def pause(self, longest: float | None = None) -> None:
-        """Let the others run: for no time, or for a part of `longest` seconds."""
+    def pause(self, longest: float | None = None) -> Awaitable[None]:
+        """Let the others run, when awaited: for no time, or for a part of `longest` seconds from now on."""
         share = self.random.random() * 3 - 2
-        if share > 0:
-            await asyncio.sleep((longest or self.latency) * share)  # noqa: TID251 - of the simulated time
-        else:
-            await ONE_STEP
+        return pass_time((longest or self.latency) * share) if share > 0 else ONE_STEP
 
 
 def run(work: Awaitable[T]) -> T:

@@ -6,6 +6,8 @@ To look at one: `python -m tests.simulation STORM SEED`.
 import itertools
 import logging
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -45,6 +47,19 @@ class Size(NamedTuple):
 SMALL, LARGE, LARGE_EVERY = Size(agents=2, steps=2, workers=2), Size(agents=3, steps=4, workers=3), 4
 
 
+@contextmanager
+def silence() -> Iterator[None]:
+    """Log nothing: a run has hundreds of faults, each of them meant."""
+    before = logging.root.manager.disable
+    if before < logging.CRITICAL:
+        logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        if before < logging.CRITICAL:
+            logging.disable(before)
+
+
 def run_seed(seed: int, storm: str) -> Town:
     """The run of this seed, at its end."""
     ends, faults = STORMS[storm]
@@ -62,11 +77,8 @@ def run_seed(seed: int, storm: str) -> Town:
     with pytest.MonkeyPatch.context() as patch:  # which worker takes an agent goes by their ids
         patch.setattr(ids, "RANDOM", random.Random(seed))
         patch.setattr(ids, "COUNTER", itertools.count())
-        logging.disable(logging.CRITICAL)  # hundreds of faults, each of them meant
-        try:
+        with silence():
             return run(live())
-        finally:
-            logging.disable(logging.NOTSET)
 
 
 def find_complaints(seed: int, storm: str) -> list[str]:

@@ -1,12 +1,11 @@
 """What outlives the processes, and fails: a database, a chat, a model and the files."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache
-from inspect import iscoroutinefunction
+from inspect import getmembers, iscoroutinefunction
 from typing import Any
 
 from agent_core.commands.registry import CommandContext
@@ -19,10 +18,11 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
-from agent_core.ports.database import UnitOfWork
+from agent_core.ports.database import at_the_same_time
 from agent_core.ports.models import CallOptions
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import REPOSITORIES, InMemoryDatabase, OpenUnit
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.store_buffer import StoreBuffer
 from tests.simulation.chat import RUNS, Doings
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process
 from tests.simulation.wire import Faults
@@ -31,11 +31,8 @@ Pause = Callable[[], Awaitable[None]]
 THOUGHT_SECONDS, COMMAND_SECONDS = 1.0, 2.0
 
 
-is_read = cache(iscoroutinefunction)
-
-
 class YieldingRepository:
-    """A repository that lets others run before and after each read."""
+    """A repository that lets others run before and after each read. Its class has the reads of the repository."""
 
     def __init__(self, repository: Any, pause: Pause) -> None:
         self._repository, self._pause = repository, pause
@@ -47,18 +44,27 @@ class YieldingRepository:
             self.saved.append(record)
 
     def __getattr__(self, name: str) -> Any:
-        repository, pause = self._repository, self._pause
-        member = getattr(repository, name)
-        if not is_read(getattr(type(repository), name)):
-            return member
+        member = getattr(self._repository, name)
+        setattr(self, name, member)
+        return member
 
-        async def read(*given: Any, **named: Any) -> Any:
-            await pause()
-            found = await member(*given, **named)
-            await pause()
-            return found
 
-        return read
+@cache
+def yielding(name: str) -> type[YieldingRepository]:
+    """The class that yields for the repository of this name in a unit of work."""
+    kind = REPOSITORIES[name]
+    reads = {name: _yielding_read(member) for name, member in getmembers(kind, iscoroutinefunction)}
+    return type(f"Yielding{kind.__name__}", (YieldingRepository,), reads)
+
+
+def _yielding_read(member: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def read(repository: YieldingRepository, *given: Any, **named: Any) -> Any:
+        await repository._pause()
+        found = await member(repository._repository, *given, **named)
+        await repository._pause()
+        return found
+
+    return read
 
 
 @dataclass(slots=True)
@@ -104,21 +110,24 @@ class YieldingDatabase(InMemoryDatabase):
         """The agent as it is saved. This takes no time."""
         return self._store.agents[agent_id].value
 
-    @asynccontextmanager
-    async def begin(self) -> AsyncIterator[Any]:
-        async with InMemoryDatabase.begin(self) as work:
-            yield _YieldingUnit(work, self)
+    def begin(self) -> OpenUnit[Any]:
+        return OpenUnit(StoreBuffer(self._store), self._unit)
+
+    def _unit(self, buffer: StoreBuffer) -> "_YieldingUnit":
+        return _YieldingUnit(buffer, self)
 
 
 class _YieldingUnit:
     """A unit of work whose reads and commit take time, and whose commit may fail."""
 
-    def __init__(self, work: UnitOfWork, database: YieldingDatabase) -> None:
-        self._work, self._database, self.together = work, database, work.together
+    def __init__(self, buffer: StoreBuffer, database: YieldingDatabase) -> None:
+        self._buffer, self._database, self.together = buffer, database, at_the_same_time
         self._agents, self._turns = list[Agent](), list[Turn]()
 
     def __getattr__(self, name: str) -> Any:
-        repository = YieldingRepository(getattr(self._work, name), self._database.chance.pause)
+        if name not in REPOSITORIES:
+            raise AttributeError(name)
+        repository = yielding(name)(REPOSITORIES[name](self._buffer), self._database.chance.pause)
         if name in ("agents", "turns"):
             repository.saved = self._agents if name == "agents" else self._turns
         setattr(self, name, repository)
@@ -129,7 +138,7 @@ class _YieldingUnit:
         await chance.pause()
         if chance.happens(faults.away):
             raise DatabaseAway
-        await self._work.commit()
+        self._buffer.commit()
         self._database.takers.note(self._agents, self._turns)
         await chance.pause()
         if chance.happens(faults.lost):

@@ -7,7 +7,7 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import SubprocessError
@@ -34,7 +34,7 @@ class PostgresServer:
 
     async def stop(self, mode: Literal["fast", "immediate"]) -> None:
         """End all sessions and the server: in order, or as in a crash."""
-        await asyncio.to_thread(self._stop, mode)
+        await asyncio.to_thread(self.end, mode)
 
     async def start(self) -> None:
         """Start the server again. After a crash its recovery may take longer than one try of the library waits."""
@@ -49,7 +49,14 @@ class PostgresServer:
             return False
         return True
 
-    def _stop(self, mode: str) -> None:
+    def configure(self) -> None:
+        """Let it not wait for the disk: its data need only outlive its process."""
+        with (Path(self.server.pgdata) / "postgresql.conf").open("a") as settings:
+            settings.write("fsync = off\nfull_page_writes = off\n")
+        self.server.get_postmaster_info().process.send_signal(signal.SIGHUP)
+
+    def end(self, mode: Literal["fast", "immediate"]) -> None:
+        """End all sessions and the server, and wait until it has ended."""
         process = self.server.get_postmaster_info().process
         os.kill(process.pid, STOPS[mode])
         process.wait()
@@ -78,8 +85,12 @@ def serving_postgres() -> Iterator[PostgresServer]:
 
     folder = Path(tempfile.mkdtemp(prefix="signoff-pg-"))
     server = get_server(folder / "data", cleanup_mode="delete")
+    serving = PostgresServer(server.get_uri(), server)
+    serving.configure()
     try:
-        yield PostgresServer(server.get_uri(), server)
+        yield serving
     finally:
+        with suppress(ProcessLookupError):  # a test has stopped it
+            serving.end("immediate")
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)

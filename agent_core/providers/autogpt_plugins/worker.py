@@ -14,6 +14,7 @@ from agent_core.errors import CommandError
 from agent_core.model.command import replace_lone_surrogates
 from agent_core.model.sites import Sites
 from agent_core.ports.clock import Clock
+from agent_core.ports.database import finish_uncancelled
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
 from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
 from agent_core.providers.autogpt_plugins.standstill import go_on, stop
@@ -187,10 +188,13 @@ class PluginWorker:
         return answer
 
     async def end(self) -> None:
-        """End the whole process tree, and save what it changed in a lent folder."""
+        """End the whole process tree, also if this is cancelled meanwhile, and save the changes of a lent folder."""
         self.is_over = True
         if self.resting and self.resting is not asyncio.current_task():
             self.resting.cancel()
+        await finish_uncancelled(self._end())
+
+    async def _end(self) -> None:
         if self.life and not self.life.done():
             self.life.cancel()
         if self.server:

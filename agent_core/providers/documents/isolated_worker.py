@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent_core.providers.llm.model_process import filter_environment
+from agent_core.providers.process_end import end_process
 
 MAX_ANSWER_BYTES = 16 * 2**20  # JSON escapes a character with 6 or 12 bytes
 BROKEN, SLOW = "broken", "slow"
@@ -40,9 +41,7 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
     except (TimeoutError, ValueError):
         return {"fault": SLOW}
     finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()  # drain the pipes, or wait() would block
+        await end_process(process)
 
 
 async def _exchange(process: Process, data: bytes) -> bytes:

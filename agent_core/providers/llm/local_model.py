@@ -12,6 +12,7 @@ from pathlib import Path
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.model_process import WORKER, ModelProcess, ServedModel
 from agent_core.providers.llm.openai_model import OpenAIModel
@@ -131,8 +132,8 @@ class LocalModel:
                 seconds=self.seconds,
             )
             await model.prepare()
-        except asyncio.CancelledError:
-            await process.end()
+        except BaseException:
+            await finish_uncancelled(process.end())
             raise
         return RunningModel(process, model)
 

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import AsyncIterator
+from functools import cache
+from ssl import SSLContext
 
 import httpx2
 from httpx2 import AsyncBaseTransport, AsyncByteStream, AsyncHTTPTransport, Request, Response
@@ -22,10 +24,17 @@ KEY_REFUSED = 'did not take the key in the "headers" of its entry (401): it may 
 def limited_client(address: RemoteAddress, limit: FlowLimit, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
     """An HTTP client for one server. What is compressed is refused, since its size is only known afterwards."""
     refusal = "" if auth else KEY_REFUSED if address.headers else NOT_LET_IN
-    transport = CountingTransport(AsyncHTTPTransport(proxy=proxy_for(address.url)), limit, refusal)
+    inner = AsyncHTTPTransport(verify=tls_context(), proxy=proxy_for(address.url))
+    transport = CountingTransport(inner, limit, refusal)
     headers = {**address.headers, "accept-encoding": "identity"}
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=READ_SECONDS)
     return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
+
+
+@cache
+def tls_context() -> SSLContext:
+    """Made once: to read the certificates of all authorities holds up the event loop for tens of milliseconds."""
+    return httpx2.create_ssl_context()
 
 
 class CountingTransport(AsyncBaseTransport):

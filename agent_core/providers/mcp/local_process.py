@@ -16,6 +16,7 @@ from agent_core.plugins.loaded import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram
 from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES
+from agent_core.providers.process_end import close_pipes
 
 logger = logging.getLogger(__name__)
 INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")  # as the SDK has it
@@ -65,7 +66,7 @@ class LocalProcess:
             self._signal(number)
         self._signal(signal.SIGKILL)  # children that outlived it
         await self._ends(GRACE_SECONDS)
-        self._close_pipes()
+        close_pipes(self.process)  # a process that left the group may hold them open
 
     def kill(self) -> None:
         """End the whole group at once."""
@@ -95,12 +96,6 @@ class LocalProcess:
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)  # its number is the group's, also after it has ended
-
-    def _close_pipes(self) -> None:
-        """Close the pipes, also where a process that left the group still holds them open."""
-        transport = getattr(self.process, "_transport", None)
-        if transport:
-            transport.close()
 
 
 def environment(program: LocalProgram) -> dict[str, str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_core.ports.sandbox import NOTHING_SEALED
+from agent_core.providers.process_end import end_process
 from agent_core.providers.sandbox.backend import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
 from agent_core.providers.sandbox.bwrap_options import (
     NAMESPACES,
@@ -189,7 +190,10 @@ def _memory_file(data: bytes) -> Iterator[int]:
 
 async def _read_version(program: str) -> str:
     process = await asyncio.create_subprocess_exec(program, "--version", stdout=PIPE, stderr=DEVNULL, env={})
-    output, _ = await process.communicate()
+    try:
+        output, _ = await process.communicate()
+    finally:
+        await end_process(process)
     return output.decode(errors="replace").strip()
 
 

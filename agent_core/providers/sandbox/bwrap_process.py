@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from io import FileIO
 
 from agent_core.errors import CommandError
+from agent_core.ports.database import finish_uncancelled
+from agent_core.providers.process_end import end_process
 from agent_core.providers.sandbox.backend import NotStarted, ProgramLimits
 from agent_core.providers.sandbox.cgroup import Cgroup
 from agent_core.providers.sandbox.process_tree import ProcessTree, SocketUse, count_inodes
@@ -113,8 +115,14 @@ async def start_bwrap(
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         with suppress(CommandError):  # starting takes milliseconds, and then the process to kill is known
-            await (await starting).kill()
+            await finish_uncancelled(_undo(starting))
         raise
+
+
+async def _undo(starting: "asyncio.Future[BwrapProcess]") -> None:
+    started = await starting
+    await started.kill()
+    await end_process(started.process)
 
 
 async def _start(line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits) -> BwrapProcess:

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.providers.own_process import is_gone, own_process
+from agent_core.providers.process_end import end_process
 from agent_core.providers.sandbox.backend import LIMITS, NotStarted, ProgramLimits, user_for
 
 IMAGE = "python:3.12-slim"
@@ -172,9 +173,9 @@ class DockerBackend:
         try:
             output, _ = await asyncio.wait_for(process.communicate(), ANSWER_TIMEOUT_SECONDS)
         except TimeoutError:
-            process.kill()
-            await process.wait()
             return 124, f"no answer after {ANSWER_TIMEOUT_SECONDS:.0f} seconds"
+        finally:
+            await end_process(process)
         return process.returncode or 0, output.decode(errors="replace").strip()
 
     @property

@@ -65,7 +65,7 @@ class BackgroundProcess:
     async def end(self) -> Background:
         self.task.cancel()
         await asyncio.wait([self.task])
-        await self.supervisor.process.kill()  # a task cancelled before its first step did not kill it
+        await self.supervisor.end()  # a task cancelled before its first step did not end it
         await self.lent.give_back()
         return self.state
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from agent_core.model.files import ProgramRun
 from agent_core.ports.clock import Clock
+from agent_core.ports.database import finish_uncancelled
 from agent_core.providers.sandbox.backend import ProgramLimits, SandboxedProcess
 from agent_core.providers.sandbox.program_output import ProgramOutput
 from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota, WorkspaceUsage, summarise
@@ -38,19 +39,26 @@ class ProcessSupervisor:
 
     async def supervise(self, seconds: float, report: Callable[[str], None] = ignore_output) -> ProgramRun:
         """Wait for the end, the timeout or an exceeded limit, then kill the process tree, also when cancelled."""
-        why = cleared = ""
+        why = ""
         try:
             why = await _run_until_first(
                 self._capture_output(), self._time_out(seconds), self._watch_limits(), self._report_output(report)
             )
         finally:
             why = why or self.process.end_reason()
-            await self.process.kill()
-            await self._drain_output()
-            code = await self.process.wait_ended()
-            cleared = await asyncio.to_thread(self._clear_workspace)
+            code, cleared = await finish_uncancelled(self._end_and_clear())
         why = why or SIGNAL_REASONS.get(code, "").format(processor_seconds=self.limits.processor_seconds)
         return ProgramRun(exit_code=code, output=self.output.text, ended_because=cleared or why)
+
+    async def end(self) -> int:
+        """Kill the process tree and read its remaining output; return its exit code."""
+        await self.process.kill()
+        while chunk := await self.process.output.read(CHUNK_BYTES):
+            self.output.add(chunk)
+        return await self.process.wait_ended()
+
+    async def _end_and_clear(self) -> tuple[int, str]:
+        return await self.end(), await asyncio.to_thread(self._clear_workspace)
 
     async def _capture_output(self) -> str:
         while chunk := await self.process.output.read(CHUNK_BYTES):
@@ -60,11 +68,6 @@ class ProcessSupervisor:
                 return f"it printed more than {self.limits.output_bytes:,} bytes"
         await self.process.wait_ended()
         return ""
-
-    async def _drain_output(self) -> None:
-        """Read the remaining output after the kill."""
-        while chunk := await self.process.output.read(CHUNK_BYTES):
-            self.output.add(chunk)
 
     async def _time_out(self, seconds: float) -> str:
         await self.clock.sleep(seconds)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
+from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
@@ -25,7 +26,7 @@ from agent_core.providers.system_packages import install_command
 from agent_core.providers.web.browser_confinement import confinement_fault, is_needed, start_confined
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, Page
+    from playwright.async_api import Browser, Page, Playwright
 
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome")
 MAX_HTML_CHARACTERS = 3_000_000
@@ -139,10 +140,10 @@ async def _render(url: str, proxy: EgressProxy) -> RenderedPage:
 
 @asynccontextmanager
 async def _browser(proxy: EgressProxy) -> "AsyncIterator[Browser]":
-    from playwright.async_api import Error, async_playwright
+    from playwright.async_api import Error
 
     with TemporaryDirectory(prefix="signoff-page-", ignore_cleanup_errors=True) as home:
-        async with _program(proxy, Path(home)) as program, async_playwright() as playwright:
+        async with _program(proxy, Path(home)) as program, _driver() as playwright:
             browser = await playwright.chromium.launch(
                 executable_path=program,
                 args=[*ARGUMENTS],
@@ -164,6 +165,23 @@ async def _browser(proxy: EgressProxy) -> "AsyncIterator[Browser]":
                 with suppress(Error, TimeoutError):
                     async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                         await browser.close()
+
+
+@asynccontextmanager
+async def _driver() -> "AsyncIterator[Playwright]":
+    """Playwright's driver, a process. If this is cancelled while it starts, it is ended once it has started."""
+    from playwright.async_api import async_playwright
+
+    starting = asyncio.create_task(async_playwright().start())
+    try:
+        yield await asyncio.shield(starting)
+    finally:
+        await finish_uncancelled(_stop(starting))
+
+
+async def _stop(starting: "asyncio.Task[Playwright]") -> None:
+    playwright = await starting
+    await playwright.stop()
 
 
 @asynccontextmanager

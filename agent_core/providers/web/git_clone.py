@@ -20,6 +20,7 @@ from agent_core.model.sites import Sites
 from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel
+from agent_core.providers.process_end import end_process
 from agent_core.providers.system_packages import install_command
 
 MAX_FILES = 1_000
@@ -214,7 +215,7 @@ async def _write_all(stream: asyncio.StreamWriter | None, data: bytes) -> None:
 async def _end(process: Process) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.communicate()
+    await end_process(process)
 
 
 def _clone_fault(url: str, code: int, _said: bytes, complaint: bytes, refusals: list[str]) -> str:

@@ -1,12 +1,12 @@
-"""A tool server that asks people with every kind of field: `order` asks one of its questions, by name."""
+"""A tool server that asks people with every kind of field: `order` asks one of its questions, by name.
 
+JSON-RPC by hand: it starts faster than one of the SDK.
+"""
+
+import json
+import sys
 from typing import Any
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver import Context
-from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
-
-server = MCPServer("inquiring")
 QUESTIONS: dict[str, dict[str, Any]] = {
     "order": {
         "tea": {"type": "string", "enum": ["green", "black"], "default": "black"},
@@ -24,19 +24,48 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     },
     "sure": {},
 }
+REQUIRED = {"order": ["tea", "cups", "mail"], "large": ["tea"]}
+ORDER = {
+    "name": "order",
+    "description": "Order tea as people want it.",
+    "inputSchema": {"type": "object", "properties": {"question": {"type": "string", "default": "order"}}},
+}
 
 
-@server.tool()
-async def order(ctx: Context, question: str = "order") -> str | InputRequiredResult:
-    """Order tea as people want it."""
-    answered = (ctx.input_responses or {}).get("asked")
-    if isinstance(answered, ElicitResult):
-        return f"{answered.action}: {answered.content}"
-    required = {"order": ["tea", "cups", "mail"], "large": ["tea"]}.get(question, [])
-    schema = {"type": "object", "properties": QUESTIONS[question], "required": required}
-    params = ElicitRequestFormParams(message="How do you want it?\u200b", requested_schema=schema)
-    return InputRequiredResult(input_requests={"asked": ElicitRequest(params=params)})
+def send(**message: Any) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
 
 
-if __name__ == "__main__":
-    server.run("stdio")
+def ask(question: str) -> str:
+    """What people answered."""
+    schema = {"type": "object", "properties": QUESTIONS[question], "required": REQUIRED.get(question, [])}
+    params = {"message": "How do you want it?\u200b", "requestedSchema": schema}
+    send(id="asked", method="elicitation/create", params=params)
+    for line in sys.stdin:
+        answer = json.loads(line)
+        if answer.get("id") == "asked" and "result" in answer:
+            return f"{answer['result']['action']}: {answer['result'].get('content')}"
+        if answer.get("method") == "notifications/cancelled":
+            return "cancelled"
+    raise SystemExit
+
+
+def answer(asked: dict[str, Any]) -> None:
+    match asked.get("method"):
+        case "initialize":
+            facts = {"serverInfo": {"name": "inquiring", "version": "1"}, "capabilities": {"tools": {}}}
+            send(id=asked["id"], result={"protocolVersion": "2025-11-25", **facts})
+        case "tools/list":
+            send(id=asked["id"], result={"tools": [ORDER]})
+        case "tools/call":
+            text = ask(asked["params"].get("arguments", {}).get("question", "order"))
+            send(id=asked["id"], result={"content": [{"type": "text", "text": text}]})
+        case _ if "id" in asked and "method" in asked:
+            send(id=asked["id"], error={"code": -32601, "message": "unknown"})
+        case _:
+            pass
+
+
+for each in sys.stdin:
+    answer(json.loads(each))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import said
 from tests.migration.test_newer_tables import extend
-from tests.unit.bot.test_start import said
 
 
 @pytest.mark.slow

@@ -1,8 +1,6 @@
 """What the command line says where it cannot start: one line, no traceback."""
 
-import asyncio
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -13,17 +11,7 @@ from agent_core.persistence.connections import make_engine
 from agent_core.persistence.schema import upgrade
 from bot.bootstrap import migrate_database
 from bot.settings import load
-
-
-async def said(folder: Path, *arguments: str, **environ: str) -> tuple[int | None, str]:
-    """The exit code and everything printed by `python -m bot`."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot", *arguments,
-        cwd=folder, env={"PYTHONPATH": str(Path.cwd()), "PATH": "", **environ},
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    output, _ = await process.communicate()
-    return process.returncode, output.decode()
+from tests.command_line import said
 
 
 @pytest.mark.proves("start:one-line")

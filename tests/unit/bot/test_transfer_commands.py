@@ -8,8 +8,8 @@ from filelock import FileLock
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import HEAD, upgrade
 from agent_core.testing.examples import a_turn, an_agent, keep
+from tests.command_line import said
 from tests.contract.transfers import revision, write_files
-from tests.unit.bot.test_start import said
 
 PRIVATE = "It contains conversations, files and tokens: keep it private."
 

@@ -29,7 +29,7 @@ from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.files import InMemoryWorkspaces
-from agent_core.testing.store import StoreBuffer
+from agent_core.testing.store_buffer import StoreBuffer
 from bot.platforms.platform import PlatformParts
 from bot.platforms.slack.wiring import WiredSlack
 from bot.settings import load

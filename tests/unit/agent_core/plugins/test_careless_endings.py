@@ -18,6 +18,7 @@ from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import Plugin, RunOnce
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.command_line import said
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.agent_core.plugins.test_careless_runs import Offering, Wrapping, advance, fate
 from tests.unit.agent_core.plugins.test_loading import PLUGIN, written
@@ -31,7 +32,6 @@ from tests.unit.agent_core.plugins.test_plugins import (
     results,
     stage_of,
 )
-from tests.unit.bot.test_start import said
 
 KEY = "sk-hunter22hunter22hunter22"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.plugins.loading import load_plugins
+from tests.command_line import said
 from tests.unit.agent_core.plugins.test_loading import PLUGIN, modules, package, written
 from tests.unit.agent_core.plugins.test_plugins import TOOLS
-from tests.unit.bot.test_start import said
 
 __all__ = ["modules"]  # a fixture of every test
 

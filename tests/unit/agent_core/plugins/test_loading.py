@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.plugins.loading import MODULE_PREFIX, load_plugins
-from tests.unit.bot.test_start import said
+from tests.command_line import said
 
 EXAMPLES = Path(__file__).parents[4] / "examples/plugins"
 PLUGIN = "from agent_core.plugins import Plugin\n\nclass {name}(Plugin):\n    name = '{name}'\n"

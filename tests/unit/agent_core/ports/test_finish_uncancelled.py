@@ -57,6 +57,26 @@ async def test_the_error_of_a_step_is_dropped_with_its_caller(caplog: pytest.Log
     assert complaints(caplog) == []
 
 
+async def test_a_step_ends_however_often_its_caller_is_cancelled() -> None:
+    begun, opened, ended = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def step() -> None:
+        begun.set()
+        await opened.wait()
+        ended.append("step")
+
+    task = asyncio.ensure_future(finish_uncancelled(step()))
+    await begun.wait()
+    for _ in range(3):
+        task.cancel()
+        await asyncio.wait((task,), timeout=0)
+    assert not task.done()
+    opened.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == ["step"]
+
+
 async def test_a_line_about_a_thought_may_fail_after_the_model_has_answered(caplog: pytest.LogCaptureFixture) -> None:
     gate, clock = Gate(), FakeClock()
 

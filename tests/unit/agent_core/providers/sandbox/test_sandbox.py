@@ -359,6 +359,22 @@ async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_fol
     assert LIMITS.processes == 64
 
 
+async def test_a_question_to_docker_that_is_given_up_ends_with_its_program(tmp_path: Path) -> None:
+    program, asked = tmp_path / "docker", tmp_path / "asked"
+    program.write_text(f"#!/bin/sh\necho $$ > {asked}.new; mv {asked}.new {asked}; exec sleep 1000\n")
+    program.chmod(0o755)
+    backend = DockerBackend(data=tmp_path, file_bytes=1_000, environ={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    asking = asyncio.create_task(backend.find_missing())
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not await asyncio.to_thread(asked.exists):
+            continue
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    program_id = (await asyncio.to_thread(asked.read_text)).strip()
+    assert not await asyncio.to_thread(Path("/proc", program_id).exists)
+
+
 async def test_a_bubblewrap_that_is_missing_or_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
     (tmp_path / "bwrap").chmod(0o755)

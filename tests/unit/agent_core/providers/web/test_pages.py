@@ -19,12 +19,14 @@ from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.web.gateway_web import NOT_RENDERED, GatewayWeb, user_agent
 from agent_core.providers.web.git_clone import GitCloner, git_fault
 from tests.packages import need, need_drawing
+from tests.patience import PATIENCE_SECONDS
 from tests.standins.site import OPEN, Names, Request, Site, page
 from tests.standins.site import site as a_site
 
 ANYWHERE = Sites()
 DOOR = EgressGateway(internal=InternalHosts.of([OPEN]), resolve=Names())
 WEB = GatewayWeb(gateway=DOOR, clones=GitCloner(gateway=DOOR))
+DRIVER = "/playwright/driver/"
 OURS = "<-loopback>"  # by which the browser that draws pages is told from any other
 RUSSIAN = "Струны из полиэстера дают больше вращения"
 JAPANESE = "ポリエステルのストリング"
@@ -189,6 +191,18 @@ async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
     with suppress(asyncio.CancelledError):
         await drawing
     assert not any(OURS in line for line in below(os.getpid()))
+
+
+async def test_a_drawing_that_ends_while_its_driver_starts_leaves_none() -> None:
+    need_drawing()
+    drawing = asyncio.create_task(BrowserPages(gateway=DOOR).draw("http://localhost/", ANYWHERE))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not any(DRIVER in line for line in await asyncio.to_thread(below, os.getpid())):
+            continue
+    drawing.cancel()
+    with suppress(asyncio.CancelledError):
+        await drawing
+    assert not any(DRIVER in line for line in below(os.getpid()))
 
 
 def running(text: str) -> list[str]:
