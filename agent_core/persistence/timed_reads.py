@@ -12,6 +12,9 @@ from sqlalchemy.exc import DBAPIError
 from agent_core.persistence.prepared_statements import Values, find_rows
 
 
+INTERVAL_SECONDS = 0.01
+
+
 class TooLong(Exception):
     """A read took longer than it may."""
 
@@ -26,8 +29,9 @@ def find_rows_within(seconds: float, connection: Connection, query: Executable, 
 def _limit(connection: Connection, seconds: float) -> Iterator[None]:
     """By another thread: SQLite itself then ends between two records, while the interpreter's lock is not held."""
     driver: Any = connection.connection.driver_connection
-    timer = threading.Timer(seconds, driver.interrupt)
-    timer.start()
+    is_over = threading.Event()
+    watcher = threading.Thread(target=_interrupt_after, args=(seconds, driver, is_over), name="time limit")
+    watcher.start()
     try:
         yield
     except (DBAPIError, sqlite3.OperationalError) as error:
@@ -36,5 +40,12 @@ def _limit(connection: Connection, seconds: float) -> Iterator[None]:
             raise TooLong from error
         raise
     finally:
-        timer.cancel()
-        timer.join()  # it interrupts no later statement
+        is_over.set()
+        watcher.join()  # it interrupts no later statement
+
+
+def _interrupt_after(seconds: float, driver: Any, is_over: threading.Event) -> None:
+    """Interrupt again and again until the read is over: SQLite forgets what comes before a statement runs."""
+    while not is_over.wait(seconds):
+        driver.interrupt()
+        seconds = INTERVAL_SECONDS

@@ -46,6 +46,14 @@ async def test_a_read_whose_time_is_over_ends_and_the_next_one_is_not_limited(co
     assert [row.last for row in await connections.rows(count_to(100_000), {})] == [100_000]
 
 
+async def test_a_read_ends_also_if_its_time_is_over_before_it_begins(sqlite_url: str) -> None:
+    connections = FileConnections(sqlite_url)
+    for _ in range(3):
+        with pytest.raises(TooLong):
+            await connections.rows(count_to(2_000_000), {}, 0.0)
+    await connections.close()
+
+
 @pytest.mark.proves("page:search-bounded")
 @pytest.mark.parametrize("word", ["слово", "слова"])
 async def test_a_slice_of_long_records_ends_early_and_the_search_goes_on_to_the_last(
