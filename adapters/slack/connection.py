@@ -9,7 +9,6 @@ from typing import Any
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from slack_bolt.request.async_request import AsyncBoltRequest
@@ -18,6 +17,7 @@ from adapters.chat.catchup import HEARTBEAT_SECONDS, RETRY_SECONDS, CatchUp
 from adapters.http_body import read_body
 from adapters.slack.api.web_api import SlackRefused, require_success
 from adapters.slack.inbound.context import SlackContext
+from adapters.slack.inbound.presses import SocketHandler, read_interaction
 from adapters.slack.inbound.routing import EventRouter, SlackAuthorizer
 from adapters.slack.inbound.signature import Signature
 from adapters.slack.install import oauth
@@ -125,7 +125,8 @@ class SlackConnection:
 
     async def _by_socket(self) -> None:
         client = self.context.calls.tokens.without_token()
-        handler = AsyncSocketModeHandler(self.bolt, self.app_token, web_client=client, ping_interval=self.ping_interval)
+        handler = SocketHandler(self.bolt, self.app_token, web_client=client, ping_interval=self.ping_interval)
+        handler.presses = self.events.presses
         handler.client.message_listeners.append(self._note_event)
         try:
             await handler.client.connect()  # type: ignore[no-untyped-call]
@@ -161,6 +162,8 @@ class SlackConnection:
         if not (self.signing_secret and signature.matches(body, self.signing_secret)):
             return _unsigned()
         self.heard_at = self.context.clock.now()
+        if await self.events.presses.take(read_interaction(body)):
+            return web.Response()
         query, headers = request.query_string, dict(request.headers)
         bolt_request = AsyncBoltRequest(body=body.decode(errors="replace"), query=query, headers=headers)  # type: ignore[arg-type]
         return await to_aiohttp_response(await self.bolt.async_dispatch(bolt_request))

@@ -150,6 +150,7 @@ async def test_slack_is_left_alone_for_as_long_as_it_asks(office: Office, tmp_pa
     async with at_work(office, ScriptedModel(WRITE, DONE), tmp_path) as running:
         chat = await begun(office, running)
         card = await chat.asks("write_to_file")
+        await office.slack.settled()  # else the edit of the root message may be the refused one
         office.slack.fails("chat.update", status=429, retry_after="0.5")
         before = len(office.slack.calls_of("chat.update"))
         running.stage.engine.sweep_seconds = 0.02

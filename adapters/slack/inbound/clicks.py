@@ -10,7 +10,7 @@ from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
 from adapters.slack.inbound.answering import answer_view
-from adapters.slack.inbound.context import Ack, SlackContext
+from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import views
@@ -33,12 +33,11 @@ class SlackClickListener:
 
     context: SlackContext
 
-    async def press(self, ack: Ack, body: Body, workspace: str) -> None:
+    async def press(self, body: Body, workspace: str) -> None:
         """Carry out one click; if it is refused, tell the person why in an ephemeral message."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
             self.context.soon(self.context.tell(event, refusal.on_card))
-        await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
         match parse_action(body["actions"][0]):

@@ -6,7 +6,7 @@ from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
-from adapters.slack.inbound.context import Ack, SlackContext, channel_of
+from adapters.slack.inbound.context import SlackContext, channel_of
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import views
@@ -27,12 +27,11 @@ class SlackDirectListener:
 
     context: SlackContext
 
-    async def press(self, ack: Ack, body: Body, workspace: str, channel: ChannelScope) -> None:
+    async def press(self, body: Body, workspace: str, channel: ChannelScope) -> None:
         """Carry out one click; if it is refused, tell the person why."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event, channel)), RefusedAction):
             self.context.soon(self.context.tell(event, refusal.on_card))
-        await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent, channel: ChannelScope) -> None:
         pressed = parse_action(body["actions"][0])

@@ -8,7 +8,7 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.inbound.answering import answer_view
-from adapters.slack.inbound.context import Ack, SlackContext
+from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
 from adapters.slack.inbound.prompts import SlackPrompts
 from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
@@ -47,7 +47,7 @@ class HomeTab:
             place=f"home/{event.person}",
         )
 
-    async def press(self, ack: Ack, body: Body, workspace: str) -> None:
+    async def press(self, body: Body, workspace: str) -> None:
         """Handle a click on the tab, or in a view that shows a turn."""
         event = of_press(body, workspace)
         if isinstance(refusal := await attempt(self._carry_out(body, event)), RefusedAction):
@@ -57,7 +57,6 @@ class HomeTab:
                 self.context.soon(self.publish(event))
             else:
                 self.context.soon(self.context.replace(event.workspace, body["view"]["id"], said))
-        await ack()
 
     async def _carry_out(self, body: Body, event: SlackEvent) -> None:
         if key := chosen_template(body["actions"][0]):

@@ -1,4 +1,4 @@
-"""Routes Slack's events, actions, views and commands to their listeners."""
+"""Routes Slack's events, views and commands to their listeners; presses go by `presses.py`."""
 
 import logging
 import re
@@ -13,13 +13,12 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.api.tokens import SlackTokens
-from adapters.slack.inbound.clicks import SlackClickListener
 from adapters.slack.inbound.context import SlackContext, thread_of
-from adapters.slack.inbound.direct_messages import SlackDirectListener, channel_in
 from adapters.slack.inbound.home import HomeTab
-from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, workspaces_in
+from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.modals import SlackModalListener
+from adapters.slack.inbound.presses import PressRouter, find_install
 from adapters.slack.inbound.slash import SlackSlashListener
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from agent_core.model.agent import Agent
@@ -50,24 +49,21 @@ SCOPES = (
 
 @dataclass(slots=True, kw_only=True)
 class EventRouter:
-    """Registers the listeners with Bolt. `manifest.yml` subscribes to exactly the events in `by_name`."""
+    """Registers the listeners with Bolt, except for presses. `manifest.yml` subscribes to the events in `by_name`."""
 
     context: SlackContext
     messages: SlackMessageListener
     installed: InstallationStore | None
     home: HomeTab = field(init=False)
+    presses: PressRouter = field(init=False)
 
     def __post_init__(self) -> None:
         self.home = HomeTab(self.context)
+        self.presses = PressRouter(context=self.context, home=self.home)
 
     def listen(self, app: AsyncApp) -> None:
-        clicks, slash = SlackClickListener(self.context), SlackSlashListener(self.context)
-        direct = SlackDirectListener(self.context)
-        forms = SlackModalListener(self.context)
+        forms, slash = SlackModalListener(self.context), SlackSlashListener(self.context)
         # Bolt asks each listener in turn, so those that people wait for come first.
-        app.action({"type": "block_actions", "action_id": OUR_ACTIONS})(
-            _acknowledging(_by_place(clicks, direct, self.home))
-        )
         app.view(OUR_ACTIONS)(_acknowledging(forms.submit))
         app.command(COMMAND)(_acknowledging(slash.run))
         for name, listener in self.by_name.items():
@@ -124,10 +120,8 @@ class SlackAuthorizer(AsyncAuthorize):
 
     async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
         """Put the workspace's installation into Bolt's context, if one is found."""
-        for workspace in dict.fromkeys(workspaces_in(body)):
-            if install := await self._tokens.source.install(workspace):
-                context[INSTALL_KEY] = install
-                break
+        if install := await find_install(self._tokens, body):
+            context[INSTALL_KEY] = install
         await next_()
 
     async def __call__(self, *, context: AsyncBoltContext, **_told: Any) -> AuthorizeResult | None:
@@ -155,17 +149,3 @@ def _acknowledging(listener: Callable[[Any, Body, str], Awaitable[None]]) -> Cal
         await listener(ack, body, context[INSTALL_KEY].workspace)
 
     return listen
-
-
-def _by_place(
-    clicks: SlackClickListener, direct: SlackDirectListener, home: HomeTab
-) -> Callable[[Any, Body, str], Awaitable[None]]:
-    async def press(ack: Any, body: Body, workspace: str) -> None:
-        if (body.get("container") or {}).get("type") == "view":
-            await home.press(ack, body, workspace)
-        elif channel := channel_in(body):
-            await direct.press(ack, body, workspace, channel)
-        else:
-            await clicks.press(ack, body, workspace)
-
-    return press
