@@ -13,6 +13,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
 from tests.scenario.slack_app import GENERAL, Office, Running, Transport, at_work, kind_of, text_of
 from tests.scenario.team import SlackChat
+from tests.standins.slack import forms
 
 WRITE = writing("notes.md", "one\n")
 MORE = [adding("notes.md", f"line {number}\n") for number in range(30)]
@@ -108,6 +109,29 @@ async def test_of_two_clicks_at_once_one_counts_and_the_other_is_told(
         assert len(refusals()) == 1
         assert (await audited(running)).count("approve") == 1
         assert await chat.file("notes.md") == "one\n"
+
+
+@pytest.mark.parametrize("transport", ["http", "socket"])
+async def test_a_click_for_a_workspace_without_signoff_decides_nothing(
+    office: Office, tmp_path: Path, transport: Transport
+) -> None:
+    async with at_work(office, ScriptedModel(WRITE), tmp_path, transport=transport) as running:
+        chat = await begun(office, running)
+        card = (await chat.asks("write_to_file")).message
+        told = len(office.ana.ephemerals)
+        await office.slack.courier.interaction(
+            {
+                "type": "block_actions",
+                "user": {"id": office.ana.id},
+                "team": {"id": "T9"},
+                "container": {"type": "message", "channel_id": GENERAL.channel, "message_ts": card["ts"]},
+                "trigger_id": "1.2",
+                "actions": [forms.with_ts(forms.clicked(card["blocks"], "Approve", None), "1.0")],
+            }
+        )
+        await office.slack.settled()
+        assert (await audited(running)).count("approve") == 0
+        assert len(office.ana.ephemerals) == told
 
 
 @pytest.mark.proves("slack:restart")
