@@ -1,4 +1,4 @@
-"""Takes presses of buttons to their listeners, around Bolt, whose part of a press was almost a third.
+"""Takes presses of buttons to their listeners, around Bolt, which took a sixth of a press.
 
 All else that Slack sends goes through Bolt. The signature was checked before (`signature.py`).
 """
