@@ -196,13 +196,17 @@ async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
 async def test_a_drawing_that_ends_while_its_driver_starts_leaves_none() -> None:
     need_drawing()
     drawing = asyncio.create_task(BrowserPages(gateway=DOOR).draw("http://localhost/", ANYWHERE))
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not any(DRIVER in line for line in await asyncio.to_thread(below, os.getpid())):
-            continue
+    await until_driver(is_there=True)
     drawing.cancel()
     with suppress(asyncio.CancelledError):
         await drawing
-    assert not any(DRIVER in line for line in below(os.getpid()))
+    await until_driver(is_there=False)  # its own children end a moment after it
+
+
+async def until_driver(*, is_there: bool) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while any(DRIVER in line for line in await asyncio.to_thread(below, os.getpid())) != is_there:
+            continue
 
 
 def running(text: str) -> list[str]:
