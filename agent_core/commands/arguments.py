@@ -92,7 +92,7 @@ def _canonical(value: object) -> str:
 
 def argument_faults(spec: CommandSpec, arguments: Arguments) -> list[str]:
     """A sentence for each of the first 20 faults by which the arguments violate the command's schema."""
-    validator, steps = _validator(json.dumps(spec.parameters))
+    validator, steps = _validator(spec.parameters_text)
     steps.taken = 0
     try:
         errors = [*islice(validator.iter_errors(dict(arguments)), MAX_FAULTS)]

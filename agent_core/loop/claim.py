@@ -163,16 +163,19 @@ class AgentClaim:
         await charge_root(work, outcome.agent, outcome.spent)
         if outcome.agent.folder_tainted and not present.folder_tainted:
             await taint_shared_folder(work, outcome.agent)
-        is_given_up = await self._is_over_with(outcome.agent)
+        is_given_up = await self._is_over_with(present, outcome.agent)
         if is_given_up:
             self.claims.give_up(work, self.agent.id)
         rests = outcome.agent.is_at_rest and not present.is_at_rest
         parent = await report(work, outcome.agent, outcome.agent.since) if rests else None
         return SavedOutcome(outcome, parent, is_given_up)
 
-    async def _is_over_with(self, agent: Agent) -> bool:
-        """Whether nothing is left to do once the agent is saved: it waits for people, who see what is saved."""
-        waits = isinstance(agent.status, Awaiting) or agent.is_at_rest
+    async def _is_over_with(self, present: Agent, agent: Agent) -> bool:
+        """Whether nothing is left to do once the agent is saved: it begins to wait for people, who see what is saved.
+
+        If people had stopped it already, what their Stop met is still to be saved.
+        """
+        waits = (isinstance(agent.status, Awaiting) or agent.is_at_rest) and agent.status != present.status
         ends = self.ends_at_wait and self.surface.shows_what_is_saved and waits
         return ends and not await self.has_background(agent)
 

@@ -14,7 +14,7 @@ Arguments: TypeAlias = Mapping[str, object]
 DIGEST_HEX_DIGITS = 32  # of the 100 characters that Discord allows in a button's custom_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CommandSpec:
     """A command as the model sees it. `parameters` is a JSON Schema of type object.
 
@@ -42,8 +42,10 @@ class CommandSpec:
     always_asks: bool = False
     source: str = ""
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    @cached_property
+    def parameters_text(self) -> str:
+        """The parameters as JSON."""
+        return json.dumps(self.parameters)
 
     @property
     def source_name(self) -> str:

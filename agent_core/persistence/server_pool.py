@@ -20,6 +20,7 @@ MAX_SESSIONS, MAX_IDLE = 15, 5
 WAIT_SECONDS = 30.0  # for a session, while all are taken
 FRESH_SECONDS = 1.0  # what answered within them is there
 CLOSE_SECONDS = 2.0  # for asking the server to end what still runs
+OF_SQLALCHEMY = ("prepared_statement_cache_size",)  # an address may have it for the engines; asyncpg refuses it
 
 
 class ServerPool:
@@ -111,5 +112,5 @@ async def _close(session: Session) -> None:
 
 def _options(url: str) -> dict[str, Any]:
     """The arguments for asyncpg's `connect`."""
-    address = async_url(url)
+    address = async_url(url).difference_update_query(OF_SQLALCHEMY)
     return dict(address.get_dialect()().create_connect_args(address)[1])

@@ -15,7 +15,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
-from agent_core.persistence.json_codec import MAX_CACHED, UnknownFields, decode_once, encode
+from agent_core.persistence.json_codec import MAX_CACHED, MAX_CACHED_CHARACTERS, UnknownFields, decode_once, encode
 from agent_core.persistence.prepared_statements import Values
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
@@ -120,11 +120,14 @@ def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
     turn, unknown = read_value(Turn, row.data)
     shown = (row.shown_as, row.shown_at, row.shown_hash)
     if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) != shown:
-        turn = _with_shown(turn, shown)
+        add_shown = _with_shown_cached if len(row.data) <= MAX_CACHED_CHARACTERS else _with_shown
+        turn = add_shown(turn, shown)
     return turn, row.revision, unknown
 
 
-@lru_cache(MAX_CACHED)
 def _with_shown(turn: Turn, shown: tuple[str, datetime | None, str]) -> Turn:
-    """The turn as it was shown. Cached, because each step of an agent reads many turns again."""
     return replace(turn, shown_as=shown[0], shown_at=shown[1], shown_hash_on_card=shown[2])
+
+
+# Each step of an agent reads many turns again. Long ones are not kept, as in `decode_all`.
+_with_shown_cached = lru_cache(MAX_CACHED)(_with_shown)

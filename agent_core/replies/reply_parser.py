@@ -41,19 +41,21 @@ def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
         "required": list(THOUGHTS),
         "additionalProperties": False,
     }
+    choices = [_choice(command.name, command.parameters_text) for command in commands]
     return {
         "type": "object",
-        "properties": {"thoughts": thoughts, "command": {"anyOf": [_choice(command) for command in commands]}},
+        "properties": {"thoughts": thoughts, "command": {"anyOf": choices}},
         "required": ["thoughts", "command"],
         "additionalProperties": False,
     }
 
 
 @lru_cache(MAX_CHOICES)
-def _choice(command: CommandSpec) -> Mapping[str, object]:
+def _choice(command: str, parameters: str) -> Mapping[str, object]:
+    """Kept by the parameters' JSON, which tells 1 from true: to Python they are equal."""
     return {
         "type": "object",
-        "properties": {"name": {"const": command.name}, "args": _without_wide_bounds(command.parameters)},
+        "properties": {"name": {"const": command}, "args": _without_wide_bounds(json.loads(parameters))},
         "required": ["name", "args"],
         "additionalProperties": False,
     }

@@ -146,6 +146,13 @@ async def test_a_moment_of_any_zone_is_saved_by_a_joined_commit_and_nothing_stay
     ]
 
 
+async def test_an_address_with_an_option_of_sqlalchemy_can_be_used(postgres: str, database: SqlDatabase) -> None:
+    same = SqlDatabase(f"{postgres}&prepared_statement_cache_size=0")
+    await save(same, "text")
+    assert await saved(database) == ["text"] * 2
+    await same.close()
+
+
 @pytest.mark.proves("database:restart")
 @pytest.mark.parametrize(("lost", "kept"), [("request", "before"), ("answer", "after")])
 async def test_a_joined_commit_whose_answer_is_lost_is_unknown_and_not_repeated(

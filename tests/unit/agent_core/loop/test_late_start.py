@@ -1,6 +1,9 @@
 """The start of a command that only reads is saved with its result, or as soon as people may want to know of it."""
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -10,9 +13,12 @@ from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.decision import Approve
 from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import TurnState
+from agent_core.ports.broadcast import Peers
+from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
 from tests.patience import PATIENCE_SECONDS
 
 
@@ -42,8 +48,9 @@ def reading() -> Reading:
     return Reading()
 
 
-async def stage_of(reading: Reading) -> tuple[Stage, Agent]:
-    stage = Stage(model=ScriptedModel(reply_text("look"), reply_text("look")), commands=Commands.of(reading.command))
+async def stage_of(reading: Reading, **ports: Any) -> tuple[Stage, Agent]:
+    model = ScriptedModel(reply_text("look"), reply_text("look"))
+    stage = Stage(model=model, commands=Commands.of(reading.command), **ports)
     return stage, await stage.create()
 
 
@@ -177,3 +184,47 @@ async def test_a_read_whose_agent_is_deleted_before_its_start_is_saved_is_in_the
     reading.may_end.set()
     await asyncio.gather(work, return_exceptions=True)
     assert await outcomes(stage, agent) == ["running", "interrupted"]
+
+
+class WatchedDatabase(InMemoryDatabase):
+    """Calls a function after each commit."""
+
+    after_commit: Callable[[], Awaitable[None]] | None = None
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+        async with super().begin() as work:
+            commit = work.commit
+
+            async def watched() -> None:
+                await commit()
+                if self.after_commit:
+                    await self.after_commit()
+
+            work.commit = watched  # type: ignore[method-assign]
+            yield work
+
+
+@pytest.mark.proves("log:every-run")
+async def test_a_claim_does_not_end_before_a_read_that_a_person_stopped_is_in_the_log(reading: Reading) -> None:
+    database = WatchedDatabase()
+    stage, agent = await stage_of(reading, surface=RecordingSurface(shows_what_is_saved=True), database=database)
+    other = Stage(database=database, surface=stage.surface, peers=Peers())
+
+    async def go_on_elsewhere() -> None:
+        async with database.begin() as work:
+            if await work.workers.claimant(agent.id):
+                return
+        database.after_commit = None
+        await other.service.resume(agent.id, other.origin())
+        await other.engine.registry.take(agent.id)
+
+    await stage.decide(agent, Approve())
+    work = asyncio.create_task(stage.loop.advance(agent.id))
+    await reading.begun.wait()
+    await stage.service.stop(agent.id, stage.origin())  # by another process, whose message did not arrive yet
+    database.after_commit = go_on_elsewhere
+    reading.may_end.set()
+    await work
+    assert database.after_commit is None
+    assert await outcomes(stage, agent) == ["running", "stopped"]
