@@ -11,7 +11,6 @@ from sqlalchemy.exc import DBAPIError
 
 from agent_core.persistence.prepared_statements import Values, find_rows
 
-
 INTERVAL_SECONDS = 0.01
 
 
