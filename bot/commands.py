@@ -105,13 +105,15 @@ async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     """Run a worker only; other processes serve the web pages, and there may be more workers."""
     require_postgres("worker", settings)
     async with start_process(settings, WebSurface(), is_engine=True) as process:
-        await _work_until_told(process, _announce_worker())
+        await _work_until_told(process, _announce_worker(process.signoff.models))
     return 0
 
 
-async def _announce_worker() -> None:
-    """Say that the worker runs, once it can be told to end. Then wait until cancelled."""
+async def _announce_worker(models: Models) -> None:
+    """Say that the worker runs, once it can be told to end, and load what thoughts need. Then wait until cancelled."""
     say("The worker runs. Ctrl-C stops it.")
+    await models.prepare()
+    await models.prepare_memory()
     await asyncio.Event().wait()
 
 

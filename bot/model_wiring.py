@@ -16,7 +16,7 @@ from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, Memo
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName, profile_for
-from agent_core.providers.llm.prices import Prices
+from agent_core.providers.llm.prices import Prices, load_price_list
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.cross_setting_rules import MODEL_LINES, NO_ANTHROPIC
 from bot.model_findings import PromptWindow
@@ -58,10 +58,17 @@ class Models:
         )
 
     async def prepare(self) -> None:
-        """Detect the default model and load its tokenizer, so that the first turn does not wait for them."""
+        """Load what a thought needs, and detect the default model, so that the first turn does not wait for them."""
         for each, arguments in ((self.model, ()), (self.tokens, (self.model.default_model,))):
             if prepare := getattr(each, "prepare", None):
                 await prepare(*arguments)
+        if self.rehearsal is None:
+            await asyncio.to_thread(load_price_list)
+
+    async def prepare_memory(self) -> None:
+        """Load an embedder of this machine, so that the first recall does not wait for it."""
+        if prepare := getattr(self.embedder, "prepare", None):
+            await prepare()
 
     async def close(self) -> None:
         for each in (self.model, self.embedder, self.index):

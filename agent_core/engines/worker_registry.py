@@ -199,7 +199,7 @@ class WorkerRegistry:
             self._worker, self._own_until = worker, sent + OWN_SECONDS
             if self.is_shared:
                 said = {"worker": worker.id, "host": platform.node(), "pid": os.getpid()}
-                logger.info("worker takes part", extra=said)
+                logger.info("worker takes part" if self.accepts else "process without agents takes part", extra=said)
             for other in others:
                 if self.peers.is_gone(other.process):
                     await self._bury(other)

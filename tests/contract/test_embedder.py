@@ -116,6 +116,16 @@ async def test_meaning_is_found_where_words_mislead(question: str, answer: str, 
     assert likeness(asked, near) > likeness(asked, far)
 
 
+async def test_word_vectors_that_cannot_be_loaded_are_told_by_the_first_use_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_embedder, "PACKAGE", "not_installed_here")
+    embedder = LocalEmbedder()
+    await embedder.prepare()
+    with pytest.raises(ModelRefused, match="not installed"):
+        await embedder.embed(("tea",))
+
+
 async def test_hashing_is_misled_by_words_and_finds_their_parts() -> None:
     hashing = HashingEmbedder()
     misled = [(await hashing.embed(texts)).vectors for texts in MEANINGS]

@@ -99,6 +99,16 @@ async def test_the_page_says_so_while_no_worker_runs(own_postgres: PostgresServe
         await ana.until(says_no_worker)
 
 
+async def test_a_worker_asks_for_the_models_before_an_agent_needs_one(
+    own_postgres: PostgresServer,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    async with openai_standin() as endpoint:
+        given = {"DATABASE_URL": own_postgres.url, "OPENAI_BASE_URL": endpoint.base_url}
+        async with working(tmp_path, **given), asyncio.timeout(PATIENCE_SECONDS):
+            await endpoint.was_listed.wait()
+
+
 async def new_agent(chat: PageChat, endpoint: OpenAIStandIn, name: str, reply: Says) -> str:
     """Make an agent that proposes this; return where its thread is."""
     endpoint.answers(reply)

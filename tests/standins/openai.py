@@ -129,6 +129,7 @@ class OpenAIStandIn:
     obeys: bool = True
     manners: Manners = Manners()
     lost_a_stream: asyncio.Event = field(default_factory=asyncio.Event)
+    was_listed: asyncio.Event = field(default_factory=asyncio.Event)
     key: str = ""
     refuses: set[str] = field(default_factory=set)
     requests: list[Request] = field(default_factory=list)
@@ -149,6 +150,7 @@ class OpenAIStandIn:
 
     async def list_models(self, request: web.Request) -> web.StreamResponse:
         """GET /v1/models."""
+        self.was_listed.set()
         self.requests.append(Request(request.path, request.headers.copy(), {}))
         if fault := self._wrong_key(request):
             return await self._give(fault, request)

@@ -6,6 +6,7 @@ The files are read directly, because the package's loader downloads data. Other 
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.util import find_spec
@@ -73,6 +74,11 @@ class LocalEmbedder:
     def is_installed() -> bool:
         folder = _folder()
         return find_spec("tokenizers") is not None and folder is not None and (folder / MATRIX).is_file()
+
+    async def prepare(self) -> None:
+        """Load the word vectors. An error is left to the first use."""
+        with suppress(ModelRefused):
+            await asyncio.to_thread(self._load)
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         return await asyncio.to_thread(self._embed, tuple(texts))

@@ -70,6 +70,11 @@ class Prices:
         return next((price.quantize(PRICE_UNIT) for price in prices), None)
 
 
+def load_price_list() -> None:
+    """Import the price list, which takes long enough to hold up all agents: call it in a thread."""
+    import genai_prices  # noqa: F401
+
+
 def listed(units: Mapping[str, int], model: str, base_url: str) -> "Iterator[PriceCalculation]":
     """The price list's calculations for these units: first by the provider at this URL, then by any provider."""
     from genai_prices import Usage as Units  # imported late: large
