@@ -82,6 +82,14 @@ async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_writt
     await expect(sheet).to_be_hidden()
 
 
+async def test_a_page_is_fetched_while_changes_follow_each_other_without_a_pause(ana: BrowserChat) -> None:
+    await ana.page.route("**/events", lambda route: route.abort())  # its beat would have the page fetched too
+    await ana.page.reload()
+    await ana.page.wait_for_load_state("networkidle")
+    async with ana.page.expect_request(ana.page.url):
+        await ana.page.evaluate("() => { setInterval(refreshSoon, 5); }")
+
+
 @pytest.mark.slow
 async def test_a_sheet_in_which_nothing_was_written_goes_with_its_card(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel

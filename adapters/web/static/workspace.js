@@ -1,9 +1,9 @@
 // Keeps the page up to date and sends its forms without a page load. All links and forms also work without it.
 "use strict";
 
-const REGIONS = "[data-live]", END_PX = 44, RETRY_MS = 2000, SLOW_MS = 10_000;
+const REGIONS = "[data-live]", END_PX = 44, RETRY_MS = 2000, SLOW_MS = 10_000, LONGEST_MS = 300;
 const UNCONFIRMED = "Signoff cannot be reached: your click is not confirmed. Look whether it took effect before you try again. What you wrote stays here.";
-let asked = null, sent = 0, pending = null, retry = null;
+let asked = null, sent = 0, pending = null, firstTold = 0, retry = null;
 
 /** Update the page from the server's HTML; text that the person is typing stays. */
 function take(text) {
@@ -134,10 +134,11 @@ async function refresh() {
   if (again) refresh();
 }
 
-/** Fetch this page again after the changes of a moment; one with drawings, which take many reads, after ten seconds. */
+/** Fetch this page again after the changes of a moment, however many follow; one with drawings, which take many reads, after ten seconds. */
 function refreshSoon() {
-  const isSlow = document.querySelector("[data-slow]");
-  if (isSlow && pending) return;
+  const isSlow = document.querySelector("[data-slow]"), now = Date.now();
+  if (!pending) firstTold = now;
+  else if (isSlow || now - firstTold > LONGEST_MS) return;
   clearTimeout(pending);
   pending = setTimeout(() => { pending = null; refresh(); }, isSlow ? SLOW_MS : 30);
 }
