@@ -218,3 +218,25 @@ class ProcessSurface:
     def _publish(self, agent: Agent) -> None:
         self.hub.publish(agent)
         self.pages.expect(agent)
+
+
+@dataclass(slots=True)
+class PageSurface(ProcessSurface):
+    """Implements `ChatSurface` as the local workspace does: people see what is saved, and pages are told of it."""
+
+    shows_what_is_saved: bool = True
+
+    async def open_thread(self, agent: Agent) -> ThreadRef:
+        self._publish(agent)
+        return ThreadRef(agent.channel, agent.id)
+
+    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
+        self._publish(agent)
+        return turn.id
+
+    async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
+        self._publish(agent)
+
+    async def status(self, agent: Agent) -> None:
+        await self.chat.status(agent)
+        self._publish(agent)

@@ -58,6 +58,8 @@ def _of_chat(town: Town) -> list[str]:
     What a process drew when it was suspended may be wrong, until somebody clicks on it.
     """
     found: list[str] = []
+    if town.on_page:
+        return found  # the chat was sent nothing
     if "suspended" not in town.ends:
         cards, statuses = town.chat.cards.values(), town.chat.statuses.items()
         found += [f"{card.id}: its card is outdated" for card in cards if card.stage != town.turns[card.id].stage]

@@ -19,7 +19,8 @@ from tests.simulation.scheduler import Chance, Stuck, run
 from tests.simulation.town import End, Town
 from tests.simulation.wire import Faults
 
-MANY = "many workers"
+MANY, ON_PAGE = "many workers", "on a page"
+EVERY_FAULT = Faults(away=0.01, lost=0.01, busy=0.02, unreachable=0.05, deaf=0.2)
 STORMS: dict[str, tuple[tuple[End, ...], Faults]] = {
     "calm": ((), Faults()),
     "deploys": (("drained",), Faults()),
@@ -29,10 +30,8 @@ STORMS: dict[str, tuple[tuple[End, ...], Faults]] = {
     f"calm, {MANY}": ((), Faults(deaf=0.2)),
     f"deploys, {MANY}": (("drained",), Faults(deaf=0.2)),
     f"suspensions, {MANY}": (("suspended",), Faults()),
-    f"everything, {MANY}": (
-        ("killed", "drained", "suspended"),
-        Faults(away=0.01, lost=0.01, busy=0.02, unreachable=0.05, deaf=0.2),
-    ),
+    f"everything, {MANY}": (("killed", "drained", "suspended"), EVERY_FAULT),
+    f"everything, {MANY} {ON_PAGE}": (("killed", "drained", "suspended"), EVERY_FAULT),
 }
 
 
@@ -68,7 +67,14 @@ def run_seed(seed: int, storm: str) -> Town:
         size = LARGE if seed % LARGE_EVERY == LARGE_EVERY - 1 else SMALL
         workers, webs = (size.workers, 2) if MANY in storm else (1, 0)
         town = Town(
-            Chance.of(seed), replace(faults), ends, workers=workers, webs=webs, agents=size.agents, steps=size.steps
+            Chance.of(seed),
+            replace(faults),
+            ends,
+            workers=workers,
+            webs=webs,
+            agents=size.agents,
+            steps=size.steps,
+            on_page=ON_PAGE in storm,
         )
         await town.live()
         return town

@@ -30,7 +30,7 @@ from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.stage import ONE_AT_A_TIME, Stage
 from bot.worker import work
-from tests.simulation.chat import Pages, ProcessSurface, SlowChat
+from tests.simulation.chat import Pages, PageSurface, ProcessSurface, SlowChat
 from tests.simulation.scheduler import CLOCK, Chance, Process
 from tests.simulation.wire import Faults, Wire
 from tests.simulation.world import ManyStories, YieldingDatabase, slow_hook
@@ -61,6 +61,7 @@ class Town:
     """Everything of one run. `ends`: how its processes end, or what happens to them.
 
     `workers`, `webs`: how many processes advance agents, and how many only serve people; without these, workers do.
+    `on_page`: people see what is saved, not what the chat was sent.
     `written`: what people wrote and Signoff confirmed. `clicks`: turns whose decision was confirmed.
     `allowed`: how many commands of each agent people allowed at most. `turns`, `notes`: all there are at the end.
     `too_late`: commands that went on after Stop.
@@ -73,6 +74,7 @@ class Town:
     webs: int
     agents: int
     steps: int
+    on_page: bool = False
     written: list[tuple[AgentId, str]] = field(default_factory=list)
     clicks: list[TurnId] = field(default_factory=list)
     allowed: Counter[AgentId] = field(default_factory=Counter)
@@ -148,7 +150,7 @@ class Town:
         hub.join(end)
         if kind == "web":
             self.pages.open(end, hub)
-        surface = ProcessSurface(self.chat, hub, self.pages)
+        surface = (PageSurface if self.on_page else ProcessSurface)(self.chat, hub, self.pages)
         peers = Peers(broadcast=end, process=process.name) if self.is_shared else ONE_AT_A_TIME
         stage = Stage(
             model=self.model,
@@ -275,6 +277,8 @@ class Town:
             self.written.append((agent.id, note))
 
     def _cards(self, agent: Agent) -> list[Turn]:
+        if self.on_page:
+            return self.database.peek_turns(agent.id)
         return [card for card in self.chat.cards.values() if card.agent_id == agent.id]
 
     async def _ask_often(self, request: Callable[[Stage, Origin], Awaitable[T]], by: Actor) -> list[T]:

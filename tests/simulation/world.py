@@ -110,6 +110,10 @@ class YieldingDatabase(InMemoryDatabase):
         """The agent as it is saved. This takes no time."""
         return self._store.agents[agent_id].value
 
+    def peek_turns(self, agent_id: AgentId) -> list[Turn]:
+        """The turns of the agent as they are saved."""
+        return [row.value for row in self._store.turns.values() if row.value.agent_id == agent_id]
+
     def begin(self) -> OpenUnit[Any]:
         return OpenUnit(StoreBuffer(self._store), self._unit)
 
