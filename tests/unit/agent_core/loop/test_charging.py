@@ -1,8 +1,7 @@
 """Who pays for calls whose worker lost its agent or ended, and what reserving costs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -16,10 +15,10 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.reservation import Account
 from agent_core.model.usage import FREE, Budget, Usage
 from agent_core.ports.models import CallOptions
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.examples import CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.unit.agent_core.loop.counting_database import CountingDatabase
 
 DONE = reply_text("do_nothing")
 LONGEST = 4_000  # tokens: a fourth of the window of the scripted model
@@ -115,24 +114,6 @@ async def test_a_call_that_was_killed_is_charged_as_an_estimate_and_the_next_one
     step.cancel()
     await asyncio.wait([step])
     assert await budgets(second) == [channel, own]
-
-
-class CountingDatabase(InMemoryDatabase):
-    """Counts commits."""
-
-    commits = 0
-
-    @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
-        async with super().begin() as work:
-            commit = work.commit
-
-            async def count() -> None:
-                self.commits += 1
-                await commit()
-
-            work.commit = count  # type: ignore[method-assign]
-            yield work
 
 
 async def commits_of_a_turn(model: ScriptedModel) -> int:

@@ -1,7 +1,5 @@
 """On a surface that draws what is saved, saving shows it: one commit saves a proposal, its card and the claim's end."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -9,33 +7,16 @@ import pytest
 
 from agent_core.model.agent import Agent, Awaiting, Finished
 from agent_core.model.decision import Approve
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from tests.unit.agent_core.loop.counting_database import CountingDatabase
 
 FIRST, SECOND = (reply_text("write_to_file", {"filename": name, "text": "x"}) for name in ("a.txt", "b.txt"))
 DONE = reply_text("task_complete", {"reason": "done"})
-
-
-class CountingDatabase(InMemoryDatabase):
-    """Counts the commits."""
-
-    commits = 0
-
-    @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
-        async with super().begin() as work:
-            commit = work.commit
-
-            async def count() -> None:
-                self.commits += 1
-                await commit()
-
-            work.commit = count  # type: ignore[method-assign]
-            yield work
 
 
 async def left_to_show(stage: Stage, agent: Agent) -> int:
