@@ -1,5 +1,6 @@
 """The cards that the clicks bench presses, as they are found after a restart, and what became of them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -92,15 +93,15 @@ def an_asking_agent(number: int, now: datetime, preview: Preview | None) -> tupl
 async def count_lost_and_repeated(home: Path, clicks: Sequence[Click]) -> tuple[int, int]:
     """How many clicks were acknowledged but are not in the database or did not run, and how many ran twice."""
     database = SqlDatabase(f"sqlite:///{home / 'signoff.db'}")
+    written = Counter[str]()  # lines, by the folders above each agent's file
+    for path in (home / "workspaces").rglob("notes.md"):
+        written.update(dict.fromkeys(path.parts, path.read_text().count("\n")))
     lost = twice = 0
     for click in clicks:
         channel = ChannelScope("slack", "T1", click.card.partition("/")[0])
         async with database.begin() as work:
             turn = await work.turns.get(channel, TurnId(click.turn))
-        lines = sum(
-            path.read_text().count("\n") for path in (home / "workspaces").rglob(f"{turn.agent_id}/**/notes.md")
-        )
-        lost += click.ack is not None and (len(turn.approvals) != 1 or lines == 0)
-        twice += lines > 1
+        lost += click.ack is not None and (len(turn.approvals) != 1 or written[turn.agent_id] == 0)
+        twice += written[turn.agent_id] > 1
     await database.close()
     return lost, twice

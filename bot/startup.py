@@ -27,6 +27,7 @@ from bot.bootstrap import (
     make_home,
     system_clock,
 )
+from bot.garbage import search_in_quiet_moments
 from bot.leadership import lead
 from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
@@ -54,8 +55,8 @@ class StartedProcess:
 
     @property
     def jobs(self) -> tuple[Awaitable[None], ...]:
-        """What every process does beside its own work: keep the lock, and exchange messages with the others."""
-        return self.lock.watch(), self.signoff.broadcast.run()
+        """What every process does beside its own work: keep the lock, exchange messages with the others, tidy up."""
+        return self.lock.watch(), self.signoff.broadcast.run(), search_in_quiet_moments(self.signoff.core.clock)
 
     def listen(self) -> tuple[Awaitable[None], ...]:
         """Receive the events of each platform."""

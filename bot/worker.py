@@ -1,7 +1,6 @@
 """Runs an engine until it is stopped. An unexpected error pauses the agent and is logged."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -12,11 +11,11 @@ from typing import Any, Protocol
 from agent_core.errors import DatabaseAway, UnreadableRecord
 from agent_core.model.ids import AgentId
 from agent_core.ports.engine import Engine, Waker
+from bot.garbage import prefer_short_searches
 
 logger = logging.getLogger(__name__)
 
 ENDED_AT_ONCE = 1
-SELDOM = (10_000, 20, 50)  # defaults: 700, 10, 10
 SWITCH_SECONDS = 0.0005
 UNREADABLE_SECONDS = 60.0
 
@@ -102,13 +101,10 @@ def _end_at_once() -> None:
 def _prefer_short_pauses() -> None:
     """Let the event loop wait less for others.
 
-    Garbage collection leaves out loaded modules, because scanning them stops the process for 80 ms. A thread that
-    computes hands over the interpreter's lock after half a millisecond, not after Python's 5 ms.
+    A thread that computes hands over the interpreter's lock after half a millisecond, not after Python's 5 ms.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*SELDOM)
+    prefer_short_searches()
 
 
 def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Coroutine[Any, Any, None]]:

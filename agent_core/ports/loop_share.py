@@ -11,8 +11,13 @@ MAX_HOLD_SECONDS = 0.005
 async def let_others_run() -> None:
     """Let the event loop do what is due, such as sending what was shown."""
     passed = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_soon(passed.set_result, None)
+    asyncio.get_running_loop().call_soon(_end_wait, passed)
     await passed
+
+
+def _end_wait(passed: "asyncio.Future[None]") -> None:
+    if not passed.done():  # else the wait was cancelled
+        passed.set_result(None)
 
 
 @dataclass(slots=True)

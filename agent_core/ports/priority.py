@@ -12,7 +12,6 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 MAX_AGENT_WRITES = 2
 MAX_YIELD_SECONDS = 0.5
-STEPS_PER_PASS = 4
 SHARE_BESIDE_PEOPLE = 0.1
 MAX_REST_SECONDS = 1.0
 IS_AWAITED: ContextVar[bool] = ContextVar("is_awaited", default=False)
@@ -31,8 +30,8 @@ class Priority:
 
     Without this, a burst of clicks would start hundreds of agents, and the next click would wait for seconds:
 
-    - Per pass of the event loop, four steps of agents run, and one while people wait (up to twice as many where two
-      passes meet). A step is what runs between two awaits.
+    - Per pass of the event loop, one step of agents runs (two where two passes meet). A step is what runs between two
+      awaits. The next click arrives between two passes, so a pass should be short.
     - While people wait, the steps of agents take at most a tenth of the event loop's time, until the newest of these
       people has waited for a second: who waits longer waits for something else than the event loop.
     - At most two agents write at a time, and each first waits up to 0.5 s while people wait.
@@ -46,7 +45,7 @@ class Priority:
     no_people: asyncio.Event = field(default_factory=_set_event)
     agent_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AGENT_WRITES))
     _works: int = 0
-    _stepped: int = 0
+    _has_stepped: bool = False
     _newest_came_at: float = 0.0
     _rests_until: float = 0.0
     _rest_end: asyncio.TimerHandle | None = None
@@ -92,7 +91,7 @@ class Priority:
     async def run_stepwise(self, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run an agent's work, in a task of its own, as urgent until it calls `end_urgency`.
 
-        Steps beyond those of this pass of the event loop run in later passes, in order, the urgent ones first.
+        After one step in this pass of the event loop, the others run in later passes, in order, the urgent ones first.
         """
         IS_URGENT.set(True)
         self._works += 1
@@ -126,35 +125,30 @@ class Priority:
 
     def _wait_for_step(self) -> Iterator[Any]:
         loop = asyncio.get_running_loop()
-        if self._works <= self._steps_per_pass and not self.people:  # each has at most one step in a pass
+        if self._works == 1 and not self.people:  # it has at most one step in a pass
             return iter(())
-        if self._stepped < self._steps_per_pass and self._rest_seconds() <= 0:
-            if self._stepped == 0:
-                loop.call_soon(self._begin_pass)
-            self._stepped += 1
+        if not self._has_stepped and self._rest_seconds() <= 0:
+            loop.call_soon(self._begin_pass)
+            self._has_stepped = True
             return iter(())
         step = loop.create_future()
         (self._queued_urgent if IS_URGENT.get() else self._queued).append(step)
-        if self._stepped == 0:
+        if not self._has_stepped:
             self._begin_after_rest()
         return iter(step)
 
-    @property
-    def _steps_per_pass(self) -> int:
-        return 1 if self.people else STEPS_PER_PASS
-
     def _begin_pass(self) -> None:
-        """Let the first queued steps run in the next pass, and count them; while agents rest, do so afterwards."""
-        self._stepped = 0
+        """Let the first queued step run in the next pass; while agents rest, do so afterwards."""
+        self._has_stepped = False
         if self._rest_seconds() > 0:
             self._begin_after_rest()
             return
-        while (queue := self._queued_urgent or self._queued) and self._stepped < self._steps_per_pass:
+        while (queue := self._queued_urgent or self._queued) and not self._has_stepped:
             step = queue.popleft()
             if not step.done():  # else its work was cancelled
                 step.set_result(None)
-                self._stepped += 1
-        if self._stepped:
+                self._has_stepped = True
+        if self._has_stepped:
             asyncio.get_running_loop().call_soon(self._begin_pass)
 
     def _rest_after(self, begun: float) -> None:

@@ -1,0 +1,44 @@
+"""Long searches for garbage wait for moments in which little is computed."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from agent_core.testing.clock import FakeClock
+from bot.garbage import LOOK_SECONDS, SEARCHES_BEFORE_LONG_ONE, search_in_quiet_moments
+
+
+@pytest.fixture(autouse=True)
+def no_searches_by_python() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("short_searches", "seconds_computed", "is_searched"),
+    [
+        (SEARCHES_BEFORE_LONG_ONE, 0.1, True),
+        (SEARCHES_BEFORE_LONG_ONE, 0.9, False),
+        (SEARCHES_BEFORE_LONG_ONE - 1, 0.1, False),
+    ],
+)
+async def test_a_long_search_waits_for_a_second_in_which_little_is_computed(
+    short_searches: int, seconds_computed: float, *, is_searched: bool
+) -> None:
+    clock, computed = FakeClock(), 0.0
+    searching = asyncio.create_task(search_in_quiet_moments(clock, lambda: computed))
+    await clock.until_sleeping()
+    gc.collect()
+    for _ in range(short_searches):
+        gc.collect(0)
+    computed = seconds_computed
+    clock.advance(LOOK_SECONDS)
+    await clock.until_sleeping()
+    assert (gc.get_count()[1] == 0) == is_searched
+    searching.cancel()
+    with suppress(asyncio.CancelledError):
+        await searching
