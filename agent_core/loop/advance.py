@@ -8,7 +8,7 @@ The process may end after any step: the saved state determines the next step.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from agent_core.errors import NotFound, Superseded, SurfaceBusy, ThreadGone
@@ -26,6 +26,7 @@ from agent_core.loop.transitions import pause
 from agent_core.loop.turn_context import load_turn_context
 from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.channels import SurfaceName
+from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.ports.clock import Clock

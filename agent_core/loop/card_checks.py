@@ -6,7 +6,7 @@ Whoever changes something wakes the agents that wait with such a card; the worke
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent_core.commands.registry import CommandContext
@@ -18,6 +18,7 @@ from agent_core.loop.transitions import move
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec, Preview
+from agent_core.model.copies import replace
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork

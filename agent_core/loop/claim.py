@@ -7,7 +7,7 @@ Which cards and notices were shown is recorded by the next save, which needs few
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from agent_core.loop.outcome import Outcome, SavedOutcome
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ThreadRef
+from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.note import Notice
 from agent_core.model.reservation import Account

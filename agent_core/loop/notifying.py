@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent_core.errors import NotAllowed, PersonError, SurfaceBusy, SurfaceError, ThreadGone
@@ -10,6 +10,7 @@ from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.notification import (
     OWNER,

@@ -1,11 +1,12 @@
 """Shows turns as cards, posts notices in the thread, and remembers what the database must record as shown."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from agent_core.errors import CommandError, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
+from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn

@@ -1,12 +1,13 @@
 """The lease: a counted, visible, revocable permission to run commands without asking."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
 from agent_core.model.actors import Actor
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
+from agent_core.model.copies import replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

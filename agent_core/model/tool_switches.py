@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 
 from agent_core.model.command import CommandSpec
+from agent_core.model.copies import replace
 
 TOOLS_KEY = "tools"  # the channel's preference that holds the switches
 HOW_TO_SWITCH = "/agent tools, or the page Tools and plugins, says what is on."

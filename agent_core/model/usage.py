@@ -1,8 +1,10 @@
 """Token usage of model calls, and budgets in US dollars."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
+
+from agent_core.model.copies import replace
 
 FREE = Decimal(0)
 

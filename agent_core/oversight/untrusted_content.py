@@ -7,12 +7,12 @@ execute and publish until a person who was informed decides again.
                                 └─► messages and reports to helpers and back
 """
 
-from dataclasses import replace
 from datetime import datetime
 
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import GUARDED_CLASSES, CommandSpec, RiskClass
+from agent_core.model.copies import replace
 from agent_core.model.decision import Approve
 from agent_core.model.note import Notice
 from agent_core.model.result import Result

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +14,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.copies import replace
 from agent_core.model.file_changes import changes_file
 from agent_core.model.note import Note
 from agent_core.model.text_search import fold, has_all, texts_of

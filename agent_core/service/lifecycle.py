@@ -3,7 +3,7 @@
 No model and no chat platform is called; files and index entries of a deleted agent are removed after the commit.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
@@ -13,6 +13,7 @@ from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.audit import AuditEntry
+from agent_core.model.copies import replace
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.lines import counted

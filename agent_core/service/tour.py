@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 from agent_core.errors import CommandError, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.copies import replace
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.ports.rehearsal import Rehearsal, Tour
