@@ -232,8 +232,8 @@ class ActStep:
         """Save the result, with the start of the command if that is `unsaved`, and what follows from it."""
 
         async def finish(work: UnitOfWork, agent: Agent, *, again: bool = False) -> Outcome:
-            *earlier, turn = await work.turns.of(agent, last=2)
-            if turn.id != turn_id or turn.state not in ("approved", "running"):
+            turn = await work.turns.get(agent.channel, turn_id)
+            if turn.number != agent.turns or turn.state not in ("approved", "running"):
                 return Outcome(agent=agent) if again else Outcome(agent=agent.pay(spent), spent=spent)
             begun = Outcome(agent=agent)
             if unsaved and turn.state == "approved":
@@ -243,6 +243,7 @@ class ActStep:
             is_untrusted = turn.started_at and commands.may_return_untrusted(turn.call.name, agent)
             finished = turn.finish(replace(result, outside=True) if is_untrusted else result, now)
             paid, billed = bill(agent, finished, spent)
+            earlier = await work.turns.of(agent, last=1, before=turn.number) if paid.lease else ()
             outcome = conclude(paid, billed, earlier, finishes=commands.finishes(turn.call.name), now=now)
             outcome = replace(outcome, spent=spent, audit=(*begun.audit, AuditEntry.of_end(agent, billed, now)))
             return await self._go_on(work, outcome, turn, now)

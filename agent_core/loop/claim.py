@@ -13,12 +13,14 @@ from typing import TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
 from agent_core.loop.draining import Draining
+from agent_core.loop.known_records import NOTHING_KNOWN, KnownRecords
 from agent_core.loop.outcome import Outcome, SavedOutcome
+from agent_core.loop.step_charging import charge_once
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ThreadRef
 from agent_core.model.copies import replace
-from agent_core.model.ids import AgentId, TurnId, new_id
+from agent_core.model.ids import TurnId, new_id
 from agent_core.model.note import Notice
 from agent_core.model.reservation import Account
 from agent_core.model.turn import Turn
@@ -28,7 +30,7 @@ from agent_core.ports.engine import Claims, Waker
 from agent_core.ports.loop_share import let_others_run
 from agent_core.ports.priority import Priority
 from agent_core.ports.surface import ChatSurface
-from agent_core.spending.budget_ledger import BudgetLedger, charge_account
+from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import charge_root, report, taint_shared_folder
 from agent_core.spending.spending_tracker import SpendingTracker
 
@@ -45,6 +47,7 @@ class AgentClaim:
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
     `save_id`, `charge_id`: identify the last save that was tried, and the last one that charges what was spent.
     `newest`: the agent's newest turn as this claim read or saved it last, if it did.
+    `known`: what the next save need not read, because the last unit of work did.
     `questions`: questions of people that wait for the model's answer.
     `has_background`: whether programs of the agent run here, so that it stays with this worker.
     `ends_at_wait`: the claim ends with a save after which the agent waits for people, if they see what is saved.
@@ -59,6 +62,7 @@ class AgentClaim:
     agent: Agent
     has_background: Callable[[Agent], Awaitable[bool]]
     newest: Turn | None = None
+    known: KnownRecords = NOTHING_KNOWN
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
     draining: Draining = field(default_factory=Draining)
@@ -87,6 +91,7 @@ class AgentClaim:
         async with self.database.begin() as work:
             turns, notices = await work.together(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
+            self.known = KnownRecords.of(work)
         self.newest = turns[-1] if turns and turns[-1].number == agent.turns else None
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")
@@ -117,9 +122,10 @@ class AgentClaim:
         return outcome
 
     async def _save(self, step: Step) -> SavedOutcome:
-        tried = dict[str, SavedOutcome]()
+        tried, left = dict[str, SavedOutcome](), NOTHING_KNOWN
 
         async def save_fenced(work: UnitOfWork) -> SavedOutcome:
+            nonlocal left
             present = await work.agents.locate(self.agent.id)
             if present.save_id in tried:  # an earlier try took effect, but its answer was lost
                 return tried[present.save_id]
@@ -131,17 +137,25 @@ class AgentClaim:
             outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
-            tried[save_id] = await self._queue(work, present, outcome)
+            tried[save_id], left = await self._queue(work, present, outcome), KnownRecords.of(work)
             return tried[save_id]
 
-        saved = await self._save_when_reachable(save_fenced)
+        async def save_with_known(work: UnitOfWork) -> SavedOutcome:
+            known, self.known = self.known, NOTHING_KNOWN  # if what is known was changed, the next try reads it
+            return await known.use_in(work, save_fenced)
+
+        saved = await self._save_when_reachable(save_with_known)
+        self.known = left
+        self._end_save(saved)
+        return saved
+
+    def _end_save(self, saved: SavedOutcome) -> None:
         if saved.outcome.spent and self.tracker:
             self.tracker.settle()
         self.charge_id = ""
         if saved.is_given_up:
             self.is_given_up = True
             self.claims.forget(self.agent.id)
-        return saved
 
     async def foresee(self, step: Step) -> Outcome:
         """What `step` would save now, with nothing saved; raise Superseded if another worker took the agent."""
@@ -151,7 +165,9 @@ class AgentClaim:
                 present = await work.agents.locate(self.agent.id)
                 if present.fence != self.agent.fence:
                     raise Superseded(self.agent.id)
-                return await step(work, present)
+                outcome = await step(work, present)
+                self.known = KnownRecords.of(work)
+                return outcome
 
         return await self._when_reachable(look)
 
@@ -217,18 +233,9 @@ class AgentClaim:
         """
         save_id = new_id(self.presenter.clock.now())
 
-        async def act(work: UnitOfWork) -> None:
-            await tracker.drop_if_charged(work)
-            present = await _find_agent(work, self.agent.id)
-            if present and present.save_id and present.save_id in (save_id, self.charge_id):
-                return  # an earlier save took effect
-            tracker.remove_reservation(work)
-            await charge_account(work, account, tracker.spent)
-            if tracker.spent and present and present.fence == self.agent.fence:
-                charged = await work.agents.locate(self.agent.id)
-                work.agents.save(replace(charged, save_id=save_id))
-
-        await self._save_when_reachable(act)
+        await self._save_when_reachable(
+            partial(charge_once, self.agent, account, tracker, save_id, earlier_save_id=self.charge_id)
+        )
         tracker.settle()
 
     @asynccontextmanager
@@ -291,9 +298,3 @@ class AgentClaim:
         if head.thread is None:
             raise ThreadGone(f"{head.name}, which it helps, has no thread: resume that first.")
         return head.thread
-
-
-async def _find_agent(work: UnitOfWork, agent_id: AgentId) -> Agent | None:
-    with suppress(NotFound):
-        return await work.agents.locate(agent_id)
-    return None

@@ -20,6 +20,7 @@ from agent_core.persistence.prepared_statements import Values
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
+from agent_core.ports.kept_records import Kept, KeptRecord
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _IN_CHANNEL = turns.c.channel == bindparam("in_channel")
@@ -93,6 +94,14 @@ class SqlTurns(SqlRepository):
                 _SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key}, key=("turn", turn.id)
             )
 
+    def keep(self) -> Kept[Turn]:
+        kept = self._pending.keep()
+        shown = {turn_id: values for turn_id, values in self._shown.items() if turn_id in kept}
+        return {**kept, **{turn_id: _as_shown(kept[turn_id], values) for turn_id, values in shown.items()}}
+
+    def reuse(self, kept: Kept[Turn]) -> None:
+        self._pending.reuse(kept)
+
     def _insert(self, turn: Turn) -> None:
         fixed = {"id": turn.id, "channel": turn.channel.key, "agent_id": turn.agent_id, "number": turn.number}
         self._buffer.queue(
@@ -123,6 +132,11 @@ def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
         add_shown = _with_shown_cached if len(row.data) <= MAX_CACHED_CHARACTERS else _with_shown
         turn = add_shown(turn, shown)
     return turn, row.revision, unknown
+
+
+def _as_shown(kept: KeptRecord[Turn], shown: Values) -> KeptRecord[Turn]:
+    columns: Any = (shown["shown_as"], shown["shown_at"], shown["shown_hash"])
+    return replace(kept, record=_with_shown(kept.record, columns))
 
 
 def _with_shown(turn: Turn, shown: tuple[str, datetime | None, str]) -> Turn:

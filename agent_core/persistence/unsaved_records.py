@@ -8,6 +8,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import UnknownFields
+from agent_core.ports.kept_records import Kept, KeptRecord
 
 R = TypeVar("R", Agent, Turn)
 
@@ -22,6 +23,7 @@ class UnsavedRecords(Generic[R]):
         self._as_read: dict[str, R] = {}
         self._values: dict[str, R | None] = {}
         self._unknown: dict[str, UnknownFields] = {}
+        self._reused: dict[str, R] = {}
 
     def read(self, record: R, revision: int, unknown: UnknownFields | None = None) -> R:
         """Note the revision at which the record was first read, to detect conflicts; return the record.
@@ -43,14 +45,14 @@ class UnsavedRecords(Generic[R]):
         return self._unknown.get(record.id)
 
     def find(self, record_id: str, channel: ChannelScope | None = None) -> R | None:
-        """The value that this unit of work will save, or None if it will not save the record.
+        """The value that this unit of work will save or reuses, or None if it is to be read.
 
         Raise NotFound if this unit of work removes the record, or if the record belongs to another channel.
         """
         self._check_open()
-        if record_id not in self._values:
+        if record_id not in self._values and record_id not in self._reused:
             return None
-        record = self._values[record_id]
+        record = self._values[record_id] if record_id in self._values else self._reused[record_id]
         if record is None or channel not in (None, record.channel):
             raise self.missing(record_id)
         return record
@@ -80,3 +82,19 @@ class UnsavedRecords(Generic[R]):
         self._check_open()
         self._values[record.id] = None
         return self._revisions.get(record.id)
+
+    def keep(self) -> Kept[R]:
+        """The records that were read, added or saved, as the commit will leave them."""
+        kept = dict[str, KeptRecord[R]]()
+        for record_id, record in (self._as_read | self._values).items():
+            if record is not None:
+                saves = record_id in self._values
+                revision = self._revisions.get(record_id, 0) + saves
+                kept[record_id] = KeptRecord(record, revision, self._unknown.get(record_id))
+        return kept
+
+    def reuse(self, kept: Kept[R]) -> None:
+        """Take records as read. A commit that saves one that was changed meanwhile finds a conflict."""
+        for record_id, each in kept.items():
+            unknown = each.unknown if isinstance(each.unknown, UnknownFields) else None
+            self._reused[record_id] = self.read(each.record, each.revision, unknown)

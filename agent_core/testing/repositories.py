@@ -8,11 +8,13 @@ from typing import Generic, TypeVar
 from agent_core.errors import NotFound
 from agent_core.model.agent import ARCHIVED, Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId, NoticeId, TurnId, WorkerId
 from agent_core.model.note import Note, Notice
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.unsaved_records import UnsavedRecords
+from agent_core.ports.kept_records import Kept, KeptRecord
 from agent_core.testing.store import Rows, Store, StoredRow, name_key
 from agent_core.testing.store_buffer import StoreBuffer, StoreRepository
 
@@ -40,6 +42,12 @@ class VersionedRepository(StoreRepository, Generic[Versioned]):
     def _queue(self, record: Versioned, read: int | None) -> None:
         """Queue an insert of the record if `read` is None, else an update that expects the revision `read`."""
         self._buffer.queue(lambda store: self._write(store, record, read), key=(self.kind, record.id))
+
+    def keep(self) -> Kept[Versioned]:
+        return self._pending.keep()
+
+    def reuse(self, kept: Kept[Versioned]) -> None:
+        self._pending.reuse(kept)
 
     def _write(self, store: Store, record: Versioned, read: int | None) -> None:
         raise NotImplementedError
@@ -141,6 +149,10 @@ class MemoryTurns(VersionedRepository[Turn]):
 
     kind = "turn"
 
+    def __init__(self, buffer: StoreBuffer) -> None:
+        super().__init__(buffer)
+        self._shown: dict[str, tuple[str, datetime, str]] = {}
+
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         if turn := self._pending.find(turn_id, channel):
             return turn
@@ -167,7 +179,18 @@ class MemoryTurns(VersionedRepository[Turn]):
         return self._read(sorted((row for row in rows if row.shown != row.value.stage), key=_number))
 
     def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
+        self._shown[turn.id] = (address, at, turn.control_hash)
         self._buffer.queue(lambda store: store.mark_shown(turn, address, at))
+
+    def keep(self) -> Kept[Turn]:
+        return {turn_id: self._as_shown(turn_id, each) for turn_id, each in super().keep().items()}
+
+    def _as_shown(self, turn_id: str, kept: KeptRecord[Turn]) -> KeptRecord[Turn]:
+        if turn_id not in self._shown:
+            return kept
+        address, at, shown = self._shown[turn_id]
+        turn = replace(kept.record, shown_as=address, shown_at=at, shown_hash_on_card=shown)
+        return replace(kept, record=turn)
 
     def _write(self, store: Store, record: Turn, read: int | None) -> None:
         store.put_turn(record, read)
