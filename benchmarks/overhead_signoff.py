@@ -36,6 +36,7 @@ from agent_core.providers.embeddings.local_embedder import LocalEmbedder
 from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
+from bot.short_pauses import prefer_short_pauses
 
 ADA = Actor(id="ada", display="ada", workspace="local")
 CHANNEL = ChannelScope("web", "local", "general")
@@ -55,6 +56,7 @@ def main() -> None:
 async def run(folder: Path, replies: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
     """Approve every proposal but the last: seconds to the next one, and until the agent waits with all recorded."""
     shown, whole = [], []
+    prefer_short_pauses()  # as `python -m bot run` does
     async with run_core(folder, replies) as at:
         await at.service.create(DRAFT, Origin(by=ADA, channel=CHANNEL))
         turn = await at.first_proposal()

@@ -27,10 +27,10 @@ from bot.bootstrap import (
     make_home,
     system_clock,
 )
-from bot.garbage import search_in_quiet_moments
 from bot.leadership import lead
 from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
+from bot.short_pauses import search_in_quiet_moments
 
 RETRY_SECONDS = 1.0
 REMINDER_SECONDS = 60.0

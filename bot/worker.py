@@ -11,12 +11,11 @@ from typing import Any, Protocol
 from agent_core.errors import DatabaseAway, UnreadableRecord
 from agent_core.model.ids import AgentId
 from agent_core.ports.engine import Engine, Waker
-from bot.garbage import prefer_short_searches
+from bot.short_pauses import prefer_short_pauses
 
 logger = logging.getLogger(__name__)
 
 ENDED_AT_ONCE = 1
-SWITCH_SECONDS = 0.0005
 UNREADABLE_SECONDS = 60.0
 
 
@@ -65,7 +64,7 @@ async def until_told(*jobs: Awaitable[None], drain: Callable[[], Awaitable[None]
 
     After the signal the jobs go on until `drain` has ended. A second signal ends the process at once, like a crash.
     """
-    _prefer_short_pauses()
+    prefer_short_pauses()
     told = asyncio.Event()
     running = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -96,15 +95,6 @@ def _end_at_once() -> None:
     logging.shutdown()
     sys.stdout.flush()
     os._exit(ENDED_AT_ONCE)
-
-
-def _prefer_short_pauses() -> None:
-    """Let the event loop wait less for others.
-
-    A thread that computes hands over the interpreter's lock after half a millisecond, not after Python's 5 ms.
-    """
-    sys.setswitchinterval(SWITCH_SECONDS)
-    prefer_short_searches()
 
 
 def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Coroutine[Any, Any, None]]:

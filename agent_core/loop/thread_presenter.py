@@ -86,7 +86,8 @@ class ThreadPresenter:
 
     async def _show(self, agent: Agent, turn: Turn, *, may_exist: bool, is_recorded: bool) -> None:
         await self._confirm()
-        addressed = replace(turn, shown_as=self.addresses.get(turn.id, turn.shown_as))
+        address = self.addresses.get(turn.id, turn.shown_as)
+        addressed = turn if address == turn.shown_as else replace(turn, shown_as=address)
         self.addresses[turn.id] = await self.surface.show(agent, addressed, may_exist=may_exist)
         self.stages[turn.id] = turn.stage
         if not is_recorded:

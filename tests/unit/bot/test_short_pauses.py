@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from agent_core.testing.clock import FakeClock
-from bot.garbage import LOOK_SECONDS, SEARCHES_BEFORE_LONG_ONE, search_in_quiet_moments
+from bot.short_pauses import LOOK_SECONDS, SEARCHES_BEFORE_LONG_ONE, search_in_quiet_moments
 
 
 @pytest.fixture(autouse=True)
