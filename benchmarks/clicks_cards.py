@@ -29,7 +29,8 @@ CHANNELS = 60
 class Click:
     """One Approve: `ack` and `edit` are seconds after it was due, None while they did not come.
 
-    `button`: what Slack sends back of the pressed button.
+    `button`: what Slack sends back of the pressed button. `others`: as `ack`, of a second person's press of it, and of
+    a repeated delivery.
     """
 
     card: str
@@ -39,6 +40,7 @@ class Click:
     ack: float | None = None
     edit: float | None = None
     statuses: list[int] = field(default_factory=list)
+    others: list[float] = field(default_factory=list)
 
 
 async def fill(home: Path, agents: int) -> list[Click]:
