@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -186,27 +186,33 @@ async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
     site.answers["/"] = never
     drawing = asyncio.create_task(BrowserPages(gateway=DOOR).draw(site.url(), ANYWHERE))
     await asked.wait()
-    assert any(OURS in line for line in below(os.getpid()))
+    assert any(OURS in line for line in below(os.getpid()).values())
     drawing.cancel()
     with suppress(asyncio.CancelledError):
         await drawing
-    assert not any(OURS in line for line in below(os.getpid()))
+    assert not any(OURS in line for line in below(os.getpid()).values())
 
 
 async def test_a_drawing_that_ends_while_its_driver_starts_leaves_none() -> None:
     need_drawing()
+    others = drivers()  # of browser tests in this process
     drawing = asyncio.create_task(BrowserPages(gateway=DOOR).draw("http://localhost/", ANYWHERE))
-    await until_driver(is_there=True)
+    await until_driver(others, is_there=True)
     drawing.cancel()
     with suppress(asyncio.CancelledError):
         await drawing
-    await until_driver(is_there=False)  # its own children end a moment after it
+    await until_driver(others, is_there=False)  # its own children end a moment after it
 
 
-async def until_driver(*, is_there: bool) -> None:
+async def until_driver(others: Set[int], *, is_there: bool) -> None:
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while any(DRIVER in line for line in await asyncio.to_thread(below, os.getpid())) != is_there:
+        while bool(await asyncio.to_thread(drivers) - others) != is_there:
             continue
+
+
+def drivers() -> set[int]:
+    """The process ids of the drivers of browsers that this process has started."""
+    return {number for number, line in below(os.getpid()).items() if DRIVER in line}
 
 
 def running(text: str) -> list[str]:
@@ -218,11 +224,14 @@ def running(text: str) -> list[str]:
     return [line for line in lines if text in line]
 
 
-def below(parent: int) -> list[str]:
-    """The command lines of the programs that a process has started, and those that these have."""
-    found = []
+def below(parent: int) -> dict[int, str]:
+    """The command lines of the programs that a process has started, and those that these have, by process id."""
+    found = dict[int, str]()
     for task in Path(f"/proc/{parent}/task").glob("[0-9]*/children"):
-        for child in task.read_text().split():
+        children = ""
+        with suppress(OSError):  # a thread that has ended meanwhile
+            children = task.read_text()
+        for child in children.split():
             with suppress(OSError):
-                found += [Path(f"/proc/{child}/cmdline").read_text(), *below(int(child))]
+                found |= {int(child): Path(f"/proc/{child}/cmdline").read_text(), **below(int(child))}
     return found
