@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from cachetools import TTLCache
 from sqlalchemy import Connection, Engine, Executable, Row
 from sqlalchemy.exc import DBAPIError
 
@@ -29,6 +28,7 @@ from agent_core.persistence.connections import (
     run_in_transaction,
     transaction,
 )
+from agent_core.persistence.long_queries import LongQueries
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.short_statements import ShortStatements
@@ -42,9 +42,6 @@ T = TypeVar("T")
 READER_THREADS = 2  # more would wait for the GIL
 MAX_GROUPED_WRITES = 64
 COMMITS_BETWEEN_CHECKPOINTS = 64  # about 1,000 pages, after which SQLite copies by itself
-LONG_REMEMBERED = 300.0  # seconds for which a query that often took long is run in a thread at once
-MAX_LONG = 200
-LONG_WEIGHT, MAX_WEIGHT = 2, 6  # on a busy machine any query may take long now and then
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +69,20 @@ class FileConnections:
         self._is_opening = False
         self._in_thread = 0  # how many writes the writer thread has
         self._since_checkpoint = 0
-        self._long: TTLCache[Executable, int] = TTLCache(MAX_LONG, LONG_REMEMBERED)
-        self._knows_long = False  # a look into an empty TTLCache takes as long as a short read
+        self._long = LongQueries()
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         if seconds is not None:  # a long read, so in a thread at once
             return await self._run(self._readers, partial(find_rows_within, seconds, query=query, values=values))
         if self._short is None and not self._is_opening:
             await self._open_short()
-        weight = self._long.get(query, 0) if self._knows_long else 0
-        if self._short and weight < MAX_WEIGHT:
+        if self._short and not self._long.holds(query):
             await self._loop_share.wait_for_turn()
             with suppress(TooLong):
                 found = self._short.rows(query, values)
-                if weight:
-                    self._long[query] = weight - 1
+                self._long.note_short(query)
                 return found
-            self._long[query] = min(weight + LONG_WEIGHT, MAX_WEIGHT)
-            self._knows_long = True
+            self._long.note_long(query)
         ask = partial(find_rows, query=query, values=values)
         return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
 
-from cachetools import LRUCache
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, SchemaValidator
+
+from agent_core.persistence.record_cache import RecordCache
 
 T = TypeVar("T")
 Step: TypeAlias = str | int
@@ -58,8 +58,7 @@ def decode_all(kind: type[T], text: str) -> tuple[T, UnknownFields | None]:
     The values of short texts are cached: each step of an agent reads up to forty turns, and the step before read or
     saved most of them too. Sharing them is safe because values are immutable.
     """
-    with _CACHE_LOCK:
-        known = _CACHE.get((kind, text))
+    known = _CACHE.get((kind, text))
     if known is not None:
         return cast("T", known), None
     value, unknown = _decode(kind, text)
@@ -75,8 +74,7 @@ def decode_once(kind: type[T], text: str) -> T:
 
 def _remember(kind: type, text: str, value: object) -> None:
     if len(text) <= MAX_CACHED_CHARACTERS:
-        with _CACHE_LOCK:
-            _CACHE[kind, text] = value
+        _CACHE.put((kind, text), value)
 
 
 def _decode(kind: Any, text: str) -> tuple[object, UnknownFields | None]:
@@ -182,6 +180,5 @@ def _forbidding(schema: Any) -> Any:
     return {**copied, "extra_behavior": "forbid"} if schema.get("type") == "dataclass-args" else copied
 
 
-_CACHE: LRUCache[tuple[type, str], object] = LRUCache(MAX_CACHED)
-_CACHE_LOCK = Lock()
+_CACHE: RecordCache[tuple[type, str], object] = RecordCache(MAX_CACHED)
 _ENCODER = json.JSONEncoder(default=_plain, separators=(",", ":"))

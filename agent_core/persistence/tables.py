@@ -5,7 +5,9 @@ These columns are not copies: `revision`, the `shown_…` columns of turns, `not
 """
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
@@ -25,8 +27,21 @@ from sqlalchemy import (
     text,
 )
 
+Convert: TypeAlias = Callable[[Any], Any]
 UNSTORABLE = re.compile(r"[\\\x00\ud800-\udfff]")
 ESCAPE = re.compile(r"\\([0-9a-f]{4})")
+
+
+def to_storable(value: str | None) -> str | None:
+    if not value or (value.isascii() and "\\" not in value and "\0" not in value):
+        return value
+    return UNSTORABLE.sub(lambda found: f"\\{ord(found[0]):04x}", value)
+
+
+def from_storable(value: str | None) -> str | None:
+    if not value or "\\" not in value:
+        return value
+    return ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
 
 
 class AnyText(TypeDecorator[str]):
@@ -36,14 +51,16 @@ class AnyText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if not value or (value.isascii() and "\\" not in value and "\0" not in value):
-            return value
-        return UNSTORABLE.sub(lambda found: f"\\{ord(found[0]):04x}", value)
+        return to_storable(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
-        if not value or "\\" not in value:
-            return value
-        return ESCAPE.sub(lambda found: chr(int(found[1], 16)), value)
+        return from_storable(value)
+
+    def bind_processor(self, dialect: Dialect) -> Convert:  # without the calls that SQLAlchemy puts around both
+        return to_storable
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Convert:
+        return from_storable
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Row, bindparam, insert, select, update
 
@@ -17,10 +16,13 @@ from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import MAX_CACHED, MAX_CACHED_CHARACTERS, UnknownFields, decode_once, encode
 from agent_core.persistence.prepared_statements import Values
+from agent_core.persistence.record_cache import RecordCache
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
 from agent_core.ports.kept_records import Kept, KeptRecord
+
+Shown: TypeAlias = tuple[str, datetime | None, str]  # where a card stands, since when, and the hash on it
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _IN_CHANNEL = turns.c.channel == bindparam("in_channel")
@@ -126,12 +128,16 @@ def _timings(rows: Sequence[Row[Any]]) -> Iterator[Timing]:
 
 def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
     """The turn with the columns that say how it was shown, its revision, and the fields that are unknown here."""
-    turn, unknown = read_value(Turn, row.data)
-    shown = (row.shown_as, row.shown_at, row.shown_hash)
+    data, revision = row.data, row.revision
+    shown: Shown = (row.shown_as, row.shown_at, row.shown_hash)
+    if known := _CACHE.get((data, shown)):
+        return known, revision, None
+    turn, unknown = read_value(Turn, data)
     if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) != shown:
-        add_shown = _with_shown_cached if len(row.data) <= MAX_CACHED_CHARACTERS else _with_shown
-        turn = add_shown(turn, shown)
-    return turn, row.revision, unknown
+        turn = _with_shown(turn, shown)
+    if unknown is None and len(data) <= MAX_CACHED_CHARACTERS:
+        _CACHE.put((data, shown), turn)
+    return turn, revision, unknown
 
 
 def _as_shown(kept: KeptRecord[Turn], shown: Values) -> KeptRecord[Turn]:
@@ -139,9 +145,9 @@ def _as_shown(kept: KeptRecord[Turn], shown: Values) -> KeptRecord[Turn]:
     return replace(kept, record=_with_shown(kept.record, columns))
 
 
-def _with_shown(turn: Turn, shown: tuple[str, datetime | None, str]) -> Turn:
+def _with_shown(turn: Turn, shown: Shown) -> Turn:
     return replace(turn, shown_as=shown[0], shown_at=shown[1], shown_hash_on_card=shown[2])
 
 
 # Each step of an agent reads many turns again. Long ones are not kept, as in `decode_all`.
-_with_shown_cached = lru_cache(MAX_CACHED)(_with_shown)
+_CACHE: RecordCache[tuple[str, Shown], Turn] = RecordCache(MAX_CACHED)

@@ -17,10 +17,10 @@ from agent_core.errors import Conflict
 from agent_core.persistence.connections import Change, make_file_engine
 from agent_core.persistence.file_connections import (
     COMMITS_BETWEEN_CHECKPOINTS,
-    MAX_WEIGHT,
     READER_THREADS,
     FileConnections,
 )
+from agent_core.persistence.long_queries import MAX_WEIGHT, REMEMBERED_SECONDS, LongQueries
 from agent_core.persistence.prepared_statements import change_rows
 from agent_core.persistence.short_statements import (
     FAST_COMMIT_SECONDS,
@@ -60,8 +60,8 @@ async def test_a_long_read_is_interrupted_and_repeated_in_a_thread(connections: 
     others = [count_to(number) for number in range(4, 14)]  # a loaded machine may interrupt some short reads, not each
     for other in others:
         await connections.rows(other, {})
-    assert long in connections._long
-    assert not all(each in connections._long for each in others)
+    assert connections._long.weight(long)
+    assert not all(connections._long.weight(each) for each in others)
 
 
 async def test_a_query_is_run_in_a_thread_at_once_when_it_is_often_long(connections: FileConnections) -> None:
@@ -73,15 +73,30 @@ async def test_a_query_is_run_in_a_thread_at_once_when_it_is_often_long(connecti
         assert [row.last for row in await connections.rows(query, {"most": number})] == [number]
 
     await count_up_to(MANY)
-    assert 0 < connections._long[query] < MAX_WEIGHT, "once says nothing"
+    assert 0 < connections._long.weight(query) < MAX_WEIGHT, "once says nothing"
     for _ in range(100):  # a loaded machine may interrupt some of them
         await count_up_to(3)
-    assert connections._long[query] < MAX_WEIGHT
+    assert connections._long.weight(query) < MAX_WEIGHT
     for _ in range(MAX_WEIGHT):
         await count_up_to(MANY)
-    assert connections._long[query] == MAX_WEIGHT
+    assert connections._long.weight(query) == MAX_WEIGHT
     await count_up_to(3)
-    assert connections._long[query] == MAX_WEIGHT, "it ran in a thread"
+    assert connections._long.weight(query) == MAX_WEIGHT, "it ran in a thread"
+
+
+def test_a_query_that_took_long_is_forgotten_after_a_while() -> None:
+    elapsed, query = 0.0, count_to(3)
+    queries = LongQueries(lambda: elapsed)
+    for _ in range(MAX_WEIGHT):
+        queries.note_long(query)
+    assert queries.holds(query)
+    queries.note_short(query)
+    assert not queries.holds(query)
+    assert queries.weight(query) == MAX_WEIGHT - 1
+    elapsed = REMEMBERED_SECONDS
+    assert queries.weight(query) == 0
+    queries.note_long(query)
+    assert not queries.holds(query)
 
 
 async def test_many_first_reads_at_once_open_one_connection_for_short_reads(connections: FileConnections) -> None:
@@ -98,7 +113,7 @@ async def test_a_read_of_few_long_rows_is_repeated_in_a_thread(connections: File
         await connections.write(partial(change, insert(preferences), row))
     query = select(preferences.c.text)
     assert [len(row.text) for row in await connections.rows(query, {})] == [2_000_000] * 20
-    assert query in connections._long
+    assert connections._long.weight(query)
 
 
 async def test_between_many_short_reads_the_event_loop_does_its_other_work(connections: FileConnections) -> None:
