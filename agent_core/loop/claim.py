@@ -122,10 +122,9 @@ class AgentClaim:
         return outcome
 
     async def _save(self, step: Step) -> SavedOutcome:
-        tried, left = dict[str, SavedOutcome](), NOTHING_KNOWN
+        tried = dict[str, tuple[SavedOutcome, KnownRecords]]()
 
-        async def save_fenced(work: UnitOfWork) -> SavedOutcome:
-            nonlocal left
+        async def save_fenced(work: UnitOfWork) -> tuple[SavedOutcome, KnownRecords]:
             present = await work.agents.locate(self.agent.id)
             if present.save_id in tried:  # an earlier try took effect, but its answer was lost
                 return tried[present.save_id]
@@ -137,15 +136,14 @@ class AgentClaim:
             outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
-            tried[save_id], left = await self._queue(work, present, outcome), KnownRecords.of(work)
+            tried[save_id] = await self._queue(work, present, outcome), KnownRecords.of(work)
             return tried[save_id]
 
-        async def save_with_known(work: UnitOfWork) -> SavedOutcome:
+        async def save_with_known(work: UnitOfWork) -> tuple[SavedOutcome, KnownRecords]:
             known, self.known = self.known, NOTHING_KNOWN  # if what is known was changed, the next try reads it
             return await known.use_in(work, save_fenced)
 
-        saved = await self._save_when_reachable(save_with_known)
-        self.known = left
+        saved, self.known = await self._save_when_reachable(save_with_known)
         self._end_save(saved)
         return saved
 

@@ -1,9 +1,10 @@
 """The database goes away while a result or a reply is in hand: it is saved when the database is back, and once."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from decimal import Decimal
+from functools import partial
 from typing import Literal
 
 import pytest
@@ -26,29 +27,43 @@ from agent_core.testing.stage import Stage
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 DONE = reply_text("task_complete", {"reason": "All is written."})
 
-Moment = Literal["before", "after"]
+Moment = Literal["before", "after", "late"]
 
 
 class FlakyDatabase(InMemoryDatabase):
-    """Goes away at the commit number `at`, counted from `count_from_here`: before it takes effect, or after it."""
+    """Goes away at the commit number `at`, counted from `count_from_here`.
+
+    If it goes away `before`, that commit never takes effect; `after`: at once; `late`: when the next commit is tried.
+    """
 
     def __init__(self, at: int, moment: Moment) -> None:
         super().__init__()
         self.at, self.moment, self.commits, self.is_counting = at, moment, 0, False
+        self.late: Callable[[], Awaitable[None]] | None = None
 
     def count_from_here(self) -> None:
         self.is_counting = True
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
-        async with super().begin() as work:
+        async with AsyncExitStack() as unit:
+            work = await unit.enter_async_context(super().begin())
             commit = work.commit
+
+            async def commit_late(opened: AsyncExitStack) -> None:
+                async with opened:
+                    await commit()
 
             async def commit_or_fail() -> None:
                 self.commits += self.is_counting
                 is_lost = self.is_counting and self.commits == self.at
-                if is_lost and self.moment == "before":
+                if is_lost and self.moment != "after":
+                    if self.moment == "late":
+                        self.late = partial(commit_late, unit.pop_all())
                     raise DatabaseAway
+                if late := self.late:
+                    self.late = None
+                    await late()
                 await commit()
                 if is_lost:
                     raise DatabaseAway
@@ -77,7 +92,7 @@ async def settle(stage: Stage, agent: Agent) -> Agent:
 
 
 @pytest.mark.proves("crash:in-hand")
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", "after", "late"])
 @pytest.mark.parametrize("at", range(1, 6))
 async def test_what_is_in_hand_is_saved_once_when_the_database_is_back(at: int, moment: Moment) -> None:
     database = FlakyDatabase(at, moment)
