@@ -9,6 +9,7 @@ from sqlalchemy import Select, func, literal, select
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.result import Succeeded
+from agent_core.persistence import text_search
 from agent_core.persistence.connections import Connections
 from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.server_connections import ServerConnections
@@ -57,8 +58,9 @@ async def test_a_read_ends_also_if_its_time_is_over_before_it_begins(sqlite_url:
 @pytest.mark.proves("page:search-bounded")
 @pytest.mark.parametrize("word", ["слово", "слова"])
 async def test_a_slice_of_long_records_ends_early_and_the_search_goes_on_to_the_last(
-    database: Database, url: str, word: str
+    database: Database, url: str, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(text_search, "SLICE_SECONDS", 0.001)  # no machine reads MANY of these records in it
     agent = an_agent(turns=MANY)
     ids = [TurnId(f"t-{number:02}") for number in range(1, MANY + 1)]
     turns = [a_turn(agent, id=each, number=number, state="done") for number, each in enumerate(ids, 1)]
