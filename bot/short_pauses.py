@@ -13,6 +13,7 @@ from agent_core.ports.clock import Clock
 
 NEW_OBJECTS = 5_000  # more objects made than freed, after which new ones are searched; Python's default is 700
 SEARCHES_BEFORE_LONG_ONE = 20  # Python's default is 10
+SEARCHES_BEFORE_WHOLE_ONE = 20  # long ones, before one among all objects
 THRESHOLDS = (NEW_OBJECTS, 20 * SEARCHES_BEFORE_LONG_ONE, 50)  # a process that is never quiet searches all the same
 SWITCH_SECONDS = 0.0005
 LOOK_SECONDS = 1.0
@@ -39,6 +40,10 @@ async def search_in_quiet_moments(clock: Clock, computed: Callable[[], float] = 
     before = computed()
     while True:
         await clock.sleep(LOOK_SECONDS)
-        if gc.get_count()[1] >= SEARCHES_BEFORE_LONG_ONE and computed() - before < QUIET_SHARE * LOOK_SECONDS:
-            gc.collect(1)
+        if computed() - before < QUIET_SHARE * LOOK_SECONDS:
+            _, short_searches, long_searches = gc.get_count()
+            if long_searches >= SEARCHES_BEFORE_WHOLE_ONE:
+                gc.collect()
+            elif short_searches >= SEARCHES_BEFORE_LONG_ONE:
+                gc.collect(1)
         before = computed()

@@ -91,7 +91,7 @@ class AgentClaim:
         async with self.database.begin() as work:
             turns, notices = await work.together(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
-            self.known = KnownRecords.of(work)
+            self.known = KnownRecords.of(work, self.agent.id)
         self.newest = turns[-1] if turns and turns[-1].number == agent.turns else None
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")
@@ -136,7 +136,7 @@ class AgentClaim:
             outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
-            tried[save_id] = await self._queue(work, present, outcome), KnownRecords.of(work)
+            tried[save_id] = await self._queue(work, present, outcome), KnownRecords.of(work, self.agent.id)
             return tried[save_id]
 
         async def save_with_known(work: UnitOfWork) -> tuple[SavedOutcome, KnownRecords]:
@@ -164,7 +164,7 @@ class AgentClaim:
                 if present.fence != self.agent.fence:
                     raise Superseded(self.agent.id)
                 outcome = await step(work, present)
-                self.known = KnownRecords.of(work)
+                self.known = KnownRecords.of(work, self.agent.id)
                 return outcome
 
         return await self._when_reachable(look)

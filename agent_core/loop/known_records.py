@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, SignoffError
 from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.kept_records import Kept
@@ -26,9 +27,9 @@ class KnownRecords:
     turns: Kept[Turn] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, work: UnitOfWork) -> "KnownRecords":
-        """What this unit of work leaves."""
-        return cls(work.agents.keep(), work.turns.keep())
+    def of(cls, work: UnitOfWork, agent_id: AgentId) -> "KnownRecords":
+        """What this unit of work leaves of the agent."""
+        return cls(work.agents.keep(agent_id), work.turns.keep(agent_id))
 
     async def use_in(self, work: UnitOfWork, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         """Run `act` in a unit of work that reuses these records.

@@ -212,8 +212,8 @@ class SqlAgents(SqlRepository):
         else:
             self._buffer.queue(_REMOVE_AS_READ, values, key=("agent", agent.id), checked=True)
 
-    def keep(self) -> Kept[Agent]:
-        return self._pending.keep()
+    def keep(self, agent_id: AgentId) -> Kept[Agent]:
+        return self._pending.keep(agent_id)
 
     def reuse(self, kept: Kept[Agent]) -> None:
         self._pending.reuse(kept)

@@ -1,6 +1,6 @@
 """Identity map: the records that one unit of work read or will save, with their revisions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from agent_core.errors import NotFound
@@ -83,15 +83,21 @@ class UnsavedRecords(Generic[R]):
         self._values[record.id] = None
         return self._revisions.get(record.id)
 
-    def keep(self) -> Kept[R]:
-        """The records that were read, added or saved, as the commit will leave them."""
-        kept = dict[str, KeptRecord[R]]()
-        for record_id, record in (self._as_read | self._values).items():
-            if record is not None:
-                saves = record_id in self._values
-                revision = self._revisions.get(record_id, 0) + saves
-                kept[record_id] = KeptRecord(record, revision, self._unknown.get(record_id))
-        return kept
+    def known(self) -> Iterable[R]:
+        """The records that were read, added or saved, and not removed."""
+        return (record for record in (self._as_read | self._values).values() if record is not None)
+
+    def keep(self, record_id: str) -> Kept[R]:
+        """This record as the commit will leave it, if it was read, added or saved, and not removed.
+
+        A save may drop some of a record's unknown fields, so one that has any is to be read again.
+        """
+        saves = record_id in self._values
+        record = self._values[record_id] if saves else self._as_read.get(record_id)
+        unknown = self._unknown.get(record_id)
+        if record is None or (saves and unknown):
+            return {}
+        return {record_id: KeptRecord(record, self._revisions.get(record_id, 0) + saves, unknown)}
 
     def reuse(self, kept: Kept[R]) -> None:
         """Take records as read. A commit that saves one that was changed meanwhile finds a conflict."""

@@ -14,6 +14,7 @@ MAX_AGENT_WRITES = 2
 MAX_YIELD_SECONDS = 0.5
 SHARE_BESIDE_PEOPLE = 0.1
 MAX_REST_SECONDS = 1.0
+MAX_URGENT_IN_A_ROW = 9
 IS_AWAITED: ContextVar[bool] = ContextVar("is_awaited", default=False)
 IS_URGENT: ContextVar[bool] = ContextVar("is_urgent", default=False)
 
@@ -36,7 +37,7 @@ class Priority:
       people has waited for a second: who waits longer waits for something else than the event loop.
     - At most two agents write at a time, and each first waits up to 0.5 s while people wait.
     - An agent's work is urgent until it has shown on the card what people decided: its steps run before those of
-      other agents, and it writes at once.
+      other agents, which are left one step of ten, and it writes at once.
 
     The context variable `IS_AWAITED` tells the database adapter that a person waits.
     """
@@ -46,6 +47,7 @@ class Priority:
     agent_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AGENT_WRITES))
     _works: int = 0
     _has_stepped: bool = False
+    _urgent_in_a_row: int = 0
     _newest_came_at: float = 0.0
     _rests_until: float = 0.0
     _rest_end: asyncio.TimerHandle | None = None
@@ -143,13 +145,20 @@ class Priority:
         if self._rest_seconds() > 0:
             self._begin_after_rest()
             return
-        while (queue := self._queued_urgent or self._queued) and not self._has_stepped:
+        while (queue := self._next_queue()) and not self._has_stepped:
             step = queue.popleft()
             if not step.done():  # else its work was cancelled
                 step.set_result(None)
                 self._has_stepped = True
+                self._urgent_in_a_row = self._urgent_in_a_row + 1 if queue is self._queued_urgent else 0
         if self._has_stepped:
             asyncio.get_running_loop().call_soon(self._begin_pass)
+
+    def _next_queue(self) -> "deque[asyncio.Future[None]]":
+        """The queue of the next step: the urgent one, but after nine of its steps the other one has its turn."""
+        if self._queued and self._urgent_in_a_row >= MAX_URGENT_IN_A_ROW:
+            return self._queued
+        return self._queued_urgent or self._queued
 
     def _rest_after(self, begun: float) -> None:
         """Let agents rest after a step, so long that steps take SHARE_BESIDE_PEOPLE of the time."""

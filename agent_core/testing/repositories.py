@@ -14,7 +14,7 @@ from agent_core.model.note import Note, Notice
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.unsaved_records import UnsavedRecords
-from agent_core.ports.kept_records import Kept, KeptRecord
+from agent_core.ports.kept_records import Kept, KeptRecord, newest_turn
 from agent_core.testing.store import Rows, Store, StoredRow, name_key
 from agent_core.testing.store_buffer import StoreBuffer, StoreRepository
 
@@ -42,9 +42,6 @@ class VersionedRepository(StoreRepository, Generic[Versioned]):
     def _queue(self, record: Versioned, read: int | None) -> None:
         """Queue an insert of the record if `read` is None, else an update that expects the revision `read`."""
         self._buffer.queue(lambda store: self._write(store, record, read), key=(self.kind, record.id))
-
-    def keep(self) -> Kept[Versioned]:
-        return self._pending.keep()
 
     def reuse(self, kept: Kept[Versioned]) -> None:
         self._pending.reuse(kept)
@@ -78,6 +75,9 @@ class MemoryAgents(VersionedRepository[Agent]):
         if agent_id not in self._buffer.committed.agents:
             raise self._pending.missing(agent_id)
         return self._read([self._buffer.committed.agents[agent_id]])[0]
+
+    def keep(self, agent_id: AgentId) -> Kept[Agent]:
+        return self._pending.keep(agent_id)
 
     async def find_by_name(self, channel: ChannelScope, name: str) -> Agent | None:
         found = self._read(row for row in self._rows if name_key(row.value) == (channel, name.casefold()))
@@ -182,8 +182,10 @@ class MemoryTurns(VersionedRepository[Turn]):
         self._shown[turn.id] = (address, at, turn.control_hash)
         self._buffer.queue(lambda store: store.mark_shown(turn, address, at))
 
-    def keep(self) -> Kept[Turn]:
-        return {turn_id: self._as_shown(turn_id, each) for turn_id, each in super().keep().items()}
+    def keep(self, agent_id: AgentId) -> Kept[Turn]:
+        newest = newest_turn(self._pending.known(), agent_id)
+        kept = self._pending.keep(newest.id) if newest else {}
+        return {turn_id: self._as_shown(turn_id, each) for turn_id, each in kept.items()}
 
     def _as_shown(self, turn_id: str, kept: KeptRecord[Turn]) -> KeptRecord[Turn]:
         if turn_id not in self._shown:

@@ -30,14 +30,14 @@ async def test_what_is_kept_is_what_a_later_unit_would_read(database: Database, 
             work.turns.save(turn)
         if "shown" in how:
             work.turns.mark_shown(turn, "1719.7", NOON)
-        agents, turns = work.agents.keep(), work.turns.keep()
+        agents, turns = work.agents.keep(ADA.id), work.turns.keep(ADA.id)
         await work.commit()
     async with database.begin() as later:
         assert agents[ADA.id].record == await later.agents.locate(ADA.id)
         assert turns[TURN.id].record == await later.turns.get(CHANNEL, TURN.id)
         assert (agents[ADA.id].revision, turns[TURN.id].revision) == (
-            later.agents.keep()[ADA.id].revision,
-            later.turns.keep()[TURN.id].revision,
+            later.agents.keep(ADA.id)[ADA.id].revision,
+            later.turns.keep(ADA.id)[TURN.id].revision,
         )
 
 
@@ -46,7 +46,7 @@ async def test_what_was_taken_over_is_saved_as_if_it_had_been_read(database: Dat
     async with database.begin() as work:
         await work.agents.locate(ADA.id)
         await work.turns.get(CHANNEL, TURN.id)
-        agents, turns = work.agents.keep(), work.turns.keep()
+        agents, turns = work.agents.keep(ADA.id), work.turns.keep(ADA.id)
     async with database.begin() as later:
         later.agents.reuse(agents)
         later.turns.reuse(turns)
@@ -63,7 +63,7 @@ async def test_saving_what_was_changed_since_it_was_kept_conflicts(database: Dat
     await keep(database, ADA, TURN)
     async with database.begin() as work:
         agent, turn = await work.agents.locate(ADA.id), await work.turns.get(CHANNEL, TURN.id)
-        agents, turns = work.agents.keep(), work.turns.keep()
+        agents, turns = work.agents.keep(ADA.id), work.turns.keep(ADA.id)
         match changed:
             case "agent":
                 work.agents.save(replace(agent, fence=5))
@@ -86,7 +86,7 @@ async def test_what_was_taken_over_is_sealed_from_other_channels(database: Datab
     async with database.begin() as work:
         await work.agents.locate(ADA.id)
         await work.turns.get(CHANNEL, TURN.id)
-        agents, turns = work.agents.keep(), work.turns.keep()
+        agents, turns = work.agents.keep(ADA.id), work.turns.keep(ADA.id)
     async with database.begin() as later:
         later.agents.reuse(agents)
         later.turns.reuse(turns)
