@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, Executable, Select, bindparam, event, func, insert, literal, select, text, union_all
@@ -16,7 +15,6 @@ from sqlalchemy.exc import InvalidRequestError
 from agent_core.errors import Conflict
 from agent_core.persistence.connections import Change, make_file_engine
 from agent_core.persistence.file_connections import (
-    COMMITS_BETWEEN_CHECKPOINTS,
     READER_THREADS,
     FileConnections,
 )
@@ -281,20 +279,3 @@ async def test_while_the_disk_is_slow_commits_run_in_a_thread(sqlite_url: str) -
     now += SLOW_REMEMBERED_SECONDS
     assert short.commits_fast, "it is tried again"
     short.close()
-
-
-async def test_the_journal_of_commits_on_the_event_loop_is_copied_by_the_writer(
-    connections: FileConnections, sqlite_url: str
-) -> None:
-    assert await keys(connections) == []
-    journal = Path(f"{sqlite_url.removeprefix('sqlite:///')}-wal")
-    for number in range(4 * COMMITS_BETWEEN_CHECKPOINTS):  # two pages each
-        await connections.write(write_row(f"{number}"))
-        if connections._since_checkpoint == 0:
-            await connections._run(connections._writer, lambda _: None)  # behind the checkpoint
-    assert file_size(journal) < 1_100 * 4_120, "the writer copies 1,000 pages by itself"
-    assert len(await keys(connections)) == 4 * COMMITS_BETWEEN_CHECKPOINTS
-
-
-def file_size(path: Path) -> int:
-    return path.stat().st_size
