@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any, TypeAlias
 
 HERE = Path(__file__).parent
@@ -25,6 +25,8 @@ PACKAGES = ("langgraph>=1.2,<2", "langgraph-checkpoint-sqlite>=3,<4")
 ROUNDS = 3
 POINTS, LONG_POINTS = (10, 60, 300), (10, 60, 300, 1000)
 AROUND = 10
+POSTGRES_TURNS = 160
+WARM_UP = 20  # turns
 DISK_NEEDED = 5 * 10**9
 LONGEST_PART = 1800.0
 
@@ -48,18 +50,21 @@ def main() -> None:
     if langgraph and points[-1] == LONG_POINTS[-1] and shutil.disk_usage(RESULTS).free < DISK_NEEDED:
         _say(f"LangGraph is left out: it needs {DISK_NEEDED / 10**9:.0f} GB of free disk.")
         langgraph = ""
-    ours, theirs = measure(langgraph, list(replies(points[-1] + AROUND)))
+    ours, on_postgres, theirs = measure(langgraph, list(replies(points[-1] + AROUND)))
     report(points, Runs(ours), Runs(theirs) if theirs else None)
+    report_cpu(Runs(ours), Runs(on_postgres))
 
 
-def measure(langgraph: str, script: Sequence[Figures]) -> tuple[list[Figures], list[Figures]]:
-    """Every round of both; none of LangGraph's without its interpreter."""
-    ours, theirs = [], []
+def measure(langgraph: str, script: Sequence[Figures]) -> tuple[list[Figures], list[Figures], list[Figures]]:
+    """Every round on SQLite, on PostgreSQL, and of LangGraph; none of LangGraph's without its interpreter."""
+    ours, on_postgres, theirs = [], [], []
+    signoff = [sys.executable, "-m", "benchmarks.overhead_signoff"]
     for _ in range(ROUNDS):
-        ours.append(_part([sys.executable, "-m", "benchmarks.overhead_signoff"], script))
+        ours.append(_part(signoff, script))
+        on_postgres.append(_part(signoff, script[:POSTGRES_TURNS], "postgres"))
         if langgraph:
             theirs.append(_part([langgraph, str(HERE / "overhead_langgraph.py")], script))
-    return ours, theirs
+    return ours, on_postgres, theirs
 
 
 def langgraph_python() -> str:
@@ -105,6 +110,18 @@ class Runs:
         return f"{min(medians):.1f}-{max(medians):.1f}"
 
     @property
+    def cpu(self) -> float:
+        """Milliseconds of CPU of a turn: the median of the rounds' means, in which every third turn embeds memories."""
+        means: list[float] = [mean(each["cpu"][WARM_UP:]) for each in self.rounds]
+        return median(means) * 1000
+
+    @property
+    def typical(self) -> float:
+        """The median in milliseconds of all turns to the next card."""
+        seconds: list[float] = [second for each in self.rounds for second in each["shown"][WARM_UP:]]
+        return median(seconds) * 1000
+
+    @property
     def disk(self) -> float:
         """Megabytes of the database."""
         largest: int = max(each["disk"] for each in self.rounds)
@@ -127,6 +144,15 @@ def report(points: Sequence[int], ours: Runs, theirs: Runs | None) -> None:
     _say(f"{'disk':<12}{'':>20}{ours.disk:>17,.1f} MB{beside}")
     for line in _promises(points, ours, theirs):
         _say(line)
+
+
+def report_cpu(ours: Runs, on_postgres: Runs) -> None:
+    """Print a turn's time and CPU on both databases. PostgreSQL's own processes are not in it, and do not fsync."""
+    _say(f"{'':<12}{'median, to next card':>22}{'CPU, mean':>12}")
+    for name, runs in (("SQLite", ours), ("PostgreSQL", on_postgres)):
+        _say(f"{name:<12}{runs.typical:>19.1f} ms{runs.cpu:>9.1f} ms")
+    _say(_verdict("a turn at most 5 ms", ours.typical, lambda found: found <= 5))
+    _say(_verdict("on PostgreSQL at most 12 ms of CPU", on_postgres.cpu, lambda found: found <= 12))
 
 
 def _promises(points: Sequence[int], ours: Runs, theirs: Runs | None) -> Iterator[str]:
@@ -164,11 +190,11 @@ def _around(seconds: Sequence[float], turn: int) -> Sequence[float]:
     return seconds[max(0, turn - AROUND) : turn + AROUND - 1]
 
 
-def _part(command: Sequence[str], script: Sequence[Figures]) -> Figures:
+def _part(command: Sequence[str], script: Sequence[Figures], *options: str) -> Figures:
     with tempfile.TemporaryDirectory(dir=RESULTS, prefix="overhead-") as folder:
         (Path(folder) / "replies.json").write_text(json.dumps(script), "utf-8")
         done = subprocess.run(
-            [*command, folder], cwd=HERE.parent, check=True, timeout=LONGEST_PART, stdout=subprocess.PIPE
+            [*command, folder, *options], cwd=HERE.parent, check=True, timeout=LONGEST_PART, stdout=subprocess.PIPE
         )
     figures: Figures = json.loads(done.stdout)
     return figures

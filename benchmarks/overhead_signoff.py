@@ -1,6 +1,7 @@
-"""Signoff's part of the overhead bench: its own service, engine, loop, SQLite file, folders and web surface.
+"""Signoff's part of the overhead bench: its own service, engine, loop, database, folders and web surface.
 
-`python -m benchmarks.overhead_signoff FOLDER` reads FOLDER/replies.json and prints its figures as JSON.
+`python -m benchmarks.overhead_signoff FOLDER` reads FOLDER/replies.json and prints its figures as JSON. The database is
+an SQLite file in this folder; with `postgres` behind it, that of a PostgreSQL server that is started for it.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ import json
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -37,6 +38,7 @@ from agent_core.providers.vector_index.database_vector_index import DatabaseVect
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
 from bot.short_pauses import prefer_short_pauses
+from tests.standins.postgres import serving_postgres
 
 ADA = Actor(id="ada", display="ada", workspace="local")
 CHANNEL = ChannelScope("web", "local", "general")
@@ -48,28 +50,39 @@ SUMMARY = "Decisions: none.\nFiles: notes_1.md holds what was found.\nFacts: man
 def main() -> None:
     folder = Path(sys.argv[1])
     replies = json.loads((folder / "replies.json").read_text("utf-8"))
-    shown, whole = asyncio.run(run(folder, replies))
+    with serving_postgres() if sys.argv[2:] == ["postgres"] else nullcontext() as server:
+        figures = asyncio.run(run(folder, replies, server.url if server else ""))
     disk = sum(path.stat().st_size for path in folder.glob("signoff.db*"))
-    sys.stdout.write(json.dumps({"shown": shown, "whole": whole, "disk": disk}))
+    sys.stdout.write(json.dumps({"shown": figures.shown, "whole": figures.whole, "cpu": figures.cpu, "disk": disk}))
 
 
-async def run(folder: Path, replies: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[float]]:
-    """Approve every proposal but the last: seconds to the next one, and until the agent waits with all recorded."""
-    shown, whole = [], []
+@dataclass(frozen=True, slots=True)
+class TurnTimes:
+    """Seconds of each turn: to the next proposal, until the agent waits with all recorded, and of CPU."""
+
+    shown: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+
+async def run(folder: Path, replies: Sequence[Mapping[str, Any]], url: str = "") -> TurnTimes:
+    """Approve every proposal but the last. Without `url` the database is a file in `folder`."""
+    times = TurnTimes()
     prefer_short_pauses()  # as `python -m bot run` does
-    async with run_core(folder, replies) as at:
+    async with run_core(folder, replies, url or f"sqlite:///{folder / 'signoff.db'}") as at:
         await at.service.create(DRAFT, Origin(by=ADA, channel=CHANNEL))
         turn = await at.first_proposal()
         for number in range(len(replies) - 1):
             origin = Origin(by=ADA, channel=CHANNEL, delivery=f"click-{number}")
-            before = time.perf_counter()
+            before, cpu_before = time.perf_counter(), time.process_time()
             await at.service.decide(turn.id, Approve(), origin, shown=turn.control_hash)
             turn = await at.surface.next_proposal()
-            shown.append(time.perf_counter() - before)
+            times.shown.append(time.perf_counter() - before)
             await at.rested.wait()
-            whole.append(time.perf_counter() - before)
+            times.whole.append(time.perf_counter() - before)
+            times.cpu.append(time.process_time() - cpu_before)
             at.rested.clear()
-    return shown, whole
+    return times
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,9 +152,8 @@ class ReplayModel:
 
 
 @asynccontextmanager
-async def run_core(folder: Path, replies: Sequence[Mapping[str, Any]]) -> AsyncIterator[RunningCore]:
+async def run_core(folder: Path, replies: Sequence[Mapping[str, Any]], url: str) -> AsyncIterator[RunningCore]:
     """The core as `bot` assembles it, and its engine running."""
-    url = f"sqlite:///{folder / 'signoff.db'}"
     await upgrade(url)
     database, surface = SqlDatabase(url), WatchedSurface()
     core = Core.assemble(
