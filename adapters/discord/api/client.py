@@ -11,6 +11,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 from discord.http import Route
 
 from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGone
+from agent_core.ports.priority import in_own_task
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ class DiscordApi:
         """
         await self.ensure_login()
         try:
-            return await act()
+            return await in_own_task(act())
         except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
             raise surface_error_of(fault) from None  # the cause may contain the request with its token
 
