@@ -114,7 +114,7 @@ class WorkerRegistry:
         is_ours = self._shows(agent) and self.prefers(agent.id)
         if was_tried or not is_ours or await work.workers.claimant(agent.id) is not None:
             return agent
-        work.workers.claim(agent.id, worker.id)
+        work.workers.claim(agent.id, worker.id, taken.fence)
         self._offered[agent.id] = taken.fence
         return taken
 
@@ -124,9 +124,9 @@ class WorkerRegistry:
         if agent_id not in self.claimed:
             raise Superseded(agent_id)
 
-    def give_up(self, work: UnitOfWork, agent_id: AgentId) -> None:
+    def give_up(self, work: UnitOfWork, agent: Agent) -> None:
         if self._worker:
-            work.workers.unclaim(agent_id, self._worker.id)
+            work.workers.unclaim(agent.id, self._worker.id, agent.fence)
 
     def forget(self, agent_id: AgentId) -> None:
         self.claimed.pop(agent_id, None)
@@ -185,7 +185,7 @@ class WorkerRegistry:
         await in_one_unit(self.database, act)
 
     async def _join(self) -> Worker:
-        """This worker, whose row is saved first if there is none; workers that have certainly ended are removed."""
+        """This worker, whose row is saved first if there is none. Workers that have certainly ended are removed."""
         async with self._joining:
             if self._worker:
                 return self._worker
@@ -219,8 +219,8 @@ class WorkerRegistry:
                 self._lose()
                 raise Superseded(agent_id)
             taken = agent.claim()
-            if claimant != worker.id:  # else the answer to a commit was lost
-                work.workers.claim(agent_id, worker.id)
+            claim = work.workers.renew_claim if claimant == worker.id else work.workers.claim  # an answer was lost
+            claim(agent_id, worker.id, taken.fence)
             work.agents.save(taken)
             await work.commit()
         self.claimed[agent_id] = taken.fence
@@ -284,12 +284,12 @@ class WorkerRegistry:
     async def _give_up_strays(self, worker: Worker) -> None:
         """Give up claims that this process does not know: the answer to their commit was lost."""
         async with self.database.begin() as work:
-            claimed = set(await work.workers.list_claimed(worker.id))
-            strays = claimed.difference(self.claimed, self._busy, self._offered)
+            claimed = await work.workers.list_claimed(worker.id)
+            strays = set(claimed).difference(self.claimed, self._busy, self._offered)
             self._busy |= strays  # so that none is taken meanwhile
             try:
                 for agent_id in strays:
-                    work.workers.unclaim(agent_id, worker.id)
+                    work.workers.unclaim(agent_id, worker.id, claimed[agent_id])
                 await work.commit()
             finally:
                 self._busy -= strays

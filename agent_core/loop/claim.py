@@ -180,7 +180,7 @@ class AgentClaim:
             await taint_shared_folder(work, outcome.agent)
         is_given_up = await self._is_over_with(present, outcome.agent)
         if is_given_up:
-            self.claims.give_up(work, self.agent.id)
+            self.claims.give_up(work, self.agent)
         rests = outcome.agent.is_at_rest and not present.is_at_rest
         parent = await report(work, outcome.agent, outcome.agent.since) if rests else None
         return SavedOutcome(outcome, parent, is_given_up)
@@ -273,7 +273,7 @@ class AgentClaim:
         async def act(work: UnitOfWork) -> None:
             self.presenter.record(work)
             if not keeps_agent and not self.is_given_up:
-                self.claims.give_up(work, self.agent.id)
+                self.claims.give_up(work, self.agent)
 
         await let_others_run()
         if not keeps_agent:  # first: cancelled in the middle of the commit, this process must not rely on the claim

@@ -179,6 +179,7 @@ claims = Table(
     metadata,
     Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), primary_key=True),
     Column("worker_id", AnyText, ForeignKey("workers.id", ondelete="CASCADE"), nullable=False),
+    Column("fence", Integer, nullable=False, server_default="0"),  # of the agent since this claim
     Index("claims_of", "worker_id"),
 )
 

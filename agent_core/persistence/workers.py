@@ -1,5 +1,7 @@
 """Repository of workers and of the agents that they have claimed."""
 
+from collections.abc import Mapping
+
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from agent_core.model.ids import AgentId, WorkerId
@@ -12,12 +14,13 @@ _BY_ID = workers.c.id == bindparam("the_id")
 _OF_AGENT = claims.c.agent_id == bindparam("of_agent")
 _OF_WORKER = claims.c.worker_id == bindparam("of_worker")
 _CLAIMANT = select(claims.c.worker_id).where(_OF_AGENT)
-_CLAIMED = select(claims.c.agent_id).where(_OF_WORKER).order_by(claims.c.agent_id)
+_CLAIMED = select(claims.c.agent_id, claims.c.fence).where(_OF_WORKER).order_by(claims.c.agent_id)
 _JOIN = insert(workers)
 _BEAT = update(workers).where(_BY_ID).values(beats=workers.c.beats + 1, accepts=bindparam("now_accepts"))
 _REMOVE = delete(workers).where(_BY_ID, workers.c.beats == bindparam("read"))
 _CLAIM = insert(claims)
-_UNCLAIM = delete(claims).where(_OF_AGENT, _OF_WORKER)
+_RENEW = update(claims).where(_OF_AGENT, _OF_WORKER)
+_UNCLAIM = delete(claims).where(_OF_AGENT, _OF_WORKER, claims.c.fence == bindparam("at_fence"))
 
 
 class SqlWorkers(SqlRepository):
@@ -31,9 +34,9 @@ class SqlWorkers(SqlRepository):
         rows = await self._buffer.rows(_CLAIMANT, {"of_agent": agent_id})
         return WorkerId(rows[0].worker_id) if rows else None
 
-    async def list_claimed(self, worker_id: WorkerId) -> tuple[AgentId, ...]:
+    async def list_claimed(self, worker_id: WorkerId) -> Mapping[AgentId, int]:
         rows = await self._buffer.rows(_CLAIMED, {"of_worker": worker_id})
-        return tuple(AgentId(row.agent_id) for row in rows)
+        return {AgentId(row.agent_id): row.fence for row in rows}
 
     def join(self, worker: Worker) -> None:
         columns = {"process": worker.process, "beats": worker.beats, "accepts": worker.accepts}
@@ -45,8 +48,11 @@ class SqlWorkers(SqlRepository):
     def remove(self, worker: Worker) -> None:
         self._buffer.queue(_REMOVE, {"the_id": worker.id, "read": worker.beats}, checked=True)
 
-    def claim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
-        self._buffer.queue(_CLAIM, {"agent_id": agent_id, "worker_id": worker_id})
+    def claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        self._buffer.queue(_CLAIM, {"agent_id": agent_id, "worker_id": worker_id, "fence": fence})
 
-    def unclaim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
-        self._buffer.queue(_UNCLAIM, {"of_agent": agent_id, "of_worker": worker_id})
+    def renew_claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        self._buffer.queue(_RENEW, {"of_agent": agent_id, "of_worker": worker_id, "fence": fence}, checked=True)
+
+    def unclaim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        self._buffer.queue(_UNCLAIM, {"of_agent": agent_id, "of_worker": worker_id, "at_fence": fence})

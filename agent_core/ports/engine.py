@@ -53,8 +53,8 @@ class Claims(Protocol):
         This asks the database only if the last heartbeat is some seconds old.
         """
 
-    def give_up(self, work: UnitOfWork, agent_id: AgentId) -> None:
-        """Queue the end of the claim, if there is one. Call `forget` before the commit."""
+    def give_up(self, work: UnitOfWork, agent: Agent) -> None:
+        """Queue the end of the claim by which the agent has its fence. Call `forget` before the commit."""
 
     def forget(self, agent_id: AgentId) -> None:
         """Rely no longer on the claim: it is about to be given up, or its agent was deleted."""

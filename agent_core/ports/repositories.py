@@ -275,8 +275,8 @@ class Workers(Protocol):
     async def claimant(self, agent_id: AgentId) -> WorkerId | None:
         """The worker that has claimed the agent, or None."""
 
-    async def list_claimed(self, worker_id: WorkerId) -> tuple[AgentId, ...]:
-        """The agents that this worker has claimed, by id."""
+    async def list_claimed(self, worker_id: WorkerId) -> Mapping[AgentId, int]:
+        """The agents that this worker has claimed, with the fences of the claims."""
 
     def join(self, worker: Worker) -> None:
         """Save a new worker."""
@@ -287,8 +287,14 @@ class Workers(Protocol):
     def remove(self, worker: Worker) -> None:
         """Delete a worker and its claims; the commit raises Conflict if it has beaten since it was read."""
 
-    def claim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
-        """Claim an agent; the commit raises Conflict if it is claimed, or the agent or the worker was removed."""
+    def claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        """Claim an agent, whose fence is this from now on.
 
-    def unclaim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
-        """Give up a claim, if this worker has it. Causes no Conflict."""
+        The commit raises Conflict if it is claimed, or the agent or the worker was removed.
+        """
+
+    def renew_claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        """Give a claim of this worker another fence; the commit raises Conflict if there is no such claim."""
+
+    def unclaim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        """Give up the claim with this fence, if this worker has it; later ones have others. Causes no Conflict."""

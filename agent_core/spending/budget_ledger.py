@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 
+from cachetools import LRUCache
+
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
@@ -18,6 +20,7 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.spending.helper_tree import budget_of, charge_agents
 from agent_core.spending.spending_tracker import NO_BUDGET, PRICE_SETTING, Act, SpendingTracker, StepReservation
 
+MAX_SETTLED = 1_000
 logger = logging.getLogger(__name__)
 
 
@@ -27,6 +30,7 @@ class BudgetLedger:
 
     `worker`: the key of this process, which its reservations bear.
     `missed`: processes with reservations that were not at work when this was last checked.
+    `settled`: the newest reservations of this process that were charged and deleted.
     """
 
     database: Database
@@ -34,6 +38,7 @@ class BudgetLedger:
     price_setting: str = PRICE_SETTING
     worker: str = field(default_factory=lambda: secrets.token_hex(12))
     missed: set[str] = field(default_factory=set)
+    settled: LRUCache[ReservationId, bool] = field(default_factory=lambda: LRUCache(MAX_SETTLED))
 
     def tracker(
         self, account: Account, own: Budget, channel: Budget, save: Callable[[Act], Awaitable[None]] | None = None
@@ -48,6 +53,7 @@ class BudgetLedger:
             database=self.database,
             clock=self.clock,
             save=save or partial(in_one_unit, self.database),
+            settled=self.settled,
         )
         return SpendingTracker(own, channel, reservation=reservation, price_setting=self.price_setting)
 
@@ -118,11 +124,20 @@ class BudgetLedger:
         Not at the first sight: a process reserves before the others see it.
         """
         async with self.database.begin() as work:
-            gone = {worker for worker in await work.reservations.workers() if worker not in living}
+            workers = await work.reservations.workers()
+        if self.worker in workers:
+            await in_one_unit(self.database, self._delete_settled)
+        gone = {worker for worker in workers if worker not in living}
         for worker in sorted(gone & self.missed):
             await self.charge_left(worker)
         self.missed.clear()
         self.missed.update(gone)
+
+    async def _delete_settled(self, work: UnitOfWork) -> None:
+        """Delete reservations that were charged, and came back by a commit that had been given up for lost."""
+        for each in await work.reservations.of(self.worker):
+            if each.id in self.settled:
+                work.reservations.remove(each.id, must_exist=False)
 
 
 def charge(work: UnitOfWork, channel: ChannelScope, spent: Mapping[CallKind, Usage], estimated: Decimal = FREE) -> None:

@@ -1,7 +1,7 @@
 """Spending limits: every model call is checked against the budgets of agent and channel before it is made."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -31,6 +31,7 @@ class StepReservation:
 
     `save`: runs a function in a unit of work and commits it. `id`: of a row that exists or may exist; `is_saved`: it
     was saved. A saved row that is gone was charged, by a save whose answer was lost or because the worker seemed gone.
+    `settled`: gets the ids of rows that are forgotten. One may come back if its commit takes effect late.
     """
 
     account: Account
@@ -38,6 +39,7 @@ class StepReservation:
     database: Database
     clock: Clock
     save: Callable[[Act], Awaitable[None]]
+    settled: MutableMapping[ReservationId, bool] = field(default_factory=dict)
     id: ReservationId | None = None
     is_saved: bool = False
 
@@ -79,6 +81,8 @@ class StepReservation:
             work.reservations.remove(self.id, must_exist=self.is_saved)
 
     def forget(self) -> None:
+        if self.id:
+            self.settled[self.id] = True
         self.id, self.is_saved = None, False
 
 

@@ -133,7 +133,7 @@ class MemoryAgents(VersionedRepository[Agent]):
         due = {row.value.id for row in store.agents.values() if _has_work(row.value, now)}
         due |= {row.value.agent_id for row in store.turns.values() if row.shown != row.value.stage}
         due |= {row.value.agent_id for row in store.notices.values() if not row.shown}
-        due -= {agent_id for agent_id, claimant in store.claims.items() if claimant != worker_id}
+        due -= {agent_id for agent_id, (claimant, _) in store.claims.items() if claimant != worker_id}
         return tuple(sorted(each for each in due if store.agents[each].value.channel.surface in surfaces))
 
     def remove(self, agent: Agent) -> None:

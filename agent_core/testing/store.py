@@ -68,7 +68,7 @@ class Store:
     memory_changes: dict[tuple[AgentId, ChannelScope], MemoryVersion] = field(default_factory=dict)
     budgets: dict[ChannelScope, Budget] = field(default_factory=dict)
     workers: dict[WorkerId, Worker] = field(default_factory=dict)
-    claims: dict[AgentId, WorkerId] = field(default_factory=dict)
+    claims: dict[AgentId, tuple[WorkerId, int]] = field(default_factory=dict)
     reservations: dict[ReservationId, Reservation] = field(default_factory=dict)
     deletions: dict[str, Deletion] = field(default_factory=dict)
     form_drafts: dict[tuple[ChannelScope, str, str], FormDraft] = field(default_factory=dict)
@@ -218,16 +218,21 @@ class Store:
         there = self.workers.pop(worker.id, None)
         if there is None or there.beats != worker.beats:
             raise Conflict(RECORD_CHANGED)
-        self.claims = {agent_id: claimant for agent_id, claimant in self.claims.items() if claimant != worker.id}
+        self.claims = {agent_id: claim for agent_id, claim in self.claims.items() if claim[0] != worker.id}
 
-    def claim_agent(self, agent_id: AgentId, worker_id: WorkerId) -> None:
+    def claim_agent(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
         self._require_agent(agent_id)
         if agent_id in self.claims or worker_id not in self.workers:
             raise Conflict(RECORD_EXISTS)
-        self.claims[agent_id] = worker_id
+        self.claims[agent_id] = worker_id, fence
 
-    def unclaim_agent(self, agent_id: AgentId, worker_id: WorkerId) -> None:
-        if self.claims.get(agent_id) == worker_id:
+    def renew_claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        if self.claims.get(agent_id, ("", 0))[0] != worker_id:
+            raise Conflict(RECORD_CHANGED)
+        self.claims[agent_id] = worker_id, fence
+
+    def unclaim_agent(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        if self.claims.get(agent_id) == (worker_id, fence):
             del self.claims[agent_id]
 
     def _require_free_name(self, agent: Agent) -> None:

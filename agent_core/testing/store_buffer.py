@@ -32,6 +32,10 @@ class StoreBuffer:
         self._is_open = False
         self._store.change(tuple(self._changes.values()))
 
+    def take(self) -> tuple[Change, ...]:
+        """The buffered changes, for a commit that takes effect later."""
+        return tuple(self._changes.values())
+
     def close(self) -> None:
         self._is_open = False
 

@@ -1,5 +1,7 @@
 """Repository of the in-memory database: workers and their claims."""
 
+from collections.abc import Mapping
+
 from agent_core.model.ids import AgentId, WorkerId
 from agent_core.model.worker import Worker
 from agent_core.testing.store_buffer import StoreRepository
@@ -12,11 +14,12 @@ class MemoryWorkers(StoreRepository):
         return tuple(sorted(self._buffer.committed.workers.values(), key=lambda worker: worker.id))
 
     async def claimant(self, agent_id: AgentId) -> WorkerId | None:
-        return self._buffer.committed.claims.get(agent_id)
+        claim = self._buffer.committed.claims.get(agent_id)
+        return claim and claim[0]
 
-    async def list_claimed(self, worker_id: WorkerId) -> tuple[AgentId, ...]:
-        claims = self._buffer.committed.claims
-        return tuple(sorted(agent_id for agent_id, claimant in claims.items() if claimant == worker_id))
+    async def list_claimed(self, worker_id: WorkerId) -> Mapping[AgentId, int]:
+        claims = sorted(self._buffer.committed.claims.items())
+        return {agent_id: fence for agent_id, (claimant, fence) in claims if claimant == worker_id}
 
     def join(self, worker: Worker) -> None:
         self._buffer.queue(lambda store: store.workers.__setitem__(worker.id, worker))
@@ -27,8 +30,11 @@ class MemoryWorkers(StoreRepository):
     def remove(self, worker: Worker) -> None:
         self._buffer.queue(lambda store: store.remove_worker(worker))
 
-    def claim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
-        self._buffer.queue(lambda store: store.claim_agent(agent_id, worker_id))
+    def claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        self._buffer.queue(lambda store: store.claim_agent(agent_id, worker_id, fence))
 
-    def unclaim(self, agent_id: AgentId, worker_id: WorkerId) -> None:
-        self._buffer.queue(lambda store: store.unclaim_agent(agent_id, worker_id))
+    def renew_claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        self._buffer.queue(lambda store: store.renew_claim(agent_id, worker_id, fence))
+
+    def unclaim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
+        self._buffer.queue(lambda store: store.unclaim_agent(agent_id, worker_id, fence))

@@ -45,7 +45,7 @@ class Team:
 
     async def give_up(self, worker: WorkerRegistry, agent: Agent) -> None:
         async with self.database.begin() as work:
-            worker.give_up(work, agent.id)
+            worker.give_up(work, await work.agents.locate(agent.id))
             await work.commit()
         worker.forget(agent.id)
 

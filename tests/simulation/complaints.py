@@ -4,6 +4,7 @@ from collections import Counter
 
 from agent_core.model.agent import Paused
 from agent_core.model.decision import Reject
+from agent_core.model.ids import AgentId
 from tests.simulation.town import Town
 from tests.simulation.world import PRICE_PER_TOKEN, REPLY_USAGE
 
@@ -63,12 +64,19 @@ def _of_chat(town: Town) -> list[str]:
     if "suspended" not in town.ends:
         cards, statuses = town.chat.cards.values(), town.chat.statuses.items()
         found += [f"{card.id}: its card is outdated" for card in cards if card.stage != town.turns[card.id].stage]
-        found += [f"{agent_id} is shown as {kind}" for agent_id, kind in statuses if kind != "finished"]
+        found += [
+            f"{agent_id} is shown as {kind}" for agent_id, kind in statuses if not _is_right(town, agent_id, kind)
+        ]
         for program in town.processes:
             found += program.surface.left_out
     if {"killed", "suspended"}.isdisjoint(town.ends):
         found += [f"{notice} was posted {count} times" for notice, count in town.chat.posted.items() if count > 1]
     return found
+
+
+def _is_right(town: Town, agent_id: AgentId, kind: str) -> bool:
+    """Whether this status is what it should be at the end. A Stop may take effect after people were told it failed."""
+    return kind == "finished" or (town.is_late and kind == town.database.peek(agent_id).status.kind == "stopped")
 
 
 def _of_money(town: Town) -> list[str]:

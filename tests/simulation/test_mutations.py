@@ -23,7 +23,7 @@ from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.ids import AgentId
+from agent_core.model.ids import AgentId, WorkerId
 from agent_core.model.lease import Lease
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
@@ -31,7 +31,9 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.service import agents as agent_service
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending import helper_tree
+from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker, StepReservation
+from agent_core.testing.store import Store
 from tests.simulation.scheduler import PROCESS
 from tests.simulation.test_simulation import MANY, find_complaints
 
@@ -196,6 +198,20 @@ def tell_own_pages_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Hub, "join", lambda *_given: None)
 
 
+def end_later_claims(patch: pytest.MonkeyPatch) -> None:
+    """The end of a claim that takes effect late ends a later claim of the same worker too."""
+
+    def unclaim(store: Store, agent_id: AgentId, worker_id: WorkerId, _fence: int) -> None:
+        if store.claims.get(agent_id, ("", 0))[0] == worker_id:
+            del store.claims[agent_id]
+
+    patch.setattr(Store, "unclaim_agent", unclaim)
+
+
+def keep_settled_reservations(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(BudgetLedger, "_delete_settled", do_nothing)
+
+
 def remember_what_was_drawn(patch: pytest.MonkeyPatch) -> None:
     """A worker leaves out what it drew before, although another worker has drawn something else since."""
     patch.setattr(WorkerRegistry, "was_elsewhere", lambda *_given: False)
@@ -221,6 +237,8 @@ MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "E: Stop ends only commands of its own process": (f"calm, {MANY}", leave_commands_of_other_processes),
     "E: a command goes on if the message of Stop is lost": (f"calm, {MANY}", rely_on_messages_for_stop),
     "E: a change is told only to pages of its own process": (f"calm, {MANY}", tell_own_pages_only),
+    "a late end of a claim ends the next one": (f"late commits, {MANY}", end_later_claims),
+    "money of a late reservation stays reserved": ("late commits", keep_settled_reservations),
     "F: a call reserves nothing": ("power cuts", reserve_nothing),
     "G: a note does not conflict with a step": ("calm", save_notes_without_conflict),
     "H: a worker does not forget what it drew": (f"calm, {MANY}", remember_what_was_drawn),

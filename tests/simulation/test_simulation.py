@@ -27,6 +27,8 @@ STORMS: dict[str, tuple[tuple[End, ...], Faults]] = {
     "power cuts": (("killed",), Faults()),
     "outages": ((), Faults(away=0.02, lost=0.02)),
     "everything": (("killed", "drained"), Faults(away=0.01, lost=0.01, busy=0.02, unreachable=0.05)),
+    "late commits": ((), Faults(late=0.02)),
+    f"late commits, {MANY}": (("killed",), Faults(late=0.02, lost=0.01)),
     f"calm, {MANY}": ((), Faults(deaf=0.2)),
     f"deploys, {MANY}": (("drained",), Faults(deaf=0.2)),
     f"suspensions, {MANY}": (("suspended",), Faults()),

@@ -64,7 +64,7 @@ class Town:
     `on_page`: people see what is saved, not what the chat was sent.
     `written`: what people wrote and Signoff confirmed. `clicks`: turns whose decision was confirmed.
     `allowed`: how many commands of each agent people allowed at most. `turns`, `notes`: all there are at the end.
-    `too_late`: commands that went on after Stop.
+    `too_late`: commands that went on after Stop. `is_late`: whether commits may take effect late.
     """
 
     chance: Chance
@@ -83,6 +83,7 @@ class Town:
     asked: list[str] = field(default_factory=list)
     processes: list[Program] = field(default_factory=list)
     is_stormy: bool = True
+    is_late: bool = field(init=False)
     deliveries: "count[int]" = field(default_factory=count)
     too_late: list[str] = field(default_factory=list)
     database: YieldingDatabase = field(init=False)
@@ -96,6 +97,7 @@ class Town:
     workspaces: InMemoryWorkspaces = field(default_factory=InMemoryWorkspaces)
 
     def __post_init__(self) -> None:
+        self.is_late = self.faults.late > 0
         self.database = YieldingDatabase(self.chance, self.faults)
         self.chat = SlowChat(chance=self.chance, weather=self.faults)
         self.model = ManyStories(self.chance, self.faults, self.chat.doings, self.steps)
@@ -120,7 +122,7 @@ class Town:
         async with asyncio.timeout(CALM_SECONDS):
             await asyncio.gather(*people)
         await self._count_money()
-        for _ in range(int(SETTLING_SECONDS) if self.is_shared else 0):  # until what dead workers reserved is charged
+        for _ in range(int(SETTLING_SECONDS)):  # until what dead workers reserved is charged
             if not self.reserved:
                 break
             await CLOCK.sleep(1.0)

@@ -16,12 +16,13 @@ class Faults:
 
     away: float = 0.0  # of the commits: the database goes away before it
     lost: float = 0.0  # of the commits: it takes effect, and the answer is lost
+    late: float = 0.0  # of the commits: the answer is lost, and it takes effect later, unless it conflicts then
     busy: float = 0.0  # of what is shown: the platform is busy
     unreachable: float = 0.0  # of the calls of models
     deaf: float = 0.0  # of the messages between processes: they are lost
 
     def calm_down(self) -> None:
-        self.away = self.lost = self.busy = self.unreachable = self.deaf = 0.0
+        self.away = self.lost = self.late = self.busy = self.unreachable = self.deaf = 0.0
 
 
 @dataclass(slots=True)

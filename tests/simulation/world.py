@@ -1,15 +1,17 @@
 """What outlives the processes, and fails: a database, a chat, a model and the files."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from inspect import getmembers, iscoroutinefunction
 from typing import Any
 
 from agent_core.commands.registry import CommandContext
-from agent_core.errors import DatabaseAway, ModelUnavailable
+from agent_core.errors import Conflict, DatabaseAway, ModelUnavailable
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -22,13 +24,14 @@ from agent_core.ports.database import at_the_same_time
 from agent_core.ports.models import CallOptions
 from agent_core.testing.database import REPOSITORIES, InMemoryDatabase, OpenUnit
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.store import Change
 from agent_core.testing.store_buffer import StoreBuffer
-from tests.simulation.chat import RUNS, Doings
+from tests.simulation.chat import OUTSIDE, RUNS, Doings
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process
 from tests.simulation.wire import Faults
 
 Pause = Callable[[], Awaitable[None]]
-THOUGHT_SECONDS, COMMAND_SECONDS = 1.0, 2.0
+THOUGHT_SECONDS, COMMAND_SECONDS, LATE_SECONDS = 1.0, 2.0, 3.0
 
 
 class YieldingRepository:
@@ -78,9 +81,8 @@ class Takers:
     saved: dict[AgentId, Agent] = field(default_factory=dict)
     late: list[str] = field(default_factory=list)
 
-    def note(self, agents: Sequence[Agent], turns: Sequence[Turn]) -> None:
+    def note(self, agents: Sequence[Agent], turns: Sequence[Turn], process: Process | None) -> None:
         """Note what a process saved. Processes that serve people save without having taken the agent."""
-        process = PROCESS.get()
         advances = process is not None and process.name.startswith("worker")
         for agent in agents:
             before = self.saved.get(agent.id)
@@ -114,6 +116,10 @@ class YieldingDatabase(InMemoryDatabase):
         """The turns of the agent as they are saved."""
         return [row.value for row in self._store.turns.values() if row.value.agent_id == agent_id]
 
+    def change(self, changes: Sequence[Change]) -> None:
+        """Commit these changes; raise Conflict."""
+        self._store.change(tuple(changes))
+
     def begin(self) -> OpenUnit[Any]:
         return OpenUnit(StoreBuffer(self._store), self._unit)
 
@@ -142,11 +148,24 @@ class _YieldingUnit:
         await chance.pause()
         if chance.happens(faults.away):
             raise DatabaseAway
+        if faults.late and chance.happens(faults.late):
+            self._land_later(chance.random.random() * LATE_SECONDS)
+            raise DatabaseAway
         self._buffer.commit()
-        self._database.takers.note(self._agents, self._turns)
+        self._database.takers.note(self._agents, self._turns, PROCESS.get())
         await chance.pause()
         if chance.happens(faults.lost):
             raise DatabaseAway
+
+    def _land_later(self, seconds: float) -> None:
+        """Commit after so many seconds, also if the process is dead by then: the server has all that it needs."""
+        land = partial(self._land, self._buffer.take(), PROCESS.get())
+        asyncio.get_running_loop().call_later(seconds, land, context=OUTSIDE)
+
+    def _land(self, changes: Sequence[Change], process: Process | None) -> None:
+        with suppress(Conflict):
+            self._database.change(changes)
+            self._database.takers.note(self._agents, self._turns, process)
 
 
 REPLY_USAGE = Usage(prompt=100, completion=10)
