@@ -134,7 +134,7 @@ def _approved(turn: Turn) -> StateParts:
 
 def _rejected(last: Approval) -> StateParts:
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
-    given = (f" · “{reason}”",) if reason else ()
+    given = (" · “", reason, "”") if reason else ()  # a part of its own, as it may be written from right to left
     return (f"rejected by {last.by}", *_at(last.at), *given)
 
 

@@ -13,9 +13,10 @@ from adapters.buttons import Button
 from adapters.durations import span_text
 from adapters.question_form import option_value, question_form
 from adapters.risk_labels import meaning_of
+from adapters.text_fit import cut
 from adapters.tool_settings import source_title, uses_text
 from adapters.turn_lines import about_text
-from adapters.turn_state import untimed_text
+from adapters.turn_state import StateParts, cut_parts, state_text, untimed_text
 from adapters.ui_text import (
     NOTE_AT_REST,
     REPLY_DOES,
@@ -49,6 +50,7 @@ from agent_core.service.views import AgentViews, Entry
 
 HERE = Path(__file__).parent
 MAX_LINE_CHARACTERS = 140
+MAX_STATE = 300
 
 
 def page(template: str, **values: Any) -> str:
@@ -95,8 +97,14 @@ def usable_buttons(buttons: Sequence[Button], agent: Agent, person: Actor) -> tu
     return tuple(each for each in buttons if each.verb == "stop" or AgentViews.may_decide(agent, person))
 
 
+def shortened(parts: StateParts) -> StateParts:
+    """A turn's state as it stands on a card: of what a person wrote no more than a few lines."""
+    return parts if len(state_text(parts)) <= MAX_STATE else cut_parts(parts, MAX_STATE, cut)[0]
+
+
 TEMPLATE_FUNCTIONS: Iterable[Any] = (
     untimed_text,
+    shortened,
     cards.turn_card,
     question_form,
     option_value,
