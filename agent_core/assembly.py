@@ -62,7 +62,7 @@ from agent_core.spending.spending_tracker import PRICE_SETTING
 class CorePorts:
     """What a host plugs in. Agents are shown on `surfaces`; without a `sandbox` no programs run.
 
-    `peers`: the other processes on this database. `priority`: that of what sends to the chats, too.
+    `peers`: the other processes on this database.
     `rehearsal`: the script if `model` is one; goals and models that it does not know are then refused.
     """
 
@@ -77,7 +77,6 @@ class CorePorts:
     embedder: Embedder = field(default_factory=HashingEmbedder)
     peers: Peers = ALONE
     rehearsal: Rehearsal | None = None
-    priority: Priority = field(default_factory=Priority)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +170,7 @@ class Core:
         foundation = _Foundation(ports, commands, options)
         database, clock, engine, ledger = ports.database, ports.clock, foundation.engine, foundation.ledger
         memory, metered_model, service = foundation.memory, foundation.metered_model, foundation.service()
+        priority, rehearsal = foundation.priority, ports.rehearsal
         return cls(
             database=database,
             clock=clock,
@@ -194,14 +194,14 @@ class Core:
                 list_sources=options.extensions.list_sources,
             ),
             agent_settings=AgentSettings(
-                database=database, waker=engine, clock=clock, priority=ports.priority, rehearsal=ports.rehearsal
+                database=database, waker=engine, clock=clock, priority=priority, rehearsal=rehearsal
             ),
-            notifications=ChannelNotifications(database=database, waker=engine, clock=clock, priority=ports.priority),
+            notifications=ChannelNotifications(database=database, waker=engine, clock=clock, priority=priority),
             memories=AgentMemories(database=database, waker=engine, clock=clock, memory=memory, ledger=ledger),
             review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
-            drafting=AgentDrafting(metered_model, ledger, options.limits, ports.rehearsal),
+            drafting=AgentDrafting(metered_model, ledger, options.limits, rehearsal),
             uploads=FileUploads(database=database, workspaces=ports.workspaces, waker=engine, clock=clock),
-            tour=TourStarter(service=service, workspaces=ports.workspaces, rehearsal=ports.rehearsal),
+            tour=TourStarter(service=service, workspaces=ports.workspaces, rehearsal=rehearsal),
         )
 
     @property
@@ -212,8 +212,8 @@ class Core:
     async def drain(self, seconds: float) -> int:
         """Bring the work of this process to an end, so that the next one can go on with it.
 
-        Nothing new begins, model calls are given up and charged, and running commands have `seconds` to end. Others
-        are ended and put to people. Return how many those were.
+        Nothing new begins, model calls are given up and charged, and running commands have `seconds` to end; those that
+        are still running are ended and put to people. Return how many those were.
         """
         self.loop.draining.request()
         try:
@@ -228,10 +228,10 @@ class _Foundation:
     def __init__(self, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> None:
         database, clock, own = ports.database, ports.clock, options.extensions.embedders
         surfaces = tuple(each.name for each in ports.surfaces)
-        self.ports, self.options = ports, options
+        self.ports, self.options, self.priority = ports, options, Priority()
         self.registry = WorkerRegistry(database=database, clock=clock, peers=ports.peers, surfaces=surfaces)
         self.engine = LocalEngine(
-            database=database, clock=clock, surfaces=surfaces, registry=self.registry, priority=ports.priority
+            database=database, clock=clock, surfaces=surfaces, registry=self.registry, priority=self.priority
         )
         self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index, own=own)
         self.ledger = BudgetLedger(database, clock, options.price_setting, self.registry.key)
@@ -282,7 +282,7 @@ class _Foundation:
             ledger=self.ledger,
             claims=self.registry,
             waker=self.engine,
-            priority=ports.priority,
+            priority=self.priority,
         )
 
     def service(self) -> AgentService:
@@ -290,7 +290,7 @@ class _Foundation:
             database=self.ports.database,
             waker=self.engine,
             clock=self.ports.clock,
-            priority=self.ports.priority,
+            priority=self.priority,
             commands=self.commands,
             eraser=self.eraser,
             default_budget=self.options.default_budget,

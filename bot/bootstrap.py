@@ -128,7 +128,6 @@ async def assemble(
             embedder=models.embedder,
             peers=peers,
             rehearsal=models.rehearsal,
-            priority=parts.priority,
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools))

@@ -2,34 +2,25 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent_core.errors import SignoffError
-from agent_core.ports.priority import Priority
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """Runs background tasks: calling the instance with a coroutine starts one. `tasks`: those not yet finished.
+    """Runs background tasks: calling the instance with a coroutine starts one. `tasks`: those not yet finished."""
 
-    `priority`: shared with the agents of this process.
-    """
-
-    priority: Priority = field(default_factory=Priority)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __call__(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.create_task(_run_logged(work))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-
-    def when_free(self, begin: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Start work that nobody waits for. Its steps run after urgent ones of agents, and rarely while people wait."""
-        self(self.priority.run_stepwise(begin, is_urgent=False))
 
     async def close(self, seconds: float = 2.0) -> None:
         """Wait up to `seconds` for running tasks, then cancel them."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from adapters.cards import status_text
 from adapters.chat.background import BackgroundTasks
@@ -14,8 +13,6 @@ from agent_core.ports.clock import Clock
 @dataclass(slots=True, kw_only=True)
 class StatusUpdates:
     """Sends each agent's newest status line `delay` seconds after a change, so that most short states are not shown.
-
-    While people click, it is sent later: nobody waits for a status line as for the answer to a click.
 
     `shown`: the turn and line last sent for each agent. Empty after a restart, so an unchanged line is sent once more.
     `to_send`: the newest state of each agent whose line is about to be sent.
@@ -36,7 +33,7 @@ class StatusUpdates:
             return
         self.to_send[agent.id] = agent
         if not is_under_way:
-            self.soon.when_free(partial(self._send_last, agent.id))
+            self.soon(self._send_last(agent.id))
 
     def forget(self, agent_id: AgentId) -> None:
         """Forget which line is visible, so that the next `update` sends the line even if it is unchanged."""

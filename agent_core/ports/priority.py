@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,15 +17,6 @@ MAX_REST_SECONDS = 1.0
 MAX_URGENT_IN_A_ROW = 9
 IS_AWAITED: ContextVar[bool] = ContextVar("is_awaited", default=False)
 IS_URGENT: ContextVar[bool] = ContextVar("is_urgent", default=False)
-
-
-async def in_own_task(call: Awaitable[T]) -> T:
-    """Await a call so that it runs at once, also if the caller runs stepwise.
-
-    The steps of work that is not urgent may be seconds apart, after which the time limit of a request is over although
-    its response has come.
-    """
-    return await asyncio.ensure_future(call)
 
 
 def _set_event() -> asyncio.Event:
@@ -45,7 +36,6 @@ class Priority:
     - While people wait, the steps of agents take at most a tenth of the event loop's time, until the newest of these
       people has waited for a second: who waits longer waits for something else than the event loop.
     - At most two agents write at a time, and each first waits up to 0.5 s while people wait.
-    - Lines of a chat that nobody waits for, such as an agent's status, are sent stepwise too, and are not urgent.
     - An agent's work is urgent until it has shown on the card what people decided: its steps run before those of
       other agents, which are left one step of ten, and it writes at once.
 
@@ -100,14 +90,12 @@ class Priority:
                         await self.no_people.wait()
             yield
 
-    async def run_stepwise(self, begin: Callable[[], Coroutine[Any, Any, T]], *, is_urgent: bool = True) -> T:
-        """Run work in a task of its own: an agent's, as urgent until it calls `end_urgency`, or what can wait.
+    async def run_stepwise(self, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run an agent's work, in a task of its own, as urgent until it calls `end_urgency`.
 
         After one step in this pass of the event loop, the others run in later passes, in order, the urgent ones first.
-        What has a time limit, such as a request, is awaited with `in_own_task`.
         """
-        IS_URGENT.set(is_urgent)
-        IS_AWAITED.set(False)  # a click may have begun it
+        IS_URGENT.set(True)
         self._works += 1
         try:
             work = begin()

@@ -16,7 +16,6 @@ from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
-from agent_core.ports.priority import Priority
 from agent_core.ports.surface import ChatSurface
 from agent_core.service.asking_commands import AskingCommands
 from bot.settings import Settings
@@ -39,7 +38,7 @@ class PlatformParts:
     """The parts that a platform needs besides the settings.
 
     `model`: the label of the language model. `broadcast`: connects the processes of this installation.
-    `asking`: which commands ask each time, as soon as the core is assembled. `priority`: that of the core.
+    `asking`: which commands ask each time, as soon as the core is assembled.
     """
 
     database: Database
@@ -48,7 +47,6 @@ class PlatformParts:
     model: str
     broadcast: Broadcast = NO_BROADCAST
     asking: AskingCommands = field(default_factory=AskingCommands)
-    priority: Priority = field(default_factory=Priority)
     templates: AgentTemplates = field(default_factory=load_templates)
 
 

@@ -11,7 +11,6 @@ from aiohttp import ClientError, ClientSession, ClientTimeout
 from discord.http import Route
 
 from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGone
-from agent_core.ports.priority import in_own_task
 
 T = TypeVar("T")
 
@@ -57,7 +56,7 @@ class DiscordApi:
         """
         await self.ensure_login()
         try:
-            return await in_own_task(act())
+            return await act()
         except (discord.DiscordException, ClientError, OSError, TimeoutError) as fault:
             raise surface_error_of(fault) from None  # the cause may contain the request with its token
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal
 
 import discord
@@ -91,7 +90,7 @@ class DiscordSurface:
             stands = await self.sending.post(thread, self._present_card(agent, card), mark.turn)
         self.cards.remember(agent, card.newest, place, address := f"{thread}/{stands}")
         if place.to_fold:
-            self.soon.when_free(partial(self._fold_soon, agent, place.to_fold))
+            self.soon(self._fold_soon(agent, place.to_fold))
         return address
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:

@@ -15,7 +15,6 @@ from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.api.web_api import SlackRefused, require_success
 from agent_core.errors import SurfaceBusy, ThreadGone
 from agent_core.ports.clock import Clock
-from agent_core.ports.priority import in_own_task
 
 Ask: TypeAlias = Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]]
 MAX_BACKOFF_SECONDS = 60.0
@@ -68,7 +67,7 @@ class SlackApi:
         self._pass(key)
         client = await self.tokens.client(workspace)
         try:
-            answer = await in_own_task(require_success(ask(client)))
+            answer = await require_success(ask(client))
         except SurfaceBusy as busy:
             raise self._closed(key, str(busy), busy.retry_after) from None
         except SlackRefused as refused:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 from cachetools import LRUCache
@@ -100,7 +99,7 @@ class SlackSurface:
             stands = await self._post(agent, message, thread=thread.thread)
         self.cards.remember(agent, card.newest, place, address := f"{thread.thread}/{stands}")
         if place.to_fold:
-            self.soon.when_free(partial(self._fold_soon, agent, place.to_fold))
+            self.soon(self._fold_soon(agent, place.to_fold))
         return address
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:

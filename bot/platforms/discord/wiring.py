@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from adapters.actions import ActionDispatcher
-from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.discord.api.base_urls import BaseUrls
@@ -45,7 +44,6 @@ class WiredDiscord:
             ),
             standing=StandingLines(parts.workspaces),
             continuous_limit=settings.continuous_limit,
-            soon=BackgroundTasks(parts.priority),
         )
         return cls(parts=parts, addresses=addresses, client=client, surface=surface)
 

@@ -42,7 +42,7 @@ class WiredSlack:
     @classmethod
     def of(cls, settings: Settings, parts: PlatformParts) -> Self:
         """Build the surface for one workspace by its bot token, or for many by the app's client id."""
-        soon, base_url = BackgroundTasks(parts.priority), settings.slack_api_url or SLACK_API
+        soon, base_url = BackgroundTasks(), settings.slack_api_url or SLACK_API
         database, clock = parts.database, parts.clock
         secret = settings.slack_client_secret.get_secret_value()
         installed = None
