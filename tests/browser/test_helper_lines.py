@@ -35,8 +35,9 @@ async def test_a_line_to_a_helper_approves_no_command_that_was_never_on_the_scre
         await expect(card).to_be_attached()
         await ana.asks("do_nothing")
         identity = await card.get_attribute("id")
-        await ana.page.reload()
-        await card.locator("h2").evaluate("heading => heading.scrollIntoView({ block: 'start' })")
+        thread = ana.page.url.partition("#")[0]
+        ana = BrowserChat(await context.new_page(), address)
+        await ana.page.goto(f"{thread}#{identity}")  # without a fragment, the page shows the end of the thread
         assert await ana.page.evaluate(COMMAND_IS_BELOW, identity)
         read = await ana.page.evaluate("id => read.has(document.getElementById(id).dataset.hash)", identity)
         assert not read  # so a click on Approve would be held back
