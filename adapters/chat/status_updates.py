@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from adapters.cards import status_text
 from adapters.chat.background import BackgroundTasks
+from agent_core.errors import SurfaceError
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
@@ -40,14 +41,22 @@ class StatusUpdates:
         self.shown.pop(agent_id, None)
 
     async def _send_last(self, agent_id: AgentId) -> None:
-        sent = self.shown.get(agent_id)
         try:
             await self.clock.sleep(self.delay)
-            while (standing := _standing(self.to_send[agent_id])) != sent:
-                await self.send(self.to_send[agent_id])
-                sent = self.shown[agent_id] = standing
+            while (standing := _standing(self.to_send[agent_id])) != self.shown.get(agent_id):
+                await self._send(self.to_send[agent_id], standing)
         finally:
             del self.to_send[agent_id]
+
+    async def _send(self, agent: Agent, standing: tuple[int, str]) -> None:
+        """Send a line. If it is refused, raise SurfaceError, unless there is a newer one."""
+        self.shown[agent.id] = standing  # before it is sent, because it may be forgotten meanwhile
+        try:
+            await self.send(agent)
+        except BaseException as fault:
+            self.forget(agent.id)
+            if self.to_send[agent.id] is agent or not isinstance(fault, SurfaceError):
+                raise
 
 
 def is_kept_waiting(agent: Agent) -> bool:

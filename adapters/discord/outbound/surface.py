@@ -138,7 +138,7 @@ class DiscordSurface:
         return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card)
 
     async def close(self) -> None:
-        await self.soon.close(0)
+        await self.soon.close()
 
     async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
