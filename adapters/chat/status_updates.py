@@ -51,12 +51,16 @@ class StatusUpdates:
     async def _send(self, agent: Agent, standing: tuple[int, str]) -> None:
         """Send a line. If it is refused, raise SurfaceError, unless there is a newer one."""
         self.shown[agent.id] = standing  # before it is sent, because it may be forgotten meanwhile
+        is_sent = False
         try:
             await self.send(agent)
-        except BaseException as fault:
-            self.forget(agent.id)
-            if self.to_send[agent.id] is agent or not isinstance(fault, SurfaceError):
+            is_sent = True
+        except SurfaceError:
+            if self.to_send[agent.id] is agent:
                 raise
+        finally:
+            if not is_sent:
+                self.forget(agent.id)
 
 
 def is_kept_waiting(agent: Agent) -> bool:
