@@ -61,6 +61,7 @@ def answers(folder: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
+@pytest.mark.slow
 @attack("servers", "It asks people two things at once, for one reply to answer both", "one question after the other")
 async def test_two_questions_at_once(answer: str, tmp_path: Path) -> None:
     behaviour = """
@@ -90,6 +91,7 @@ def called(params):
     assert answer == "one question after the other"
 
 
+@pytest.mark.slow
 @attack("servers", "It ends its call while people think, to get what they reply later", "declined as the call ends")
 async def test_no_question_outlives_its_call(answer: str, tmp_path: Path) -> None:
     behaviour = """
@@ -115,6 +117,7 @@ def answer(message):
     assert answer
 
 
+@pytest.mark.slow
 @attack("servers", "It dies with what people answered", "the result says who answered, and that the server ended")
 async def test_a_server_that_dies_with_an_answer(answer: str, tmp_path: Path) -> None:
     behaviour = """
@@ -228,6 +231,7 @@ async def test_the_second_of_two_replies_answers_no_other_question(answer: str) 
     assert answer
 
 
+@pytest.mark.slow
 @attack("servers", "It takes a question back and goes on, to get what people answer later", "the question is over")
 async def test_a_question_that_its_server_takes_back_is_over(answer: str, tmp_path: Path) -> None:
     behaviour = """

@@ -9,6 +9,7 @@ from tests.contract.test_tool_server_sampling import BEFORE, called, connected
 pytestmark = pytest.mark.proves("tool-server:sampling")
 
 
+@pytest.mark.slow
 @attack("servers", "Asking the agent's model for ever in one call", "answered five times, then ended with its time")
 async def test_a_server_that_asks_for_ever_ends_with_its_time() -> None:
     async with connected(BEFORE, seconds=2) as server:

@@ -132,6 +132,7 @@ async def test_a_channels_sites_hold_for_workers_that_run(tmp_path: Path) -> Non
     await plugins.close()
 
 
+@pytest.mark.slow
 @attack("plugins", "Hanging for ever", "ended after PLUGIN_SECONDS; Signoff goes on meanwhile")
 @pytest.mark.proves("autogpt:time")
 async def test_a_plugin_that_hangs_holds_nothing_up(tmp_path: Path) -> None:

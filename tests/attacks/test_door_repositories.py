@@ -223,6 +223,7 @@ async def test_submodules_are_left_out(forge: Forge, tmp_path: Path, answer: str
     assert (f"left out: {cloned.left_out[0]}", (tmp_path / "marker").exists()) == (answer, False)
 
 
+@pytest.mark.slow
 @attack(
     "door",
     "A repository that is too large",
@@ -252,6 +253,7 @@ async def test_a_tree_without_end_ends_git(forge: Forge, monkeypatch: pytest.Mon
     assert f"git is ended: {await forge.refusal(most=100_000)}" == answer
 
 
+@pytest.mark.slow
 @attack("door", "A file of 60 MB, compressed to 60 kB", "left out: zeros (60,000,000 bytes)")
 async def test_a_packed_file_is_left_out_before_it_is_unpacked(forge: Forge, answer: str) -> None:
     (forge.folder / "zeros").write_bytes(bytes(60_000_000))

@@ -15,6 +15,7 @@ from tests.attacks.rows import attack
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 
 
+@pytest.mark.slow
 @attack("servers", "It never lists its prompts", "its tools are used all the same")
 async def test_a_list_that_never_comes(answer: str) -> None:
     assert answer
@@ -23,6 +24,7 @@ async def test_a_list_that_never_comes(answer: str) -> None:
         assert not server.prompts
 
 
+@pytest.mark.slow
 @attack(
     "servers",
     "It offers 300 prompts, one with 200 arguments, and long texts with hidden letters",
@@ -49,6 +51,7 @@ async def test_many_prompts(answer: str) -> None:
     assert draft.tidied().goals == draft.goals
 
 
+@pytest.mark.slow
 @attack(
     "servers", "A prompt asks people, or a model, while an agent calls the server", "declined; that agent pays nothing"
 )

@@ -76,6 +76,7 @@ async def test_one_answer_does_not_hold_up_the_loop(tmp_path: Path, what: str, a
     assert len(shown) < MAX_SHOWN_CHARACTERS + 100
 
 
+@pytest.mark.slow
 async def test_progress_with_hidden_letters_does_not_hold_up_the_loop(tmp_path: Path) -> None:
     assert await told(tmp_path, PROGRESS) == "poured"
 

@@ -29,6 +29,7 @@ def tools(cursor):
 """
 
 
+@pytest.mark.slow
 @attack("servers", "32,000 messages, with questions between them", "sent more than 5,000 messages in one go")
 async def test_answers_to_pings_do_not_let_a_flood_go_on(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, PINGS)) as server:
@@ -67,6 +68,7 @@ def called(params):
 """
 
 
+@pytest.mark.slow
 @attack(
     "servers", "Questions, of whose answers it reads none", "does not read the answers to more than 1,000 questions"
 )
@@ -78,6 +80,7 @@ async def test_answers_that_nobody_reads_do_not_fill_the_memory(tmp_path: Path, 
         assert len(asyncio.all_tasks()) < MAX_UNREAD + 50
 
 
+@pytest.mark.slow
 @attack("servers", "26 million empty lines on standard error", "read, without a pause of the others")
 async def test_empty_lines_on_standard_error_hold_up_nothing(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, PRINTS)) as server:
@@ -100,6 +103,7 @@ async def test_an_answer_of_many_faults_holds_up_nothing(tmp_path: Path, answer:
     assert answer.startswith("one line")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", [FAULTY.replace("AUDIENCE", "20"), NESTED])
 @attack("servers", "Lists in lists, which take long to check", "sent lists of more than 5,000 entries together")
 async def test_lists_in_lists_hold_up_nothing(tmp_path: Path, behaviour: str, answer: str) -> None:
@@ -110,6 +114,7 @@ async def test_lists_in_lists_hold_up_nothing(tmp_path: Path, behaviour: str, an
     assert beat.longest < 0.1
 
 
+@pytest.mark.slow
 @attack("servers", "A list of 42 MB on 12 pages", "lists tools of more than 16,777,216 characters")
 async def test_pages_of_a_list_do_not_fill_the_memory(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, WIDE_PAGES)) as server:

@@ -37,6 +37,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @attack("servers", "A list of 100 tools with the largest schemas", "registered by a thread")
 async def test_a_list_of_a_hundred_tools_does_not_hold_up_the_loop(tmp_path: Path, answer: str) -> None:
     made, file, registry = program(tmp_path, HUNDRED_TOOLS), tmp_path / "mcp.json", Commands()

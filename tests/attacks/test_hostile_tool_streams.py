@@ -44,6 +44,7 @@ def called(params):
 """
 
 
+@pytest.mark.slow
 @attack("servers", "A call that is not answered in time", "look whether the call took effect")
 async def test_a_call_that_is_given_up_says_that_it_may_have_taken_effect(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, SLOW), seconds=2) as server:

@@ -49,6 +49,7 @@ async def all_shown(stage: Stage, agent: Agent) -> None:
                     return
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:one-card")
 async def test_a_busy_slack_does_not_take_the_newest_commands_off_a_shared_card(tmp_path: Path) -> None:
     """Slack is busy when turn 2 ends. Turns 3 to 5 run on the same card; then the sweep shows the end of turn 2."""

@@ -3,12 +3,15 @@
 import asyncio
 import time
 
+import pytest
+
 from agent_core.oversight.secrets import PIECE_CHARACTERS, REDACTED, Secrets
 from tests.attacks.rows import attack
 
 KEYS = [f"sk-{number:02}-of-the-operator" for number in range(8)]
 
 
+@pytest.mark.slow
 @attack("services", "A file of 5 MB of beginnings of keys is read", "searched piece by piece, between which others run")
 async def test_a_search_for_secrets_lets_others_run(answer: str) -> None:
     secrets, text = Secrets.of(KEYS), "s" * 5 * 2**20
@@ -24,6 +27,7 @@ async def test_a_search_for_secrets_lets_others_run(answer: str) -> None:
     assert answer
 
 
+@pytest.mark.slow
 def test_a_secret_across_two_pieces_is_found_as_in_a_short_text() -> None:
     secrets, key = Secrets.of([*KEYS, KEYS[0][:8]]), KEYS[0]
     for before in range(PIECE_CHARACTERS - len(key) - 1, PIECE_CHARACTERS + 2):

@@ -86,6 +86,7 @@ def test_a_folder_of_the_whole_machine_is_left_as_it_is(tmp_path: Path) -> None:
     assert (tmp_path / "workspaces").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 @pytest.mark.proves("home:private")
 def test_a_process_makes_files_for_its_own_account_only() -> None:
     code = "import os\nfrom bot.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: print(oct(os.umask(0)))"

@@ -30,6 +30,7 @@ async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
     await made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "is_taken"),
     [

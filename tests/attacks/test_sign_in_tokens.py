@@ -70,6 +70,7 @@ async def answering(status: int, said: str) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
+@pytest.mark.slow
 @attack("servers", "It repeats a token that was renewed meanwhile, in a refusal", "[secret]")
 async def test_a_renewed_token_is_not_shown_either(answer: str, tmp_path: Path) -> None:
     doorkeeper, stage, commands = Doorkeeper(seconds=1), Stage(), Commands()

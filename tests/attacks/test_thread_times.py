@@ -28,6 +28,7 @@ async def base(stages: list[Stage], tmp_path: Path) -> AsyncIterator[str]:
         yield address
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invisible", ["\u200b", "\u200d"])
 async def test_a_thread_in_which_one_program_ran_again_and_again_leaves_time_for_others(
     base: str, stages: list[Stage], invisible: str

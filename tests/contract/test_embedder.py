@@ -134,6 +134,7 @@ async def test_hashing_is_misled_by_words_and_finds_their_parts() -> None:
     assert likeness(asked, near) > 0.3 > likeness(asked, far)
 
 
+@pytest.mark.slow
 def test_hashing_is_the_same_in_every_process() -> None:
     code = (
         "import asyncio; from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder as H; "
@@ -143,6 +144,7 @@ def test_hashing_is_the_same_in_every_process() -> None:
     assert len(runs) == 1
 
 
+@pytest.mark.slow
 def test_the_network_is_no_part_of_the_local_embedder() -> None:
     code = (
         "import asyncio, sys; from agent_core.providers.embeddings.local_embedder import LocalEmbedder as L; "

@@ -62,6 +62,7 @@ async def test_a_long_read_is_interrupted_and_repeated_in_a_thread(connections: 
     assert not all(connections._long.weight(each) for each in others)
 
 
+@pytest.mark.slow
 async def test_a_query_is_run_in_a_thread_at_once_when_it_is_often_long(connections: FileConnections) -> None:
     counted = select(literal(1).label("n")).cte("counted", recursive=True)
     counted = counted.union_all(select(counted.c.n + 1).where(counted.c.n < bindparam("most")))

@@ -74,6 +74,7 @@ async def test_a_form_is_gone_when_it_has_expired_and_then_deleted(database: Dat
     assert await found(database, replace(FORM, key="later"))
 
 
+@pytest.mark.slow
 async def test_of_too_many_forms_the_oldest_go_first(database: Database) -> None:
     newer = [
         replace(FORM, person=f"p-{number // 10}", key=f"{number}", expires_at=NOON + timedelta(seconds=number))

@@ -61,6 +61,7 @@ async def test_a_killed_import_is_resumed(tmp_path: Path, target: str, number: i
     assert files_in(tmp_path / "to") == files_in(tmp_path / "from")
 
 
+@pytest.mark.slow
 async def test_every_step_of_the_import_is_tried(tmp_path: Path) -> None:
     await export(tmp_path)
     code, said = await run(tmp_path, f"sqlite:///{tmp_path}/to/signoff.db", 0, "")

@@ -174,6 +174,7 @@ async def test_many_vectors_go_in_requests_of_a_hundred(standin: PineconeStandIn
     assert await found(index) == [f"m{number:04}" for number in range(1, 10)]
 
 
+@pytest.mark.slow
 async def test_large_vectors_go_in_requests_of_less_than_two_megabytes(
     standin: PineconeStandIn, index: PineconeIndex
 ) -> None:

@@ -89,6 +89,7 @@ async def test_a_folder_swapped_for_a_link_after_the_listing_is_not_written_thro
     assert names_in(outside) == ["secret.txt"]
 
 
+@pytest.mark.slow
 async def test_a_folder_swapped_again_and_again_lets_nothing_out(folder: Path, outside: Path) -> None:
     files, over = FolderFiles(folder), threading.Event()
 
@@ -215,6 +216,7 @@ asyncio.run(append(FolderFiles(Path(sys.argv[1])), sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:one-writer")
 async def test_lines_that_several_processes_append_are_all_kept(folder: Path) -> None:
     names = ("one", "two", "three")
@@ -304,6 +306,7 @@ async def test_removing_deletes_links_and_not_what_they_lead_to(tmp_path: Path, 
     assert (outside / "secret.txt").read_text() == "secret"
 
 
+@pytest.mark.slow
 async def test_a_workspace_as_deep_as_a_program_can_make_it_is_removed(tmp_path: Path) -> None:
     workspaces = FolderWorkspaces(tmp_path)
     await workspaces.of(ADA).write("a.txt", b"a")

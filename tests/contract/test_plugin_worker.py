@@ -111,6 +111,7 @@ async def test_a_process_in_a_session_of_its_own_ends_with_the_worker(plugins: P
     assert alive(token) == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:time")
 async def test_a_command_that_hangs_is_ended_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
     plugins = Plugins(tmp_path, seconds=0.5)
@@ -152,6 +153,7 @@ async def test_each_agent_has_a_worker_and_a_folder_of_its_own(plugins: Plugins)
     assert "theirs" in apart.text
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:environment")
 async def test_only_named_variables_are_seen_and_their_values_are_hidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -220,6 +222,7 @@ async def test_an_idle_worker_is_ended(tmp_path: Path) -> None:
     assert not place.worker.is_running
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:hook-lost")
 @pytest.mark.parametrize(
     ("body", "why"),
@@ -242,6 +245,7 @@ async def test_a_hook_that_fails_is_left_out_from_then_on_and_said_once(
     await plugins.close()
 
 
+@pytest.mark.slow
 async def test_a_flood_ends_the_worker_before_it_is_parsed(plugins: Plugins) -> None:
     rest = "def can_handle_on_response(self): return True\ndef on_response(self, text): return 'x' * 50_000_000"
     loaded = await plugins.one(plugin_source(rest=rest))

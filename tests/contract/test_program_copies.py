@@ -57,6 +57,7 @@ async def test_what_a_program_made_changed_and_deleted_is_saved(copies: Workspac
     assert not folder_of(lent).exists()
 
 
+@pytest.mark.slow
 async def test_many_files_are_copied_at_once_each_with_its_own_content(
     copies: WorkspaceCopies, elsewhere: S3Files
 ) -> None:
@@ -290,6 +291,7 @@ async def test_the_limits_of_the_workspace_hold(s3_bucket: S3Bucket, elsewhere: 
     assert len(await elsewhere.list_files()) == 3
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_saved_is_saved_later(s3_gate: S3Gate, elsewhere: S3Files, tmp_path: Path) -> None:
     copies = WorkspaceCopies(S3Workspaces(S3Storage(bucket=s3_gate.bucket)), tmp_path / "copies")
     await elsewhere.write("a.txt", b"before")

@@ -45,6 +45,7 @@ async def test_of_machines_that_expect_the_same_content_one_writes(s3_bucket: S3
         await machines[0].write("a.txt", b"first")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:one-writer")
 async def test_what_machines_append_at_once_is_all_there(s3_bucket: S3Bucket) -> None:
     machines = [files_at(s3_bucket) for _ in range(MACHINES)]
@@ -91,6 +92,7 @@ async def test_a_write_whose_answer_is_lost_is_done_once_and_is_no_conflict(s3_g
     assert await files.read("a.txt") == (b"one two" if append else b" two")
 
 
+@pytest.mark.slow
 async def test_a_storage_that_does_not_answer_is_told_without_its_keys(
     s3_gate: S3Gate, caplog: pytest.LogCaptureFixture
 ) -> None:

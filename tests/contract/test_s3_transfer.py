@@ -52,6 +52,7 @@ async def exported(urls: Iterator[str], tmp_path: Path) -> Path:
     return tmp_path / "first.zip"
 
 
+@pytest.mark.slow
 async def test_files_go_from_a_folder_to_a_bucket_and_back(
     exported: Path, urls: Iterator[str], tmp_path: Path, s3_bucket: S3Bucket
 ) -> None:
@@ -68,6 +69,7 @@ async def test_files_go_from_a_folder_to_a_bucket_and_back(
     assert _without_times(tmp_path / "to") == _without_times(tmp_path / "from")
 
 
+@pytest.mark.slow
 async def test_an_import_into_a_bucket_goes_on_and_overwrites_nothing(
     exported: Path, urls: Iterator[str], s3_bucket: S3Bucket
 ) -> None:
@@ -79,6 +81,7 @@ async def test_an_import_into_a_bucket_goes_on_and_overwrites_nothing(
     await to_bucket(next(urls), s3_bucket).import_from(exported)
 
 
+@pytest.mark.slow
 async def test_a_bucket_that_does_not_answer_refuses_export_and_import(
     exported: Path, urls: Iterator[str], tmp_path: Path, s3_gate: S3Gate
 ) -> None:

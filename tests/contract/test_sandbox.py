@@ -219,6 +219,7 @@ async def test_a_long_output_keeps_its_beginning_and_its_end(sandbox: Sandbox) -
     assert len(output) < 21_000
 
 
+@pytest.mark.slow
 @real
 async def test_what_it_prints_is_reported_while_it_runs(sandbox: Sandbox) -> None:
     heard: list[str] = []
@@ -237,6 +238,7 @@ async def test_what_it_prints_is_reported_while_it_runs(sandbox: Sandbox) -> Non
     assert len(heard[0]) == 1500
 
 
+@pytest.mark.slow
 @real
 async def test_a_program_that_takes_too_long_is_ended(sandbox: Sandbox) -> None:
     assert isinstance(sandbox, ProcessSandbox)
@@ -272,6 +274,7 @@ async def test_a_background_program_and_commands_see_each_others_files(made: Mad
     assert (await sandbox.end(ADA, started.key)).files_note == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["s3"], indirect=True)
 @pytest.mark.proves("programs:conflict")
 async def test_a_run_tells_of_a_file_that_somebody_else_changed_meanwhile(made: Made) -> None:
@@ -298,11 +301,13 @@ async def test_a_line_that_is_too_long_or_cannot_be_one_is_told(sandbox: Sandbox
             await run(sandbox, impossible)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["bubblewrap"], indirect=True)
 async def test_nothing_gets_out_of_bubblewrap(sandbox: Sandbox) -> None:
     assert await sandbox.self_test() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ["docker"], indirect=True)
 async def test_a_sandbox_that_does_not_hold_is_found_out(sandbox: Sandbox) -> None:
     said = await sandbox.self_test()

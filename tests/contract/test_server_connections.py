@@ -234,6 +234,7 @@ async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_o
     assert len(await asyncio.gather(*(connections.rows(IDS, {}) for _ in range(2 * MAX_SESSIONS)))) == 2 * MAX_SESSIONS
 
 
+@pytest.mark.slow
 async def test_a_commit_that_waits_too_long_for_a_lock_is_unknown_and_ends_on_the_server(
     postgres: str, database: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

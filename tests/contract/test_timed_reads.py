@@ -55,6 +55,7 @@ async def test_a_read_ends_also_if_its_time_is_over_before_it_begins(sqlite_url:
     await connections.close()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search-bounded")
 @pytest.mark.parametrize("word", ["слово", "слова"])
 async def test_a_slice_of_long_records_ends_early_and_the_search_goes_on_to_the_last(

@@ -159,6 +159,7 @@ async def test_a_count_is_exact_for_openais_own_models(exact: TiktokenCounters, 
     assert exact.of(model).is_exact is is_exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_a_tokenizer_is_that_of_tiktoken_itself(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = ENCODINGS[name]

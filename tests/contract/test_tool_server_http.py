@@ -150,6 +150,7 @@ async def test_a_server_that_answers_401_in_the_middle_says_so_in_one_line(
     assert server.state.why in ("", why)
 
 
+@pytest.mark.slow
 async def test_a_server_that_forgot_the_session_is_connected_again() -> None:
     async with flooding(nothing, JSON, "identity") as url:
         entry = ServerEntry(name="far", reached=RemoteAddress(url=url), place="far")

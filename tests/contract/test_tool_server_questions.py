@@ -21,6 +21,7 @@ async def say_green(question: ServerQuestion) -> Mapping[str, object]:
     return {each.name: "green" for each in question.fields}
 
 
+@pytest.mark.slow
 async def test_a_server_of_the_newest_protocol_is_answered() -> None:
     asked: list[ServerQuestion] = []
 
@@ -81,6 +82,7 @@ async def test_an_entry_that_lets_nobody_be_asked_offers_it_not() -> None:
     assert '"accept"' not in answer.text
 
 
+@pytest.mark.slow
 async def test_the_time_limit_stands_still_while_people_think() -> None:
     thought = asyncio.Event()
 
@@ -100,6 +102,7 @@ async def test_the_time_limit_stands_still_while_people_think() -> None:
         assert '"tea": "green"' in (await calling).text
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_stopped_while_it_asks_ends() -> None:
     begun = asyncio.Event()
 

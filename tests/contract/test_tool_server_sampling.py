@@ -66,6 +66,7 @@ async def called(
         return stage, (await work.turns.get(agent.channel, turn.id)).result
 
 
+@pytest.mark.slow
 async def test_a_server_of_the_newest_protocol_is_answered_by_the_agents_model() -> None:
     async with connected("asking") as server:
         stage, result = await called(server, {"question": "Which tea?"}, "Oolong.", cost="0.01")
@@ -129,6 +130,7 @@ async def test_a_server_whose_entry_does_not_say_so_is_not_answered() -> None:
     assert len(stage.script.prompts) == 2
 
 
+@pytest.mark.slow
 async def test_the_time_limit_of_a_call_stands_still_while_a_model_answers() -> None:
     async def slow(_messages: object, _tokens: int) -> str:
         await CLOCK.sleep(1.5)

@@ -95,6 +95,7 @@ async def test_a_token_that_ended_is_renewed_also_by_a_new_process(
     assert (doorkeeper.renewals, doorkeeper.reused) == (1, 0)
 
 
+@pytest.mark.slow
 async def test_two_processes_do_not_renew_a_token_twice(url: str, store: SignInStore, doorkeeper: Doorkeeper) -> None:
     await sign_in(url, store)
     await let_token_end(url, store, doorkeeper)
@@ -170,6 +171,7 @@ async def test_a_server_that_wants_a_key_says_so_where_its_entry_has_none(url: s
     assert 'needs "headers" with one, or "oauth": true' in fault
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:sign-out")
 @pytest.mark.parametrize("asks", [True, False], ids=["called", "idle"])
 async def test_a_sign_in_that_is_forgotten_ends_in_a_running_process_at_once(

@@ -73,6 +73,7 @@ async def reached(by: str) -> AsyncIterator[McpServer]:
 both = pytest.mark.parametrize("by", ["stdio", pytest.param("http", marks=pytest.mark.slow)])
 
 
+@pytest.mark.slow
 @both
 async def test_a_tool_answers_once_although_its_server_sends_the_text_twice(by: str) -> None:
     async with reached(by) as server:
@@ -81,6 +82,7 @@ async def test_a_tool_answers_once_although_its_server_sends_the_text_twice(by: 
         assert [each.name for each in server.tools][:2] == ["echo", "count"]
 
 
+@pytest.mark.slow
 @both
 async def test_progress_is_reported_while_a_tool_runs(by: str) -> None:
     reports: list[str] = []
@@ -89,6 +91,7 @@ async def test_progress_is_reported_while_a_tool_runs(by: str) -> None:
     assert reports == ["1 of 3 now 1", "2 of 3 now 2", "3 of 3 now 3"]
 
 
+@pytest.mark.slow
 @both
 async def test_a_cancelled_call_is_cancelled_at_the_server(by: str, tmp_path: Path) -> None:
     begun, note = tmp_path / "begun", tmp_path / "note"
@@ -101,6 +104,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(by: str, tmp_path: Pa
         assert (await server.call("echo", {"text": "still here"}, print)).text == "still here"
 
 
+@pytest.mark.slow
 async def test_prompts_with_odd_names_are_listed_and_read_by_them() -> None:
     async with connected(entry_of(local("prompting.py", "odd"))) as server:
         await until(lambda: bool(server.prompts))
@@ -114,6 +118,7 @@ async def test_prompts_with_odd_names_are_listed_and_read_by_them() -> None:
         ]
 
 
+@pytest.mark.slow
 @both
 async def test_prompts_are_listed_and_read(by: str) -> None:
     async with reached(by) as server:
@@ -127,6 +132,7 @@ async def test_prompts_are_listed_and_read(by: str) -> None:
             await server.read_prompt("plan", {})
 
 
+@pytest.mark.slow
 @both
 async def test_resources_are_listed_and_read(by: str) -> None:
     async with reached(by) as server:
@@ -136,12 +142,14 @@ async def test_resources_are_listed_and_read(by: str) -> None:
             await server.read("tea://none")
 
 
+@pytest.mark.slow
 @both
 async def test_a_tool_that_fails_says_so(by: str) -> None:
     async with reached(by) as server:
         assert (await server.call("fail", {}, print)).is_error
 
 
+@pytest.mark.slow
 async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     begun, note = tmp_path / "begun", tmp_path / "note"
     async with connected(entry_of(local("helpful.py"))) as server:
@@ -150,6 +158,7 @@ async def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
             await server.call("wait", {"begun": str(begun), "ended": str(note)}, print)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:dies")
 async def test_a_server_that_dies_costs_one_call_and_is_connected_again() -> None:
     async with connected(entry_of(local("helpful.py"))) as server:
@@ -162,6 +171,7 @@ async def test_a_server_that_dies_costs_one_call_and_is_connected_again() -> Non
         assert (await server.call("echo", {"text": "back"}, print)).text == "back"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:variables")
 async def test_a_server_sees_only_the_variables_that_its_entry_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-signoff")
@@ -174,6 +184,7 @@ async def test_a_server_sees_only_the_variables_that_its_entry_names(monkeypatch
     }
 
 
+@pytest.mark.slow
 async def test_the_end_of_a_server_is_the_end_of_its_children(tmp_path: Path) -> None:
     child = tmp_path / "child"
     async with connected(entry_of(local("helpful.py"))) as server:
@@ -195,6 +206,7 @@ async def test_a_flood_closes_the_connection_and_costs_little(how: str) -> None:
     assert (after.ru_maxrss - before.ru_maxrss) * 1024 < 100_000_000
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_end_by_itself_is_ended_however_often_its_connection_is_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +244,7 @@ async def test_a_program_that_is_not_there_is_told() -> None:
     assert await server.connect_once() == "cannot be started: there is no such program or folder"
 
 
+@pytest.mark.slow
 async def test_a_changed_list_is_taken_over() -> None:
     async with connected(entry_of(local("changing.py"))) as server:
         assert server.tools[0].description == "Pour black tea."
@@ -247,6 +260,7 @@ def is_running(number: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 async def test_a_server_without_tools_still_has_resources() -> None:
     async with connected(entry_of(local("library.py"))) as server:
         assert not server.tools

@@ -367,6 +367,7 @@ async def test_an_interrupted_import_goes_on_and_nothing_else_does(
     assert files_in(home) == files_in(exported.parent / "from")
 
 
+@pytest.mark.slow
 async def test_a_row_that_changed_after_an_interruption_is_not_overwritten(
     pair: tuple[str, str], exported: Path
 ) -> None:

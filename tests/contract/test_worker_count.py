@@ -12,6 +12,7 @@ from bot.bootstrap import probes
 from bot.settings import load
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
 async def test_a_dead_worker_is_not_counted(url: str, tmp_path: Path) -> None:
     await upgrade(url)

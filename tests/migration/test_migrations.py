@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -68,6 +69,7 @@ async def test_an_upgrade_of_what_is_up_to_date_keeps_everything(url: str) -> No
     await database.close()
 
 
+@pytest.mark.slow
 async def test_the_way_down_and_up_again_leads_to_the_same_tables(url: str) -> None:
     await schema.upgrade(url)
     await schema.migrate(url, "base")

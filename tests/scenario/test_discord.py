@@ -76,6 +76,7 @@ async def test_a_refused_form_opens_with_what_was_typed_after_a_restart(tmp_path
             assert (fields_of(again)["name"], fields_of(again)["goals"]) == ("Clerk", goals)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("discord:forms")
 async def test_a_draft_is_created_after_a_restart_by_its_person_alone_and_within_an_hour(tmp_path: Path) -> None:
     draft = '{"name": "Scout", "role": "looks for strings", "goals": ["Find the best strings"]}'
@@ -100,6 +101,7 @@ async def test_a_draft_is_created_after_a_restart_by_its_person_alone_and_within
             assert "is gone" in text_of(late.response.message)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("discord:forms")
 async def test_a_refused_edit_opens_with_what_was_typed_after_a_restart(tmp_path: Path) -> None:
     replies = (writing("a.md", "a"), reply_text("read_file", {"filename": "a.md", "start": 0}))
@@ -145,6 +147,7 @@ async def test_a_thread_stands_under_the_root_message_and_lasts_a_week(tmp_path:
         assert thread._channel.thread_metadata.auto_archive_duration == 10080
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 async def test_the_root_message_says_what_the_agent_does(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
@@ -156,6 +159,7 @@ async def test_the_root_message_says_what_the_agent_does(tmp_path: Path) -> None
         assert stopped.id == root.id
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 async def test_the_root_message_counts_the_files_of_the_agent(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
@@ -175,6 +179,7 @@ async def test_another_number_of_commands_is_approved(tmp_path: Path) -> None:
         await play.guild.message("turn 3", "waiting for a decision")
 
 
+@pytest.mark.slow
 async def test_a_long_argument_is_shown_whole_as_a_file_and_can_be_rejected_with_a_reason(tmp_path: Path) -> None:
     text = "A line of the novel.\n" * 900
     async with scene(tmp_path, writing("novel.md", text), writing("a.md", "a")) as play:
@@ -201,6 +206,7 @@ async def test_a_long_argument_can_be_edited_as_far_as_forms_hold_it(tmp_path: P
         assert await play.ana.file("b.md") == "word " * 700
 
 
+@pytest.mark.slow
 async def test_changed_arguments_that_the_command_does_not_take_come_back_as_typed(tmp_path: Path) -> None:
     replies = (writing("a.md", "a"), reply_text("read_file", {"filename": "a.md", "start": 0}))
     async with scene(tmp_path, *replies) as play:
@@ -215,6 +221,7 @@ async def test_changed_arguments_that_the_command_does_not_take_come_back_as_typ
         assert fields_of(again)["start"] == "two"
 
 
+@pytest.mark.slow
 async def test_the_reply_button_does_what_a_written_reply_does(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b"), reads=False) as play:
         await play.made()
@@ -248,6 +255,7 @@ async def test_what_is_typed_behind_an_exclamation_mark_is_done_and_answered(tmp
         assert await play.ana.file("a.md") == "a"
 
 
+@pytest.mark.slow
 async def test_stop_and_resume_by_command_and_button(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b"), writing("c.md", "c")) as play:
         await play.made()
@@ -310,6 +318,7 @@ async def test_a_guest_is_refused_for_themselves_alone(tmp_path: Path) -> None:
         assert (await _turn(play)).is_open
 
 
+@pytest.mark.slow
 async def test_old_buttons_work_after_a_restart_and_commands_are_told_once(tmp_path: Path) -> None:
     async with Guild.opened() as guild:
         async with at_work(guild, ScriptedModel(writing("a.md", "a")), tmp_path) as running:
@@ -331,6 +340,7 @@ async def test_old_buttons_work_after_a_restart_and_commands_are_told_once(tmp_p
         assert len(synced) == len(after) == 1
 
 
+@pytest.mark.slow
 async def test_replies_missed_while_nobody_listened_are_read_once(tmp_path: Path) -> None:
     async with Guild.opened() as guild:
         async with at_work(guild, ScriptedModel(writing("a.md", "a")), tmp_path) as running:
@@ -377,6 +387,7 @@ async def test_a_picture_of_the_workspace_is_put_into_the_thread(tmp_path: Path)
         assert await shown.attachments[0].read() == PICTURE
 
 
+@pytest.mark.slow
 async def test_names_complete_themselves_and_every_subcommand_is_answered_alone(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -402,6 +413,7 @@ async def test_names_complete_themselves_and_every_subcommand_is_answered_alone(
             assert answered.response or answered.followups, verb
 
 
+@pytest.mark.slow
 @pytest.mark.proves("archive:lists")
 async def test_an_archived_agent_is_offered_where_it_is_brought_back(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
@@ -497,6 +509,7 @@ async def test_a_thread_that_only_discord_knows_to_be_archived_is_opened_again(t
         await play.guild.message("turn 1", "done")
 
 
+@pytest.mark.slow
 async def test_discord_that_is_busy_is_tried_again(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         play.guild.env.inject_error("POST", "/channels/*/messages/*/threads", status=503)

@@ -53,6 +53,7 @@ async def waiting(folder: Path) -> AsyncIterator[Scene]:
         yield Scene(guild, running, ana, await ana.asks("write_to_file"), ben)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:reminders")
 async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the_reminder_away(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
@@ -66,6 +67,7 @@ async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the
         await play.guild.until(lambda: not play.reminders())
 
 
+@pytest.mark.slow
 async def test_a_channel_sets_whom_reminders_call(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
         for text, said in (
@@ -82,6 +84,7 @@ async def test_a_channel_sets_whom_reminders_call(tmp_path: Path) -> None:
         assert [each.id for each in play.reminders()[0].mentions] == [play.ben.id]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:direct")
 async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how_it_ended(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
@@ -98,6 +101,7 @@ async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how
         await play.direct("turn 3")
 
 
+@pytest.mark.slow
 async def test_a_direct_message_decides_nothing_for_who_left_the_server_or_clicks_too_late(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
         await play.ben.slash(play.guild.general, "agent notify", text="me")
@@ -110,6 +114,7 @@ async def test_a_direct_message_decides_nothing_for_who_left_the_server_or_click
         assert (await play.running.agent()).turns == 2
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:reminders")
 async def test_calls_that_a_process_sent_and_could_not_record_are_found_and_taken_back(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:

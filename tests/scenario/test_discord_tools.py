@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import declare
 from agent_core.model.agent import Stopped, Thinking
@@ -26,6 +28,7 @@ async def clerk(folder: Path, **replies: tuple[str, ...]) -> AsyncIterator[Guild
         yield chat
 
 
+@pytest.mark.slow
 async def test_a_helper_asks_in_the_same_thread_and_is_answered_by_its_name(tmp_path: Path) -> None:
     replies = {"Clerk": (START, WAIT, DONE), "Scout": (writing("prices.md", "1\n"), DONE)}
     async with clerk(tmp_path, **replies) as chat:
@@ -44,6 +47,7 @@ async def test_a_helper_asks_in_the_same_thread_and_is_answered_by_its_name(tmp_
         assert len(chat.guild.general.threads) == 1
 
 
+@pytest.mark.slow
 async def test_stop_on_the_agent_stops_its_helper_too(tmp_path: Path) -> None:
     async with clerk(tmp_path, Clerk=(START, WAIT), Scout=(writing("prices.md", "1\n"),)) as chat:
         await (await chat.asks("start_agent")).press("Approve")
@@ -61,6 +65,7 @@ async def test_a_picture_that_was_drawn_is_put_into_the_thread(tmp_path: Path) -
         assert (file.filename, await file.read()) == ("sun.png", PNG)
 
 
+@pytest.mark.slow
 async def test_a_reply_to_an_agent_at_rest_is_kept_and_offers_resume(tmp_path: Path) -> None:
     async with clerk(tmp_path, Clerk=(writing("a.md", "a"), writing("b.md", "b"))) as chat:
         await (await chat.asks("write_to_file")).press("Stop")

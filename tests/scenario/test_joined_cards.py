@@ -119,6 +119,7 @@ Entering = Callable[[Path], AbstractAsyncContextManager[Place]]
 BOTH = pytest.mark.parametrize("enter", [in_slack, in_discord])
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.proves("attention:folds")
 async def test_a_finished_turn_is_one_line_once_the_next_one_is_decided(enter: Entering, tmp_path: Path) -> None:
@@ -139,6 +140,7 @@ async def test_a_finished_turn_is_one_line_once_the_next_one_is_decided(enter: E
         assert "not birch" in place.cards()[1]
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.proves("attention:one-card")
 async def test_commands_under_one_approval_share_one_card_that_lists_them(enter: Entering, tmp_path: Path) -> None:
@@ -154,6 +156,7 @@ async def test_commands_under_one_approval_share_one_card_that_lists_them(enter:
         assert "cedar grows" in await place.shows_all(0, "3 write_to_file")
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.proves("attention:one-card")
 async def test_after_a_restart_the_card_goes_on_with_all_its_lines(enter: Entering, tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ async def types(office: Office, text: str) -> str:
     return slack_text(answer.body)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:prompts")
 async def test_in_slack_a_prompt_of_the_menu_becomes_a_form_that_people_change(tmp_path: Path) -> None:
     servers = Servers()
@@ -113,6 +114,7 @@ async def test_in_slack_a_prompt_of_the_menu_becomes_a_form_that_people_change(t
         assert (agent.name, agent.goals) == ("Plan a tasting", ("Find one oolong",))
 
 
+@pytest.mark.slow
 async def test_in_slack_a_slow_server_is_waited_for_and_a_refusal_keeps_what_was_typed(tmp_path: Path) -> None:
     servers = Servers(text=None, is_slow=True)
     async with slack(tmp_path, servers) as (office, stage):
@@ -187,6 +189,7 @@ def answer_to(sent: InteractionResult) -> discord.Message:
     return answers[-1].message
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:prompts")
 async def test_in_discord_a_prompt_becomes_a_form_that_people_change(tmp_path: Path) -> None:
     servers = Servers()

@@ -51,6 +51,7 @@ def mail_on(surface: Name) -> str:
     return {"terminal": "mail", "discord": "your address"}.get(surface, "Your address")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @on_each_surface()
 async def test_a_form_answers_what_a_server_asks_and_a_refused_one_names_the_field(
@@ -66,6 +67,7 @@ async def test_a_form_answers_what_a_server_asks_and_a_refused_one_names_the_fie
     assert "answered: tea, cups, mail" in result_in(model)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_the_status_of_the_agent_says_that_its_server_asks(surface: Name, tmp_path: Path) -> None:
@@ -74,6 +76,7 @@ async def test_the_status_of_the_agent_says_that_its_server_asks(surface: Name, 
         await scene.ana.stops()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @on_each_surface()
 async def test_decline_is_a_button_on_the_card(surface: Name, tmp_path: Path) -> None:
@@ -84,6 +87,7 @@ async def test_decline_is_a_button_on_the_card(surface: Name, tmp_path: Path) ->
     assert "declined.)" in result_in(model)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_second_answer_is_told_who_answered(surface: Name, tmp_path: Path) -> None:
@@ -97,6 +101,7 @@ async def test_a_second_answer_is_told_who_answered(surface: Name, tmp_path: Pat
     assert result_in(model).count("declined.)") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_GUESTS)
 async def test_who_may_not_approve_is_given_no_form(surface: Name, tmp_path: Path) -> None:
@@ -111,6 +116,7 @@ async def test_who_may_not_approve_is_given_no_form(surface: Name, tmp_path: Pat
     assert len(model.prompts) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_form_that_was_open_when_somebody_answered_says_who(surface: Name, tmp_path: Path) -> None:
@@ -125,6 +131,7 @@ async def test_a_form_that_was_open_when_somebody_answered_says_who(surface: Nam
     assert "accept: {}" in result_in(model)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_form_that_was_open_when_the_agent_was_stopped_is_refused_with_the_state(
@@ -148,6 +155,7 @@ async def test_stop_at_a_terminal_ends_the_question(tmp_path: Path) -> None:
     assert len(model.prompts) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 async def test_a_terminal_takes_other_lines_as_notes_and_goes_on_to_ask(tmp_path: Path) -> None:
     async with asked("terminal", tmp_path) as (scene, _, model):
@@ -161,6 +169,7 @@ async def test_a_terminal_takes_other_lines_as_notes_and_goes_on_to_ask(tmp_path
     assert "no sugar, please" in result_in(model)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 async def test_discord_says_how_to_type_what_its_form_cannot_carry(tmp_path: Path) -> None:
     async with asked("discord", tmp_path, "large") as (scene, card, model):

@@ -70,6 +70,7 @@ async def test_slacks_reply_box_says_what_a_reply_does_and_acknowledges_a_questi
         assert office.slack.calls_of("reactions.add")[-1].arguments["name"] == "speech_balloon"
 
 
+@pytest.mark.slow
 async def test_discords_reply_form_says_what_a_reply_does_and_acknowledges_a_question(tmp_path: Path) -> None:
     async with Guild.opened() as guild, at_work_in(guild, ScriptedModel(WRITE, ANSWER, ANSWER), tmp_path) as there:
         chat = GuildChat(guild, there, guild.person("ana"))

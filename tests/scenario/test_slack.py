@@ -358,6 +358,7 @@ async def test_slacks_own_stop_is_our_stop_and_its_indicator_follows(office: Off
         assert isinstance((await chat.running.agent()).status, Stopped)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 @pytest.mark.parametrize("has_indicator", [True, False])
 async def test_the_root_message_says_what_the_agent_does(office: Office, tmp_path: Path, has_indicator: bool) -> None:
@@ -371,6 +372,7 @@ async def test_the_root_message_says_what_the_agent_does(office: Office, tmp_pat
         assert has_indicator == (len(office.slack.calls_of("agents.sessions.setStatus")) > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 async def test_the_root_message_counts_the_files_of_the_agent_and_those_that_people_add(
     office: Office, tmp_path: Path

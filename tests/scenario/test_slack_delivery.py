@@ -44,6 +44,7 @@ async def audited(running: Running) -> list[str]:
     return [entry.act for entry in await running.stage.views.audit(GENERAL, agent.id)]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:signature")
 async def test_a_forged_signature_and_a_stale_timestamp_are_refused(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
@@ -134,6 +135,7 @@ async def test_a_click_for_a_workspace_without_signoff_decides_nothing(
         assert len(office.ana.ephemerals) == told
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:restart")
 async def test_a_card_from_before_a_restart_can_be_pressed_and_an_old_one_gets_its_present_state(
     office: Office, tmp_path: Path
@@ -170,6 +172,7 @@ async def test_a_storm_of_refusals_loses_nothing_and_doubles_nothing(office: Off
         assert (await chat.file("notes.md")).splitlines() == ["one", *(f"line {number}" for number in range(4))]
 
 
+@pytest.mark.slow
 async def test_slack_is_left_alone_for_as_long_as_it_asks(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, DONE), tmp_path) as running:
         chat = await begun(office, running)
@@ -185,6 +188,7 @@ async def test_slack_is_left_alone_for_as_long_as_it_asks(office: Office, tmp_pa
         assert "approved by @ana" in text_of(taken.arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:crash")
 @pytest.mark.parametrize("method", ["chat.postMessage"])
 async def test_a_card_that_was_sent_but_not_recorded_is_found_again(
@@ -220,6 +224,7 @@ async def test_replies_missed_while_the_socket_was_away_are_taken_in_order(offic
         assert await notes(running) == ["first", "second", "third"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["http", "socket"])
 async def test_replies_missed_while_signoff_was_down_are_taken_at_the_start(
     office: Office, tmp_path: Path, transport: Transport
@@ -237,6 +242,7 @@ async def test_replies_missed_while_signoff_was_down_are_taken_at_the_start(
         assert await notes(running) == ["And hurry"]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:refused-once")
 async def test_a_word_that_was_refused_never_decides_a_later_proposal(office: Office, tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, waits=True)

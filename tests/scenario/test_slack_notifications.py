@@ -67,6 +67,7 @@ async def test_the_root_message_mentions_its_owner_once_and_nobody_else(office: 
         assert [each.who for each in office.slack.notified] == ["<@U1>"]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:reminders")
 async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the_reminder_away(
     office: Office, tmp_path: Path
@@ -88,6 +89,7 @@ async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the
         await office.slack.until(lambda: not reminders(office))
 
 
+@pytest.mark.slow
 async def test_a_channel_sets_whom_reminders_call_and_what_it_typed_wrong_is_told(
     office: Office, tmp_path: Path
 ) -> None:
@@ -179,6 +181,7 @@ async def test_a_member_who_left_gets_no_direct_message(office: Office, tmp_path
         assert not any("turn 2" in text_of(each) for each in office.team.direct(office.ben).messages)
 
 
+@pytest.mark.slow
 async def test_a_restart_sends_nothing_twice(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
         chat = SlackChat(office, running, office.ana)
@@ -200,6 +203,7 @@ async def home_with(office: Office, person: Person, text: str) -> Json:
     return person.home
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:home")
 async def test_home_lists_what_waits_in_every_channel_that_one_is_in_and_decides_there(
     office: Office, tmp_path: Path

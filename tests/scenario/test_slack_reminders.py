@@ -58,6 +58,7 @@ async def test_a_guest_cannot_stop_the_process_with_a_line_about_reminders(offic
         assert time.process_time() - begun < WHILE_ONE_WAITS
 
 
+@pytest.mark.slow
 async def test_a_direct_message_comes_although_slack_was_busy_for_a_moment(office: Office, tmp_path: Path) -> None:
     clock = MovingClock()
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, clock=clock) as running:
@@ -71,6 +72,7 @@ async def test_a_direct_message_comes_although_slack_was_busy_for_a_moment(offic
         await direct(office, office.ben, "turn 1")
 
 
+@pytest.mark.slow
 async def test_a_direct_message_that_slack_was_too_busy_for_is_sent_a_little_later(
     office: Office, tmp_path: Path
 ) -> None:
@@ -87,6 +89,7 @@ async def test_a_direct_message_that_slack_was_too_busy_for_is_sent_a_little_lat
         await office.slack.until(lambda: any("turn 1" in text_of(each) for each in messages), seconds=2 * SOME_SWEEPS)
 
 
+@pytest.mark.slow
 async def test_a_refused_reminder_leaves_the_agent_waiting_and_the_next_one_comes(
     office: Office, tmp_path: Path
 ) -> None:
@@ -103,6 +106,7 @@ async def test_a_refused_reminder_leaves_the_agent_waiting_and_the_next_one_come
         await office.slack.until(lambda: len(reminders(office)) == 1)
 
 
+@pytest.mark.slow
 async def test_a_reminder_that_slack_refuses_is_not_tried_every_second(office: Office, tmp_path: Path) -> None:
     clock = MovingClock()
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, clock=clock) as running:
@@ -132,6 +136,7 @@ async def called_once(office: Office) -> bool:
     return called(office) == 1
 
 
+@pytest.mark.slow
 async def test_who_was_waited_for_while_signoff_was_down_is_called_once(office: Office, tmp_path: Path) -> None:
     clock = MovingClock()
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, clock=clock) as running:
@@ -142,6 +147,7 @@ async def test_who_was_waited_for_while_signoff_was_down_is_called_once(office: 
         assert await called_once(office)
 
 
+@pytest.mark.slow
 async def test_the_end_of_quiet_hours_calls_once(office: Office, tmp_path: Path) -> None:
     clock = MovingClock()
     now = clock.now()
@@ -155,6 +161,7 @@ async def test_the_end_of_quiet_hours_calls_once(office: Office, tmp_path: Path)
         assert await called_once(office)
 
 
+@pytest.mark.slow
 async def test_a_reminder_goes_although_slack_was_busy_when_somebody_stopped_the_agent(
     office: Office, tmp_path: Path
 ) -> None:
@@ -172,6 +179,7 @@ async def test_a_reminder_goes_although_slack_was_busy_when_somebody_stopped_the
         await office.slack.until(lambda: not reminders(office))
 
 
+@pytest.mark.slow
 async def test_deleting_an_agent_takes_its_calls_away(office: Office, tmp_path: Path) -> None:
     clock = MovingClock()
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, clock=clock) as running:
@@ -188,6 +196,7 @@ async def test_deleting_an_agent_takes_its_calls_away(office: Office, tmp_path: 
         assert reminders(office) == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:reminders")
 async def test_calls_that_a_process_sent_and_could_not_record_are_found_and_taken_back(
     office: Office, tmp_path: Path

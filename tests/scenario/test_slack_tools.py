@@ -89,6 +89,7 @@ async def status(running: Running, name: str) -> object:
     return (await running.agent(name)).status
 
 
+@pytest.mark.slow
 async def test_a_helper_asks_in_the_same_thread_and_the_root_message_stays(office: Office, tmp_path: Path) -> None:
     replies = {"Clerk": (START, WAIT, DONE), "Scout": (writing("prices.md", "1\n"), DONE)}
     async with clerk(office, tmp_path, Tools(), **replies) as chat:

@@ -12,6 +12,7 @@ from tests.scenario.test_signed_off import on_each_surface
 from tests.scenario.test_tool_server_story import DONE, serving
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:questions")
 @on_each_surface()
 async def test_people_answer_what_a_server_asks(surface: Name, tmp_path: Path) -> None:
@@ -34,6 +35,7 @@ async def test_people_answer_what_a_server_asks(surface: Name, tmp_path: Path) -
     assert "answered: tea, cups.)" in told
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:questions")
 async def test_a_question_is_declined(tmp_path: Path) -> None:
     model = ScriptedModel(reply_text("curious.pour", {}), DONE)
@@ -48,6 +50,7 @@ async def test_a_question_is_declined(tmp_path: Path) -> None:
     assert "decline" in str(model.prompts[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:questions")
 async def test_who_may_not_approve_answers_nothing_and_stop_ends_the_question(tmp_path: Path) -> None:
     model = ScriptedModel(reply_text("curious.pour", {}), DONE)

@@ -51,6 +51,7 @@ async def serving(scene: Staged, name: str, folder: Path, **env: str) -> AsyncIt
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:approved")
 @on_each_surface()
 async def test_a_servers_tool_is_shown_edited_rejected_run_and_stopped(surface: Name, tmp_path: Path) -> None:
@@ -77,6 +78,7 @@ async def test_a_servers_tool_is_shown_edited_rejected_run_and_stopped(surface: 
     assert "No red tea." in str(model.prompts[2])
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:changed")
 async def test_a_tool_that_changes_while_its_card_is_open_is_shown_anew_at_once(tmp_path: Path) -> None:
     model = ScriptedModel(reply_text("changing.tea", {}), DONE)

@@ -20,6 +20,7 @@ async def office() -> AsyncIterator[Office]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.proves("demo:tour")
 async def test_the_tour_runs_its_seven_commands_and_takes_a_reply_into_the_report(
     office: Office, tmp_path: Path

@@ -113,6 +113,7 @@ def test_a_text_without_joiners_and_selectors_is_spelled_out_in_the_same_way_tho
     assert visible(text) == HIDDEN.sub(lambda hidden: mark_of(hidden[0]), text)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("card:hidden")
 def test_every_single_invisible_character_is_spelled_out() -> None:
     assert [each for each in EVERY if visible(each) != HIDDEN.sub(lambda hidden: mark_of(hidden[0]), each)] == []

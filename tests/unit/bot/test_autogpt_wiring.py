@@ -37,6 +37,7 @@ def settings(tmp_path: Path) -> Settings:
     )
 
 
+@pytest.mark.slow
 async def test_plugins_of_autogpt_are_loaded_beside_signoffs_own(settings: Settings) -> None:
     need(*SANDBOX)
     folders = FolderWorkspaces(settings.home / "workspaces")
@@ -51,6 +52,7 @@ async def test_plugins_of_autogpt_are_loaded_beside_signoffs_own(settings: Setti
     await plugins.close()
 
 
+@pytest.mark.slow
 async def test_the_doctor_names_plugins_and_what_is_left_out(settings: Settings) -> None:
     need(*SANDBOX)
     finding = await plugins_finding(settings)
@@ -92,12 +94,14 @@ def test_the_environment_of_plugins_is_taken_from_here_and_from_the_file(
     assert plugin_environment(settings, file) == {"TEA_KEY": "of-the-environment"}
 
 
+@pytest.mark.slow
 def test_without_plugins_nothing_of_autogpt_is_imported() -> None:
     code = "import sys, bot.bootstrap; print([name for name in sys.modules if 'autogpt_plugins' in name])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 async def test_the_doctor_names_what_no_plugin_has(settings: Settings) -> None:
     need(*SANDBOX)
     wrong = {"denylisted_plugins": ("Coffee", "mate"), "plugin_classes": {"TeaPlugin": ("read",), "Tee": ("read",)}}

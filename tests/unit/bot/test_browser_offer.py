@@ -49,6 +49,7 @@ def terminal() -> Iterator[tuple[int, int]]:
         os.close(end)
 
 
+@pytest.mark.slow
 def test_enter_opens_the_page(terminal: tuple[int, int]) -> None:
     person, keys = terminal
     with offering(keys, seconds=60, browser="echo opened %s") as process:
@@ -58,6 +59,7 @@ def test_enter_opens_the_page(terminal: tuple[int, int]) -> None:
         assert process.stdout.readline() == f"opened {ADDRESS}\n"
 
 
+@pytest.mark.slow
 def test_without_a_terminal_nothing_is_offered() -> None:
     with offering(subprocess.DEVNULL, seconds=0.1, browser="echo opened %s") as process:
         assert process.communicate(timeout=60)[0] == ""

@@ -353,6 +353,7 @@ async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch
     assert (slack.state, slack.why) == ("fault", "Slack did not answer within 0 seconds")
 
 
+@pytest.mark.slow
 def test_slacks_sdk_is_not_loaded_by_looking(tmp_path: Path) -> None:
     lines = "import sys; from bot.__main__ import main; sys.argv[1:] = ['doctor']"
     told = "sys.stderr.write(' '.join(name for name in sys.modules if name.startswith('slack_')))"

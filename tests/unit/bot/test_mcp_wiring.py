@@ -20,6 +20,7 @@ def settings_with(folder: Path, **variables: str) -> Settings:
     return load({"SIGNOFF_HOME": str(folder), **variables}, None)
 
 
+@pytest.mark.slow
 def test_the_sdk_is_loaded_by_no_process_that_serves_no_client() -> None:
     code = "import bot.bootstrap, bot.commands, bot.doctor, sys; print(sorted({'mcp', 'mcp_types'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

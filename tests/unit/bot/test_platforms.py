@@ -90,6 +90,7 @@ def test_platforms_are_on_where_their_variables_are_set() -> None:
     assert [platform.name for platform in platforms_on(settings)] == ["discord"]
 
 
+@pytest.mark.slow
 def test_no_sdk_is_loaded_with_the_list() -> None:
     code = "import sys, bot.commands; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -97,6 +98,7 @@ def test_no_sdk_is_loaded_with_the_list() -> None:
     assert [name for name in loaded.split() if name.startswith((*rooms, "slack_", "discord"))] == []
 
 
+@pytest.mark.slow
 def test_what_only_models_and_memory_need_is_not_loaded_with_the_commands() -> None:
     code = "import sys, bot.commands; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -536,6 +536,7 @@ def test_the_example_file_with_every_line_taken_off_its_comment_can_be_used(tmp_
     assert load({}, in_file(tmp_path, "\n".join(taken))) == load(usable, None)
 
 
+@pytest.mark.slow
 def test_nothing_slow_is_loaded_with_the_settings() -> None:
     code = "import sys, bot.settings; print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout

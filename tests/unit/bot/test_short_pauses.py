@@ -18,6 +18,7 @@ def no_searches_by_python() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("generation", "shorter_searches", "seconds_computed", "is_searched"),
     [

@@ -272,6 +272,7 @@ async def test_continuous_50_shows_every_one_of_its_turns() -> None:
     assert [turn["number"] for turn in desk.records] == list(range(1, 52))
 
 
+@pytest.mark.slow
 async def test_continuous_runs_more_commands_than_an_answer_may_approve() -> None:
     many = [reply_text("append_to_file", {"filename": "a.txt", "text": f"{number}\n"}) for number in range(70)]
     desk = desk_of(*many)

@@ -37,6 +37,7 @@ def test_the_operator_is_told_when_the_wait_ends(waited: bool, said: list[str]) 
     assert told[int(waited) :] == said
 
 
+@pytest.mark.slow
 @pytest.mark.proves("start:waits")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_start_that_waits_ends_when_it_is_told_to(tmp_path: Path, number: signal.Signals) -> None:
@@ -48,6 +49,7 @@ async def test_a_start_that_waits_ends_when_it_is_told_to(tmp_path: Path, number
     assert (len(process.lines), "hunter22" in process.output) == (1, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["solo", "migrate"])
 async def test_a_command_that_ends_by_itself_does_not_wait(tmp_path: Path, command: str) -> None:
     async with running(tmp_path, "bot", command, DATABASE_URL=REFUSING) as process:

@@ -125,6 +125,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
         settings_of(tmp_path / "none.json")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:start")
 async def test_a_server_that_does_not_come_keeps_nobody_waiting_and_the_others_appear(tmp_path: Path) -> None:
     file = written(
@@ -152,6 +153,7 @@ async def test_nothing_is_imported_or_done_without_a_server() -> None:
     assert await tool_servers_finding(load({}, None)) is None
 
 
+@pytest.mark.slow
 async def test_the_doctor_tries_each_server_and_says_what_is_left_out(tmp_path: Path) -> None:
     hostile = {"command": sys.executable, "args": [str(SERVERS / "hostile.py"), "quiet"], "exclude": ["tree", "wide"]}
     file = written(tmp_path, helpful=HELPFUL, hostile=hostile, none={"command": "/no/such", "env": {"KEY": "/no/such"}})
@@ -185,6 +187,7 @@ async def test_a_call_that_was_approved_before_a_restart_waits_for_its_server() 
     assert "poured" in str(model.prompts[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:start")
 async def test_the_first_thought_waits_for_a_servers_tools_but_not_for_a_silent_server(tmp_path: Path) -> None:
     settings = settings_of(written(tmp_path, helpful=HELPFUL))
@@ -200,6 +203,7 @@ async def test_the_first_thought_waits_for_a_servers_tools_but_not_for_a_silent_
         assert found.servers[0].state.condition == "connecting"
 
 
+@pytest.mark.slow
 async def test_the_doctor_names_what_an_entry_leaves_out_that_the_server_does_not_have(tmp_path: Path) -> None:
     file = written(tmp_path, helpful={**HELPFUL, "exclude": ["ecko"]})
     finding = await tool_servers_finding(settings_of(file))

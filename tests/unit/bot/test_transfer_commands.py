@@ -27,6 +27,7 @@ async def home(tmp_path: Path) -> Path:
     return home
 
 
+@pytest.mark.slow
 async def test_an_export_and_its_import_say_what_they_did(home: Path) -> None:
     folder = home.parent
     code, output = await said(folder, "export", "x.zip", SIGNOFF_HOME="home")

@@ -97,6 +97,7 @@ async def test_a_bucket_that_cannot_be_used_stops_the_start_in_one_line(
     )
 
 
+@pytest.mark.slow
 async def test_the_doctor_tells_in_one_line_whether_the_bucket_can_be_used(
     tmp_path: Path,
     s3_gate: S3Gate,  # noqa: F811
@@ -154,6 +155,7 @@ async def test_without_the_package_one_line_says_what_to_install(
             pass
 
 
+@pytest.mark.slow
 def test_a_process_with_a_folder_does_not_load_the_package() -> None:
     loaded = "bot.bootstrap, bot.commands, agent_core.providers.sandbox.process_sandbox"
     code = f"import sys, {loaded}; print('obstore' in sys.modules)"
@@ -218,6 +220,7 @@ async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
         await check_storage(settings, workspaces, first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "bucket"])
 async def test_an_import_takes_files_of_another_database_only_if_told(
     tmp_path: Path,

@@ -142,6 +142,7 @@ def test_the_command_line_is_described_whole() -> None:
     assert set(re.findall(r"^\| `(--[a-z]+)", page, re.MULTILINE)) == options
 
 
+@pytest.mark.slow
 def test_every_word_of_the_glossary_is_used_in_code() -> None:
     sources = "\n".join(
         path.read_text(encoding="utf-8")
@@ -171,6 +172,7 @@ def test_every_decision_is_listed_under_its_number() -> None:
     assert [page.name for page in pages if not text_of(page).startswith(f"# {int(page.name[:4])} · ")] == []
 
 
+@pytest.mark.slow
 def test_the_conversation_on_the_first_page_is_what_is_printed(tmp_path: Path) -> None:
     command, *shown = block_after(ROOT / "README.md", "runs this and compares")
     typed = [line.removeprefix("> ") for line in shown if line.startswith("> ")]
@@ -178,6 +180,7 @@ def test_the_conversation_on_the_first_page_is_what_is_printed(tmp_path: Path) -
     assert stands_in([CLOCK.sub("09:30 UTC", line) for line in shown], CLOCK.sub("09:30 UTC", printed)) == ""
 
 
+@pytest.mark.slow
 def test_the_guide_to_commands_shows_the_example_and_what_it_prints(tmp_path: Path) -> None:
     page = DOCS / "how-to" / "add-a-command.md"
     assert text_of(ROOT / "examples" / "own_command" / "replace_text.py") in text_of(page)

@@ -42,6 +42,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRINTED)
 def test_an_example_runs_and_prints_what_it_should(name: str) -> None:
     command = [sys.executable, "-m", f"examples.{name}"]
@@ -59,6 +60,7 @@ def test_no_example_is_left_out() -> None:
     assert folders | files == set(PRINTED)
 
 
+@pytest.mark.slow
 def test_the_example_runs_on_sqlite_with_a_real_endpoint(tmp_path: Path) -> None:
     async def run() -> str:
         async with openai_standin() as endpoint:

@@ -182,6 +182,7 @@ async def test_an_invalid_session_identifies_anew_and_what_was_missed_stays_miss
         assert bot.heard == ["heard"]
 
 
+@pytest.mark.slow
 async def test_heartbeats_that_nobody_acknowledges_end_the_connection(place: Place) -> None:
     place.discord.gateway.heartbeat_interval = 100
     async with place.running():
@@ -189,6 +190,7 @@ async def test_heartbeats_that_nobody_acknowledges_end_the_connection(place: Pla
         await place.discord.gateway.connected(resumed=1)
 
 
+@pytest.mark.slow
 async def test_a_silent_gateway_acknowledges_and_tells_nothing(place: Place) -> None:
     async with place.running() as bot:
         gateway = place.discord.gateway
@@ -201,6 +203,7 @@ async def test_a_silent_gateway_acknowledges_and_tells_nothing(place: Place) -> 
         assert bot.heard == ["heard"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", [SEND, EDIT])
 async def test_the_bot_waits_as_long_as_it_is_told(place: Place, route: str) -> None:
     async with place.running() as bot:

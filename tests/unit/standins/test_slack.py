@@ -307,6 +307,7 @@ async def test_the_app_connects_again_when_its_socket_is_closed(place: Place, *,
         assert (await place.ana.types("/agent", "again", place.general)).body == {"text": "you said again"}
 
 
+@pytest.mark.slow
 async def test_what_happens_while_the_sockets_are_away_is_lost(place: Place) -> None:
     async with over_sockets(place) as app:
         with place.slack.away():

@@ -224,6 +224,7 @@ async def test_the_limit_of_agents_holds() -> None:
     assert "which is the most for one person" in answer
 
 
+@pytest.mark.slow
 async def test_a_program_that_floods_an_agent_with_notes_has_to_wait() -> None:
     async with serving(ScriptedModel(WRITES)) as served, over_http(served, "auto") as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])

@@ -27,6 +27,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.to_thread(os.sched_yield)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:wait")
 async def test_ten_clients_work_at_once(served: Served) -> None:
     async def work(number: int) -> str:
@@ -40,6 +41,7 @@ async def test_ten_clients_work_at_once(served: Served) -> None:
     assert not served.endpoint.calls
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:leaves")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_the_wait_of_a_client_that_leaves_ends(served: Served, era: Era) -> None:
@@ -75,6 +77,7 @@ async def test_a_wait_is_answered_when_the_server_ends(era: Era) -> None:
     assert (ended["is_over"], served.endpoint.calls) == (False, set())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:wait")
 async def test_a_wait_ends_with_its_time(served: Served) -> None:
     async with over_http(served, "auto") as client:

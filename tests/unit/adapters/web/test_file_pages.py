@@ -70,6 +70,7 @@ async def test_a_right_to_left_name_does_not_reorder_the_title_on_a_card_folded_
     assert f'<p class="file"><bdi>{NAME}</bdi> · new file' in page
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:harmless")
 async def test_a_files_page_shows_it_without_script_or_anything_from_elsewhere(ana: PageChat) -> None:
     shown = await main_of(ana, NAME)

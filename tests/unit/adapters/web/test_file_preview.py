@@ -61,6 +61,7 @@ async def test_hidden_characters_of_a_rendered_file_are_spelled_out() -> None:
         assert "⟨U+200B⟩" in html
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["a.txt", "a.py", "a.md"])
 async def test_of_a_long_file_the_first_part_is_shown_and_the_size_of_the_whole_is_told(path: str) -> None:
     found = await preview(path, "word\n" * 100_000)

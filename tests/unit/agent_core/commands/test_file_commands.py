@@ -102,6 +102,7 @@ async def test_reading_beyond_the_end_gives_nothing(files: InMemoryFiles) -> Non
     assert await run(files, "read_file", filename="a.txt", start=99) == ""
 
 
+@pytest.mark.slow
 async def test_a_file_that_cannot_be_read_is_told_before_anybody_is_asked(files: InMemoryFiles) -> None:
     await files.write("a.pdf", b"%PDF-1.4 nonsense")
     await files.write("b.bin", bytes(99))

@@ -223,6 +223,7 @@ async def test_after_a_picture_no_free_class_covers_programs() -> None:
     assert (asked.number, asked.call.name, asked.state, asked.exposed) == (4, "run", "proposed", True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("vision:model")
 @pytest.mark.parametrize("is_set_first", [True, False])
 @pytest.mark.parametrize("decision", [Approve(), ApproveEdited({"filename": "dog.png"})])
@@ -284,6 +285,7 @@ async def test_a_refusal_of_the_endpoint_is_the_commands_result() -> None:
     assert (await stage.turn(agent)).call.name == "run"
 
 
+@pytest.mark.slow
 async def test_an_endpoint_gets_the_picture_in_one_request_and_after_a_refusal_in_none() -> None:
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = {"architecture": {"input_modalities": ["text", "image"]}}

@@ -110,6 +110,7 @@ async def test_a_secret_in_the_result_of_a_wrapper_is_hidden() -> None:
     assert KEY not in str(await results(stage, agent))
 
 
+@pytest.mark.slow
 async def test_a_secret_in_what_a_plugin_raises_is_not_printed_by_the_doctor(tmp_path: Path) -> None:
     folder = written(tmp_path / "plugins", tea=PLUGIN.format(name="Tea") + f"\nraise ValueError('bad key {KEY}')\n")
     _, output = await said(tmp_path, "doctor", SIGNOFF_HOME="home", PLUGINS_DIR=str(folder), OPENAI_API_KEY=KEY)

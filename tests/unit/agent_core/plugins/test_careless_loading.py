@@ -50,6 +50,7 @@ def test_a_second_name_of_a_class_is_no_second_plugin(tmp_path: Path) -> None:
     assert found.faults == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("plugin:named")
 def test_a_package_that_is_not_of_a_distribution_is_named_with_its_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +78,7 @@ async def doctor_on(folder: Path, **sources: str) -> str:
     return line
 
 
+@pytest.mark.slow
 @pytest.mark.proves("plugin:aside")
 @pytest.mark.parametrize(
     ("name", "first", "told"),
@@ -91,6 +93,7 @@ async def test_the_doctor_says_which_commands_are_left_out(tmp_path: Path, name:
     assert told in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disabled", ["DISABLED_COMMANDS", "DISABLED_CATEGORIES"])
 async def test_what_is_disabled_of_a_plugin_that_cannot_be_loaded_does_not_end_the_start(
     tmp_path: Path, disabled: str
@@ -103,6 +106,7 @@ async def test_what_is_disabled_of_a_plugin_that_cannot_be_loaded_does_not_end_t
     assert f"did not start. {disabled}" not in output
 
 
+@pytest.mark.slow
 async def test_a_command_of_a_taken_name_does_not_end_the_start(tmp_path: Path) -> None:
     folder = written(tmp_path / "plugins", tea=COMMAND.format(name="readFile", first="pass"))
     stopped = {"SIGNOFF_HOME": "home", "PORT": "1", "HOST": "192.0.2.1", "WEB_TOKEN": "x" * 40}

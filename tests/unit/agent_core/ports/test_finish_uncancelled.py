@@ -51,6 +51,7 @@ def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.message for record in caplog.records if record.name == "asyncio"]
 
 
+@pytest.mark.slow
 async def test_the_error_of_a_step_is_dropped_with_its_caller(caplog: pytest.LogCaptureFixture) -> None:
     gate = Gate()
     await cancelled(finish_uncancelled(gate.save_and_present(None)), gate)
@@ -77,6 +78,7 @@ async def test_a_step_ends_however_often_its_caller_is_cancelled() -> None:
     assert ended == ["step"]
 
 
+@pytest.mark.slow
 async def test_a_line_about_a_thought_may_fail_after_the_model_has_answered(caplog: pytest.LogCaptureFixture) -> None:
     gate, clock = Gate(), FakeClock()
 
@@ -92,6 +94,7 @@ async def test_a_line_about_a_thought_may_fail_after_the_model_has_answered(capl
     assert complaints(caplog) == []
 
 
+@pytest.mark.slow
 async def test_a_write_may_fail_after_its_caller_was_cancelled(
     postgres: str,  # noqa: F811
     caplog: pytest.LogCaptureFixture,

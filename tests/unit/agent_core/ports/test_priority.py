@@ -32,6 +32,7 @@ async def test_work_waits_while_somebody_is_served_and_then_goes_on() -> None:
     assert order == ["click", "work"]
 
 
+@pytest.mark.slow
 async def test_work_is_not_held_up_for_ever() -> None:
     priority = Priority()
     with priority.foreground():
@@ -189,6 +190,7 @@ async def test_agents_take_a_small_part_of_the_time_while_people_wait() -> None:
         assert time.perf_counter() - began > 0.9 * 4 * 5 * 0.001 / SHARE_BESIDE_PEOPLE
 
 
+@pytest.mark.slow
 async def test_agents_go_on_as_soon_as_nobody_waits() -> None:
     priority, steps = Priority(), []
 
@@ -209,6 +211,7 @@ async def test_agents_go_on_as_soon_as_nobody_waits() -> None:
     await asyncio.gather(*tasks)
 
 
+@pytest.mark.slow
 async def test_agents_do_not_rest_for_who_waits_for_long() -> None:
     priority = Priority()
 

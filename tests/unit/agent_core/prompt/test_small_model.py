@@ -238,6 +238,7 @@ texts = st.text(max_size=3_000) | st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.proves("compact:fits")
 @given(
     thought=texts,
@@ -283,6 +284,7 @@ def test_goals_that_cannot_fit_are_refused_in_words_for_people() -> None:
         pack(at_work("Write " * 500), TokenRoom(700, COUNT))
 
 
+@pytest.mark.slow
 def test_the_instructions_of_the_basic_commands_take_few_tokens() -> None:
     situation = at_work(turns=(step(1, LIST, Succeeded("a.txt")),))
     encoding = ENCODINGS["o200k_base"]

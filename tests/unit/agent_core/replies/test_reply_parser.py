@@ -32,6 +32,7 @@ def test_a_reply_whose_command_is_plain_to_see_is_read(case: Case) -> None:
     assert parse(case.reply)[1] == case.gives
 
 
+@pytest.mark.slow
 @pytest.mark.proves("reply:repair")
 @pytest.mark.parametrize("case", UNUSABLE, ids=str)
 def test_a_reply_without_one_plain_command_is_told_what_was_wrong(case: Case) -> None:
@@ -110,6 +111,7 @@ def test_a_first_object_is_read_without_a_command_and_not_when_it_was_cut_off() 
         json_object("Ada")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -117,6 +117,7 @@ def test_a_named_package_is_allowed_by_that_and_run_only_by_the_python_of_plugin
     assert found.faults == ["package mate: the Python of plugins does not have it"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_used_is_a_line_each(tmp_path: Path) -> None:
     (tmp_path / "broken.zip").write_bytes(b"PK\3\4 no zip")
     zipped(tmp_path / "copy.zip", {"auto_gpt_plugin_template/__init__.py": "class AutoGPTPluginTemplate: pass"})

@@ -58,6 +58,7 @@ async def test_an_open_document_is_read_line_by_line() -> None:
     assert reading.text == "Title\none\ttwo three\nfour\n"
 
 
+@pytest.mark.slow
 async def test_a_pdf_is_read_page_by_page_whatever_it_is_called() -> None:
     reading = await DOCUMENTS.text_of("report", pdf("First words", "", "Last words"))
     assert reading.text == "[page 1]\nFirst words\n\n[page 3]\nLast words\n\n"
@@ -116,6 +117,7 @@ async def test_bytes_that_are_no_text_are_none_to_every_reader(documents: Docume
         await documents.text_of("a", data)
 
 
+@pytest.mark.slow
 async def test_a_reader_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     endless = tmp_path / "endless.py"
     endless.write_text("import sys\nsys.stdin.buffer.read()\nwhile True: pass\n")
@@ -149,6 +151,7 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
             await asyncio.wait([reading])
 
 
+@pytest.mark.slow
 async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
     documents = DocumentReader()
     for number in range(MAX_CACHED + 2):
@@ -171,6 +174,7 @@ async def test_a_document_is_taken_into_memory_as_text() -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_long_document_is_read_up_to_a_bound_and_says_so() -> None:
     answer = read("archive", word(line("word " * 10) * 50_000))
     assert len(answer["text"]) == 2_000_000

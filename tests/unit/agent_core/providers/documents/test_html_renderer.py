@@ -137,6 +137,7 @@ async def test_a_picture_elsewhere_becomes_its_text_and_its_address() -> None:
     assert html == '<p dir="auto">[picture not loaded: sun · https://x.example/y.png]</p>\n'
 
 
+@pytest.mark.slow
 async def test_code_is_coloured_by_the_language_of_its_name_and_keeps_every_character() -> None:
     renderer = IsolatedHtmlRenderer()
     html = await renderer.render_code("a.py", "\n\n\tx = '<b>'  \n\n")

@@ -100,6 +100,7 @@ async def test_transparent_pixels_become_white() -> None:
     assert (found.mode, found.getpixel((0, 0))) == ("RGB", (255, 255, 255))
 
 
+@pytest.mark.slow
 async def test_noise_is_sent_as_a_jpeg_that_endpoints_accept() -> None:
     noise = Image.frombytes("RGB", (1568, 1568), os.urandom(3 * 1568 * 1568))
     found = await read(saved(noise, "PNG"))
@@ -107,6 +108,7 @@ async def test_noise_is_sent_as_a_jpeg_that_endpoints_accept() -> None:
     assert len(found.image.data) <= 3 * 2**20
 
 
+@pytest.mark.slow
 async def test_of_an_animation_only_the_first_of_its_frames_is_seen() -> None:
     assert (await read(many_frames(5_000))).note == "2 × 2 pixels, only its first frame"
 
@@ -152,6 +154,7 @@ async def test_a_decoder_that_takes_all_the_time_or_memory_is_killed(tmp_path: P
             await PictureReader(worker=worker, seconds=5).picture_of("a.png", b"x")
 
 
+@pytest.mark.slow
 async def test_many_pictures_at_once_are_all_read() -> None:
     data = saved(Image.new("RGB", (3, 2)), "PNG")
     reader = PictureReader()

@@ -133,6 +133,7 @@ async def test_only_the_first_models_of_a_huge_list_are_kept(api: Api) -> None:
     assert (model.window(""), model.window("late")) == (50_000, CLAUDE_WINDOW_TOKENS)
 
 
+@pytest.mark.slow
 async def test_a_list_that_hangs_costs_one_call(api: Api) -> None:
     api.standin.listing = Sends([b""], JSON, hangs=True)
     model = api.model(seconds=0.3)
@@ -270,6 +271,7 @@ async def test_an_error_that_names_no_parameter_is_raised_at_once(api: Api) -> N
     assert len(api.standin.messages) == 1
 
 
+@pytest.mark.slow
 async def test_pings_and_comments_alone_are_a_stall(api: Api) -> None:
     ping = b"\n" + event({"type": "ping"}) + b": still here\n\n"
     api.standin.answers(Sends((begin(), ping), hangs=True))
@@ -278,6 +280,7 @@ async def test_pings_and_comments_alone_are_a_stall(api: Api) -> None:
     assert "did not answer in time" in str(error)
 
 
+@pytest.mark.slow
 async def test_thinking_that_is_shown_is_no_stall(api: Api) -> None:
     delta = {"type": "thinking_delta", "thinking": "Let me see. "}
     thought = event({"type": "content_block_delta", "index": 0, "delta": delta})

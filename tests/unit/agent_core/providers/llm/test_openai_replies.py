@@ -328,6 +328,7 @@ async def test_a_page_instead_of_a_stream_names_the_setting(endpoint: Endpoint) 
         await ask(endpoint.model())
 
 
+@pytest.mark.slow
 async def test_a_cancelled_call_ends_the_stream(endpoint: Endpoint) -> None:
     endpoint.standin.answers(Says("abc " * 200_000, piece=4))
     begun = asyncio.Event()

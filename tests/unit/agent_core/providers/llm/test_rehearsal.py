@@ -224,6 +224,7 @@ def test_the_same_goal_twice_is_done_twice() -> None:
     assert [story.approves().name for _ in range(3)] == ["append_to_file", "append_to_file", "task_complete"]
 
 
+@pytest.mark.slow
 def test_five_long_goals_fit_the_limits_of_a_reply() -> None:
     story = Story.of(*("Read " + ", ".join(f"{'d' * 60}/{number}.txt" for number in range(30)) for _ in range(5)))
     while (call := story.approves(Failed("No. " * 500))).name != "task_complete":

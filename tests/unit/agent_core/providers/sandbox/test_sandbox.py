@@ -239,6 +239,7 @@ async def test_a_program_enters_its_group_before_anything_of_it_runs(
     assert ended.ended_because == "it took more than 1,500,000,000 bytes of memory"
 
 
+@pytest.mark.slow
 async def test_programs_run_on_our_own_python_where_the_system_has_none(tmp_path: Path) -> None:
     need(*SANDBOX)
     own = Interpreter.running()
@@ -271,6 +272,7 @@ async def test_no_python_for_programs_is_told(tmp_path: Path) -> None:
     assert await confinement.find_missing() == "there is no Python that programs could run on. Install python3."
 
 
+@pytest.mark.slow
 def test_a_machine_that_forbids_namespaces_is_told_and_what_allows_them(tmp_path: Path) -> None:
     need(*SANDBOX)
     forbidding = ["bwrap", "--dev-bind", "/", "/", "--cap-drop", "CAP_SYS_ADMIN", "--die-with-parent"]

@@ -119,6 +119,7 @@ async def test_a_page_that_needs_javascript_is_told_as_such_where_nothing_can_dr
     assert (read.title, read.text, read.remark) == ("Shop", "", NOT_RENDERED)
 
 
+@pytest.mark.slow
 async def test_a_page_that_needs_javascript_is_drawn_by_a_browser(site: Site) -> None:
     need_drawing()
     site.answers = {"/": page(SCRIPTED), "/data": page("Twelve rackets", "text/plain")}
@@ -174,6 +175,7 @@ async def test_cancelling_a_clone_ends_git(site: Site) -> None:
     assert not running(f"{site.port}/it")
 
 
+@pytest.mark.slow
 async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
     need_drawing()
     asked = asyncio.Event()
@@ -193,6 +195,7 @@ async def test_cancelling_a_drawing_ends_the_browser(site: Site) -> None:
     assert not any(OURS in line for line in below(os.getpid()).values())
 
 
+@pytest.mark.slow
 async def test_a_drawing_that_ends_while_its_driver_starts_leaves_none() -> None:
     need_drawing()
     others = drivers()  # of browser tests in this process
