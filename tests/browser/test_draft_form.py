@@ -57,6 +57,7 @@ async def test_a_sentence_and_enter_fill_in_the_form_and_a_long_wait_is_said(
     await look(page, width)
 
 
+@pytest.mark.slow
 async def test_enter_in_another_field_creates_the_agent_and_drafts_nothing(
     browser: Browser, address: str, model: ScriptedModel
 ) -> None:

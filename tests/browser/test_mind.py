@@ -115,6 +115,7 @@ async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(a
     await expect(page.locator(".memory .text")).to_have_text(["The stand-up is at half past nine"])
 
 
+@pytest.mark.slow
 async def test_what_is_asked_in_the_reply_box_is_answered_to_this_person_alone(ana: BrowserChat) -> None:
     page = ana.page
     await ana.says("!memory add <b>Ben</b> brings cake")
@@ -145,6 +146,7 @@ async def test_a_review_under_way_is_said_and_leaves_the_other_buttons_alone(
     await expect(busy).to_have_count(0)
 
 
+@pytest.mark.slow
 async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserChat, model: ScriptedModel) -> None:
     box = ana.page.get_by_label("Reply to")
     await ana.says("!review")

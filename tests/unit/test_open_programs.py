@@ -13,6 +13,7 @@ class OpenTransport(asyncio.SubprocessTransport):
         return False
 
 
+@pytest.mark.slow
 async def test_a_program_may_run_as_long_as_its_loop() -> None:
     process = await asyncio.create_subprocess_exec("cat", stdin=PIPE, stdout=PIPE)
     assert "cat" in [line for _, line in PROGRAMS.values()]
@@ -20,6 +21,7 @@ async def test_a_program_may_run_as_long_as_its_loop() -> None:
     await process.communicate(b"")
 
 
+@pytest.mark.slow
 def test_a_program_that_outlives_its_loop_is_told_once() -> None:
     loop, transport = asyncio.new_event_loop(), OpenTransport()
     loop.close()
