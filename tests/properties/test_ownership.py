@@ -433,6 +433,7 @@ TestOwnership = pytest.mark.proves("workers:model")(Ownership.TestCase)
 TestOwnership.settings = settings(max_examples=tried(12), stateful_step_count=20, deadline=None)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.slow
 @pytest.mark.proves("workers:model")
 class TestOwnershipLong(Ownership.TestCase):  # type: ignore[misc, valid-type]
