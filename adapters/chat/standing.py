@@ -1,10 +1,12 @@
 """The line in a root message on what the agent does, so that a channel shows it without opening the thread."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
 from adapters.cards import status_text
+from adapters.chat.recorded import recorded
 from adapters.chat.status_updates import is_kept_waiting
 from adapters.text_fit import cut
 from adapters.turn_lines import line_of
@@ -86,9 +88,9 @@ class StandingLines:
         """Whether the root message shows these facts of the agent, as far as this process knows."""
         return bool(self.shown.get(agent.id) == self._facts(agent))
 
-    def mark_shown(self, agent: Agent) -> None:
-        """Record that the root message shows the facts of this agent."""
-        self.shown[agent.id] = self._facts(agent)
+    def showing(self, agent: Agent) -> AbstractContextManager[None]:
+        """Record that the with-block edits the root message to the facts of this agent."""
+        return recorded(self.shown, agent.id, self._facts(agent))
 
     def forget_files(self, agent: Agent) -> None:
         """Count the files again at the next change of the root message: a person or a command may have added some."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from adapters.cards import status_text
 from adapters.chat.background import BackgroundTasks
+from adapters.chat.recorded import recorded
 from agent_core.errors import SurfaceError
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
@@ -50,17 +51,12 @@ class StatusUpdates:
 
     async def _send(self, agent: Agent, standing: tuple[int, str]) -> None:
         """Send a line. If it is refused, raise SurfaceError, unless there is a newer one."""
-        self.shown[agent.id] = standing  # before it is sent, because it may be forgotten meanwhile
-        is_sent = False
         try:
-            await self.send(agent)
-            is_sent = True
+            with recorded(self.shown, agent.id, standing):
+                await self.send(agent)
         except SurfaceError:
             if self.to_send[agent.id] is agent:
                 raise
-        finally:
-            if not is_sent:
-                self.forget(agent.id)
 
 
 def is_kept_waiting(agent: Agent) -> bool:

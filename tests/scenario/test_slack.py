@@ -358,6 +358,21 @@ async def test_slacks_own_stop_is_our_stop_and_its_indicator_follows(office: Off
         assert isinstance((await chat.running.agent()).status, Stopped)
 
 
+async def test_slacks_own_stop_while_the_indicator_is_being_set_sets_it_again(office: Office, tmp_path: Path) -> None:
+    async with asking(office, tmp_path, WRITE) as chat:
+        card = await chat.asks("write_to_file")
+        root = next(message for message in office.general.messages if kind_of(message) == "signoff_agent")
+        session = ("C1", root["ts"])
+        await office.slack.until(lambda: session in office.slack.sessions)
+        with office.slack.holding("agents.sessions.setStatus", after_effect=True) as held:
+            await card.press("Stop")
+            await held.arrived()
+            office.slack.sessions[session] = replace(office.slack.sessions[session], status="closed")  # as Slack does
+            await office.ben.presses_native_stop(office.general, root["ts"])
+            await office.told(office.ben, "stopped")
+        await office.slack.until(lambda: office.slack.sessions[session].status == "active")
+
+
 @pytest.mark.slow
 @pytest.mark.proves("attention:root")
 @pytest.mark.parametrize("has_indicator", [True, False])

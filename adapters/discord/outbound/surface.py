@@ -210,13 +210,13 @@ class DiscordSurface:
             await self.sending.calls.ask(there.typing)
         if not self.standing.is_shown(agent):
             await self._edit_root(agent)
-            self.standing.mark_shown(agent)
 
     async def _edit_root(self, agent: Agent) -> None:
         parent, root = int(agent.channel.channel), thread_of(agent)
         is_post = isinstance(await self.sending.channel(parent), discord.ForumChannel)
-        message = self._root(agent, await self.standing.files_text(agent))
-        await self.sending.edit(root if is_post else parent, root, message, agent.id)
+        files = await self.standing.files_text(agent)
+        with self.standing.showing(agent):
+            await self.sending.edit(root if is_post else parent, root, self._root(agent, files), agent.id)
 
     async def _say_to(self, person: int, text: str) -> None:
         client = self.sending.calls.client

@@ -10,6 +10,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import CardContent, JoinedCards
+from adapters.chat.recorded import recorded
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
 from adapters.slack.api.client import GONE_REASONS, SlackApi
@@ -242,9 +243,9 @@ class SlackSurface:
         """Set Slack's indicator, and the line of the root message."""
         await self._set_session(agent)
         if not self.standing.is_shown(agent):
-            root = self._root(agent, await self.standing.files_text(agent))
-            await self._edit(agent, thread_of(agent).thread, root)
-            self.standing.mark_shown(agent)
+            files = await self.standing.files_text(agent)
+            with self.standing.showing(agent):
+                await self._edit(agent, thread_of(agent).thread, self._root(agent, files))
 
     async def _set_session(self, agent: Agent) -> None:
         """Set Slack's indicator for agents to the agent's state, if the workspace has the indicator."""
@@ -261,11 +262,12 @@ class SlackSurface:
             "title": cut(one_line(agent.name), MAX_TITLE),
         }
         try:
-            await self.calls.ask(
-                agent.channel.workspace,
-                lambda client: client.agents_sessions_setStatus(**asked),
-                place=f"{agent.channel.channel}/session",
-            )
+            with recorded(self.sessions, agent.id, session):
+                await self.calls.ask(
+                    agent.channel.workspace,
+                    lambda client: client.agents_sessions_setStatus(**asked),
+                    place=f"{agent.channel.channel}/session",
+                )
         except (SlackRefused, ThreadGone) as refused:
             # A missing thread says nothing about the workspace; a missing permission does.
             if isinstance(refused, ThreadGone) and str(refused) != GONE_REASONS["missing_scope"]:
@@ -273,8 +275,6 @@ class SlackSurface:
             self.without_sessions.add(agent.channel.workspace)
         except SurfaceError:
             return
-        else:
-            self.sessions[agent.id] = session
 
 
 def thread_of(agent: Agent) -> ThreadRef:

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
 from adapters.chat.standing import MAX_SUBJECT, StandingLines, asked_text
+from agent_core.errors import SurfaceError
 from agent_core.model.agent import Acting, Agent, Awaiting, Paused, Thinking
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approval, Approve
@@ -31,23 +34,43 @@ def test_what_an_earlier_turn_asked_for_is_not_told_of_a_later_one() -> None:
 def test_after_another_process_had_the_agent_nothing_is_taken_as_known() -> None:
     lines = StandingLines(InMemoryWorkspaces())
     lines.remember(AGENT, _turn("read_file", {"filename": "a.md"}))
-    lines.mark_shown(AGENT)
+    with lines.showing(AGENT):
+        pass
     assert lines.is_shown(AGENT)
     lines.forget(AGENT)
     assert not lines.is_shown(AGENT)
     assert lines.line(AGENT) == "needs approval · turn 4"
 
 
+def test_what_a_root_message_shows_is_not_known_after_its_edit_failed_or_was_forgotten_meanwhile() -> None:
+    lines = StandingLines(InMemoryWorkspaces())
+    with pytest.raises(SurfaceError), lines.showing(AGENT):
+        raise SurfaceError("Slack is busy")
+    assert not lines.is_shown(AGENT)
+    with lines.showing(AGENT):
+        lines.forget(AGENT)
+    assert not lines.is_shown(AGENT)
+
+
+def test_what_is_asked_while_a_root_message_is_edited_is_still_to_be_shown() -> None:
+    lines = StandingLines(InMemoryWorkspaces())
+    with lines.showing(AGENT):
+        lines.remember(AGENT, _turn("read_file", {"filename": "a.md"}))
+    assert not lines.is_shown(AGENT)
+
+
 def test_thinking_and_running_are_one_state_so_that_a_lease_needs_no_edits() -> None:
     lines = StandingLines(InMemoryWorkspaces())
     working = replace(AGENT, status=Thinking())
-    lines.mark_shown(working)
+    with lines.showing(working):
+        pass
     assert lines.is_shown(replace(working, status=Acting(), turns=9))
 
 
 def test_a_change_to_the_fallback_is_to_be_shown() -> None:
     lines = StandingLines(InMemoryWorkspaces())
-    lines.mark_shown(AGENT)
+    with lines.showing(AGENT):
+        pass
     assert not lines.is_shown(replace(AGENT, fallback="another model"))
 
 
