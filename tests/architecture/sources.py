@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("bot", "adapters", "agent_core")
+SLOW = "pytest.mark.slow"
 FOLDERS = (*SHIPPED, "tests", "benchmarks", "examples", "docs", ".ci")
 
 
@@ -46,6 +47,23 @@ def proved(source: Source) -> Iterator[str]:
     for node in source.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "proves":
             yield from (str(ast.literal_eval(argument)) for argument in node.args)
+
+
+def without_slow_tests(source: Source) -> Source:
+    """A test module without what is marked slow: a test, a class, or all of it. A slow case of a test is left in."""
+    module = source.nodes[0]
+    return Source(source.path, [] if any(map(_marks_module_slow, ast.iter_child_nodes(module))) else [*_quick(module)])
+
+
+def _marks_module_slow(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node) and SLOW in ast.unparse(node.value)
+
+
+def _quick(node: ast.AST) -> Iterator[ast.AST]:
+    if SLOW not in map(ast.unparse, getattr(node, "decorator_list", [])):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _quick(child)
 
 
 def texts() -> Iterator[tuple[Path, str]]:

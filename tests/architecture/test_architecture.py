@@ -14,8 +14,19 @@ import pytest
 
 from bot.__main__ import COMMANDS
 from bot.variables import TABLE
-from tests.architecture.sources import ROOT, SHIPPED, Source, imported, of_core, parse, proved, sources, texts
-from tests.behaviours import PROMISES
+from tests.architecture.sources import (
+    ROOT,
+    SHIPPED,
+    Source,
+    imported,
+    of_core,
+    parse,
+    proved,
+    sources,
+    texts,
+    without_slow_tests,
+)
+from tests.behaviours import PROMISES, SHOWN_BY_SLOW_TESTS
 
 pytestmark = pytest.mark.xdist_group("architecture")  # one process parses the sources
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -247,6 +258,11 @@ def test_nothing_is_mocked() -> None:
 def test_every_promise_is_shown_by_a_test_and_every_test_shows_a_promise_that_is_made() -> None:
     shown = {key for source in parse("tests", word=".proves(") for key in proved(source)}
     assert shown == set(PROMISES)
+
+
+def test_the_default_suite_shows_every_promise_but_those_that_are_named_as_slow() -> None:
+    quick = {key for source in parse("tests", word=".proves(") for key in proved(without_slow_tests(source))}
+    assert set(PROMISES) - quick == SHOWN_BY_SLOW_TESTS
 
 
 def test_nothing_of_the_machine_it_was_written_on_is_in_the_repository() -> None:

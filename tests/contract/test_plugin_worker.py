@@ -111,7 +111,6 @@ async def test_a_process_in_a_session_of_its_own_ends_with_the_worker(plugins: P
     assert alive(token) == []
 
 
-@pytest.mark.slow
 @pytest.mark.proves("autogpt:time")
 async def test_a_command_that_hangs_is_ended_and_the_loop_goes_on_meanwhile(tmp_path: Path) -> None:
     plugins = Plugins(tmp_path, seconds=0.5)
@@ -222,7 +221,6 @@ async def test_an_idle_worker_is_ended(tmp_path: Path) -> None:
     assert not place.worker.is_running
 
 
-@pytest.mark.slow
 @pytest.mark.proves("autogpt:hook-lost")
 @pytest.mark.parametrize(
     ("body", "why"),

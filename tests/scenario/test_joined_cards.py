@@ -119,7 +119,6 @@ Entering = Callable[[Path], AbstractAsyncContextManager[Place]]
 BOTH = pytest.mark.parametrize("enter", [in_slack, in_discord])
 
 
-@pytest.mark.slow
 @BOTH
 @pytest.mark.proves("attention:folds")
 async def test_a_finished_turn_is_one_line_once_the_next_one_is_decided(enter: Entering, tmp_path: Path) -> None:

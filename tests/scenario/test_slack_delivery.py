@@ -135,7 +135,6 @@ async def test_a_click_for_a_workspace_without_signoff_decides_nothing(
         assert len(office.ana.ephemerals) == told
 
 
-@pytest.mark.slow
 @pytest.mark.proves("slack:restart")
 async def test_a_card_from_before_a_restart_can_be_pressed_and_an_old_one_gets_its_present_state(
     office: Office, tmp_path: Path
@@ -188,7 +187,6 @@ async def test_slack_is_left_alone_for_as_long_as_it_asks(office: Office, tmp_pa
         assert "approved by @ana" in text_of(taken.arguments)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("slack:crash")
 @pytest.mark.parametrize("method", ["chat.postMessage"])
 async def test_a_card_that_was_sent_but_not_recorded_is_found_again(
@@ -242,7 +240,6 @@ async def test_replies_missed_while_signoff_was_down_are_taken_at_the_start(
         assert await notes(running) == ["And hurry"]
 
 
-@pytest.mark.slow
 @pytest.mark.proves("slack:refused-once")
 async def test_a_word_that_was_refused_never_decides_a_later_proposal(office: Office, tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, waits=True)

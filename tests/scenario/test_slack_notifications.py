@@ -203,7 +203,6 @@ async def home_with(office: Office, person: Person, text: str) -> Json:
     return person.home
 
 
-@pytest.mark.slow
 @pytest.mark.proves("attention:home")
 async def test_home_lists_what_waits_in_every_channel_that_one_is_in_and_decides_there(
     office: Office, tmp_path: Path

@@ -9,7 +9,6 @@ from tests.scenario.chat import Story
 from tests.scenario.surfaces import SURFACES, Name, opened
 
 
-@pytest.mark.slow
 @pytest.mark.proves("story:surfaces")
 @pytest.mark.parametrize("surface", SURFACES)
 async def test_an_agent_works_from_form_to_finished_goal(surface: Name, tmp_path: Path) -> None:
