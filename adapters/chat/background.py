@@ -13,17 +13,33 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """Runs background tasks: calling the instance with a coroutine starts one. `tasks`: those not yet finished."""
+    """Runs background tasks: calling the instance with a coroutine starts one.
+
+    `tasks`: those not yet finished. `delays`: what some of them wait for before they act.
+    """
 
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    delays: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __call__(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.create_task(_run_logged(work))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
+    async def delay(self, wait: Coroutine[Any, Any, None]) -> None:
+        """Wait in a background task, but no longer than until `close`: what it is about to do is then done at once."""
+        delay = asyncio.create_task(wait)
+        self.delays.add(delay)
+        try:
+            await asyncio.wait([delay])
+        finally:
+            self.delays.discard(delay)
+            delay.cancel()
+
     async def close(self, seconds: float = 2.0) -> None:
-        """Wait up to `seconds` for running tasks, then cancel them."""
+        """End all delays, wait up to `seconds` for running tasks, then cancel them."""
+        for delay in self.delays:
+            delay.cancel()
         if self.tasks:
             _, late = await asyncio.wait(self.tasks, timeout=seconds)
             for task in late:

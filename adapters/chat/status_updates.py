@@ -43,7 +43,7 @@ class StatusUpdates:
 
     async def _send_last(self, agent_id: AgentId) -> None:
         try:
-            await self.clock.sleep(self.delay)
+            await self.soon.delay(self.clock.sleep(self.delay))
             while (standing := _standing(self.to_send[agent_id])) != self.shown.get(agent_id):
                 await self._send(self.to_send[agent_id], standing)
         finally:

@@ -76,6 +76,18 @@ async def test_what_is_forgotten_while_it_is_sent_is_sent_again() -> None:
     assert sent == [f"stopped by {ANA}"] * 2
 
 
+async def test_a_line_that_waits_for_its_time_is_sent_when_the_process_ends(sent: list[str]) -> None:
+    async def send(agent: Agent) -> None:
+        sent.append(status_text(agent))
+
+    clock = FakeClock()
+    lines = StatusUpdates(send=send, soon=BackgroundTasks(), clock=clock, delay=0.5)
+    lines.update(replace(IN_THREAD, status=Stopped(ANA)))
+    await clock.until_sleeping()
+    await lines.soon.close()
+    assert sent == [f"stopped by {ANA}"]
+
+
 async def test_the_newest_line_is_sent_if_the_one_before_it_was_refused() -> None:
     sent: list[str] = []
 
