@@ -14,6 +14,8 @@ from tests.distribution import Distribution
 from tests.example_counts import choose_examples
 from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
+from tests.standins.postgres import own_postgres, postgres  # noqa: F401
+from tests.standins.s3 import s3_bucket, s3_gate, s3_server  # noqa: F401
 
 MISSING = "missing packages"
 # How many seconds after its time limit a test that runs on ends with its process. The limit itself raises an exception

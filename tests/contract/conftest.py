@@ -12,8 +12,6 @@ from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.testing.database import InMemoryDatabase
-from tests.standins.postgres import postgres  # noqa: F401
-from tests.standins.s3 import s3_bucket, s3_gate, s3_server  # noqa: F401
 
 TABLES, VERSION = "SELECT to_regclass('alembic_version')", "SELECT version_num FROM alembic_version"
 EMPTY = (

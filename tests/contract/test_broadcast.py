@@ -10,7 +10,7 @@ from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.server_broadcast import MAX_WAITING, ServerBroadcast
 from agent_core.providers.clock import SystemClock
 from tests.patience import PATIENCE_SECONDS
-from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 
 class End:
@@ -96,7 +96,7 @@ async def test_a_key_that_the_server_would_refuse_keeps_no_other_message_back(po
 
 @pytest.mark.slow
 @pytest.mark.proves("workers:messages")
-async def test_messages_arrive_again_after_a_restart_of_the_server(own_postgres: PostgresServer) -> None:  # noqa: F811
+async def test_messages_arrive_again_after_a_restart_of_the_server(own_postgres: PostgresServer) -> None:
     async with connected(own_postgres.url, 2) as (first, second):
         await own_postgres.restart("immediate")
         await second.listens_to(first)

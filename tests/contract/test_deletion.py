@@ -37,7 +37,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
 from agent_core.transfer.transfer import Transfer
-from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 MARK = "xyzzy-marker"
 LONG = f"{MARK} {'word ' * 400}"
@@ -135,7 +135,7 @@ async def test_nothing_of_a_deleted_agent_is_left_in_any_file(sqlite_url: str, t
 @pytest.mark.slow
 @pytest.mark.proves("delete:everything")
 async def test_no_row_of_a_deleted_agent_is_left_on_a_server(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
 ) -> None:
     url = own_postgres.url

@@ -10,7 +10,7 @@ from agent_core.persistence import schema
 from agent_core.persistence.engine_lock import CHECK_SECONDS, engine_lock, import_lock, leader_lock
 from agent_core.testing.clock import FakeClock
 from tests.patience import PATIENCE_SECONDS
-from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 
 @pytest.fixture(params=["sqlite_url", "postgres"])
@@ -61,7 +61,7 @@ async def test_many_engines_share_a_postgresql_database_and_one_of_them_leads(po
 @pytest.mark.proves("engine:only-one")
 @pytest.mark.parametrize("is_taken", [False, True])
 async def test_a_lock_that_was_lost_with_the_server_is_taken_again_or_the_engine_ends(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     is_taken: bool,
 ) -> None:
     await schema.upgrade(own_postgres.url)

@@ -18,7 +18,7 @@ from agent_core.persistence.file_connections import FileConnections
 from agent_core.ports.database import UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.testing.examples import an_agent, keep
 from tests.patience import PATIENCE_SECONDS
-from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 CLIENTS = 8
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -28,7 +28,7 @@ SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() 
 @pytest.mark.proves("database:restart")
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 async def test_while_a_server_restarts_callers_get_nothing_but_away(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     mode: Literal["fast", "immediate"],
 ) -> None:
     await schema.upgrade(own_postgres.url)
@@ -54,7 +54,7 @@ async def test_while_a_server_restarts_callers_get_nothing_but_away(
 @pytest.mark.slow
 @pytest.mark.proves("database:restart")
 async def test_after_a_restart_no_call_fails_for_the_closed_connections_of_the_pool(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
 ) -> None:
     await schema.upgrade(own_postgres.url)
     database, agent = SqlDatabase(own_postgres.url), an_agent()
@@ -73,7 +73,7 @@ async def test_after_a_restart_no_call_fails_for_the_closed_connections_of_the_p
 @pytest.mark.slow
 @pytest.mark.proves("database:restart")
 async def test_statements_that_time_out_leave_no_sessions_on_the_server(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 0.3)

@@ -25,7 +25,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.standins.openai import OpenAIStandIn, Says, openai_standin
-from tests.standins.postgres import PostgresServer, own_postgres, postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 DONE = Says(reply_text("task_complete", {"reason": "It is done."}))
 REFUSALS = {
@@ -53,7 +53,7 @@ async def says(process: Program, said: str) -> None:
 @pytest.mark.proves("start:waits")
 @pytest.mark.parametrize("command", ["run", "web", "worker"])
 async def test_a_start_waits_for_a_server_that_does_not_answer_and_goes_on(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
     command: str,
 ) -> None:
@@ -104,7 +104,7 @@ async def wrong_address(server: PostgresServer, fault: str) -> str:
 @pytest.mark.proves("start:one-line")
 @pytest.mark.parametrize("fault", ["password", "database"])
 async def test_a_server_that_refuses_is_not_waited_for(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
     fault: str,
 ) -> None:
@@ -120,7 +120,7 @@ async def test_a_server_that_refuses_is_not_waited_for(
 @pytest.mark.proves("start:one-line")
 @pytest.mark.parametrize("fault", REFUSALS)
 async def test_backups_and_the_doctor_say_in_one_line_what_is_wrong_with_a_server_and_what_to_check(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
     fault: str,
 ) -> None:
@@ -137,7 +137,7 @@ async def test_backups_and_the_doctor_say_in_one_line_what_is_wrong_with_a_serve
 
 @pytest.mark.proves("database:restart")
 async def test_an_outage_is_two_lines_of_the_log_and_agents_and_pages_go_on(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     endpoint: OpenAIStandIn,
     tmp_path: Path,
 ) -> None:
@@ -173,7 +173,7 @@ async def test_an_outage_is_two_lines_of_the_log_and_agents_and_pages_go_on(
 
 
 @pytest.mark.proves("engine:only-one")
-async def test_solo_and_an_import_do_not_work_on_one_server_at_a_time(postgres: str, tmp_path: Path) -> None:  # noqa: F811
+async def test_solo_and_an_import_do_not_work_on_one_server_at_a_time(postgres: str, tmp_path: Path) -> None:
     await schema.upgrade(postgres)
     imports = import_lock(postgres, SystemClock())
     await imports.acquire()
@@ -192,7 +192,7 @@ async def test_solo_and_an_import_do_not_work_on_one_server_at_a_time(postgres: 
 @pytest.mark.proves("engine:only-one")
 @pytest.mark.proves("database:restart")
 async def test_solo_goes_on_after_a_restart_of_the_server_and_takes_its_lock_again(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
 ) -> None:
     await schema.upgrade(own_postgres.url)

@@ -17,7 +17,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat
 from tests.standins.openai import OpenAIStandIn, Says, openai_standin
-from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 DONE = Says(reply_text("task_complete", {"reason": "It is done."}))
 STOP_SECONDS = 3.0  # promised is 1; the machine is shared with other tests
@@ -58,7 +58,7 @@ class Machines:
 
 
 @pytest.fixture
-async def machines(own_postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Machines]:  # noqa: F811
+async def machines(own_postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Machines]:
     async with openai_standin() as endpoint, AsyncExitStack() as stack:
         files = tmp_path / "files"
         given = {
@@ -86,7 +86,7 @@ async def working(home: Path, **environ: str) -> AsyncIterator[Program]:
 
 
 @pytest.mark.proves("workers:none")
-async def test_the_page_says_so_while_no_worker_runs(own_postgres: PostgresServer, tmp_path: Path) -> None:  # noqa: F811
+async def test_the_page_says_so_while_no_worker_runs(own_postgres: PostgresServer, tmp_path: Path) -> None:
     given = {"DATABASE_URL": own_postgres.url}
     async with serving(tmp_path, "web", **given) as web, PageChat.opened(web.address, "ana") as ana:
         await ana.new_agent("Clerk", "writes", 'Write "tea" to a.md')
@@ -100,7 +100,7 @@ async def test_the_page_says_so_while_no_worker_runs(own_postgres: PostgresServe
 
 
 async def test_a_worker_asks_for_the_models_before_an_agent_needs_one(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
 ) -> None:
     async with openai_standin() as endpoint:

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.e2e.process import clean, free_port, program, running
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.page import PageChat
-from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 GOAL = "Write a greeting to hello.txt"
 
@@ -140,7 +140,7 @@ async def test_the_page_and_mcp_clients_share_one_server(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.proves("mcp:stdio")
 async def test_a_client_beside_processes_on_postgresql_is_woken_by_them(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
 ) -> None:
     environ = {"DATABASE_URL": own_postgres.url, "WORKSPACE_URL": f"file://{tmp_path / 'files'}"}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.storm import run_storm
 from tests.packages import SANDBOX, need
-from tests.standins.postgres import PostgresServer, own_postgres  # noqa: F401
+from tests.standins.postgres import PostgresServer
 
 SHORT_SECONDS, PEOPLE, TURNS = 12.0, 10, 18
 SETTLED_SECONDS = 170  # a storm that goes wrong takes 90 seconds more
@@ -26,7 +26,7 @@ async def test_a_storm_on_one_process_and_sqlite_loses_nothing_and_does_nothing_
 @pytest.mark.proves("faults:storm")
 @pytest.mark.timeout(SETTLED_SECONDS)
 async def test_a_storm_on_real_processes_loses_nothing_and_does_nothing_twice(
-    own_postgres: PostgresServer,  # noqa: F811
+    own_postgres: PostgresServer,
     tmp_path: Path,
 ) -> None:
     need(*SANDBOX)

@@ -6,7 +6,6 @@ from uuid import uuid4
 import pytest
 
 from agent_core.persistence.connections import make_engine
-from tests.standins.postgres import postgres  # noqa: F401
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

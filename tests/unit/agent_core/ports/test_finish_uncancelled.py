@@ -14,7 +14,6 @@ from agent_core.persistence.server_connections import ServerConnections
 from agent_core.persistence.writes import DecidedWrite, Write, Writes
 from agent_core.ports.database import finish_uncancelled
 from agent_core.testing.clock import FakeClock
-from tests.standins.postgres import postgres  # noqa: F401
 
 NOTHING = select()
 
@@ -96,7 +95,7 @@ async def test_a_line_about_a_thought_may_fail_after_the_model_has_answered(capl
 
 @pytest.mark.slow
 async def test_a_write_may_fail_after_its_caller_was_cancelled(
-    postgres: str,  # noqa: F811
+    postgres: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     connections, gate = ServerConnections(postgres), Gate()
