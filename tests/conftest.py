@@ -16,6 +16,7 @@ from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
 from tests.standins.postgres import own_postgres, postgres  # noqa: F401
 from tests.standins.s3 import s3_bucket, s3_gate, s3_server  # noqa: F401
+from tests.temporary_files import keep_in_memory
 
 MISSING = "missing packages"
 # How many seconds after its time limit a test that runs on ends with its process. The limit itself raises an exception
@@ -27,6 +28,7 @@ STDERR = pytest.StashKey[int]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the real standard error, which a test's output does not reach. Watch the programs that tests start."""
+    keep_in_memory()
     config.stash[STDERR] = os.dup(2)
     watch_programs()
     choose_examples(config)
