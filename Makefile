@@ -6,6 +6,8 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --constr
 INSTALL := $(PIP) --editable
 USABLE := $(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 TEST := $(PY) -m pytest -q -n 2
+# Empty: compiled modules are kept, because tests start the program often and pytest compiles theirs too.
+export PYTHONDONTWRITEBYTECODE =
 BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || timeout 120 $(PY) -m playwright install chromium; } >/dev/null 2>&1
 NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are told by their words and not by their meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
