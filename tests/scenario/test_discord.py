@@ -158,6 +158,18 @@ async def test_the_root_message_says_what_the_agent_does(tmp_path: Path) -> None
         assert stopped.id == root.id
 
 
+@pytest.mark.proves("attention:root")
+async def test_the_root_message_is_true_after_the_end_of_a_process_that_was_about_to_change_it(tmp_path: Path) -> None:
+    async with Guild.opened() as guild:
+        async with at_work(guild, ScriptedModel(writing("a.md", "a")), tmp_path) as running:
+            ana = GuildChat(guild, running, guild.person("ana"))
+            await ana.new_agent("Clerk", "keeps notes", "Write notes")
+            await (await ana.asks("write_to_file")).press("Stop")
+            await guild.message("turn 1", "stopped")
+            assert running.side.surface.updates.to_send
+        assert any("● stopped by @ana" in text_of(message) for message in guild.said(guild.general))
+
+
 @pytest.mark.slow
 @pytest.mark.proves("attention:root")
 async def test_the_root_message_counts_the_files_of_the_agent(tmp_path: Path) -> None:
