@@ -34,7 +34,7 @@ class StandingLines:
     `ended`: the last command of each agent that ended, on one line; also lost by a restart.
     `files`: how many files each workspace has, by its root agent. A workspace is listed only if its count is wanted and
     not known: once, and again after a command that may have changed files or after a person added some here.
-    `shown`: the line, the fallback and the free classes that each root message shows.
+    `shown`: the facts that each root message shows.
     """
 
     workspaces: Workspaces
@@ -86,11 +86,15 @@ class StandingLines:
 
     def is_shown(self, agent: Agent) -> bool:
         """Whether the root message shows these facts of the agent, as far as this process knows."""
-        return bool(self.shown.get(agent.id) == self._facts(agent))
+        return bool(self.shown.get(agent.id) == self.facts(agent))
+
+    def facts(self, agent: Agent) -> tuple[str, str, str]:
+        """What the root message says of the agent's state: the line, the fallback and the free classes."""
+        return self.line(agent), agent.fallback, free_text(agent)
 
     def showing(self, agent: Agent) -> AbstractContextManager[None]:
         """Record that the with-block edits the root message to the facts of this agent."""
-        return recorded(self.shown, agent.id, self._facts(agent))
+        return recorded(self.shown, agent.id, self.facts(agent))
 
     def forget_files(self, agent: Agent) -> None:
         """Count the files again at the next change of the root message: a person or a command may have added some."""
@@ -102,9 +106,6 @@ class StandingLines:
         self.ended.pop(agent.id, None)
         self.shown.pop(agent.id, None)
         self.forget_files(agent)
-
-    def _facts(self, agent: Agent) -> tuple[str, str, str]:
-        return self.line(agent), agent.fallback, free_text(agent)
 
 
 def asked_text(turn: Turn) -> str:

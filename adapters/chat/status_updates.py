@@ -6,31 +6,36 @@ from dataclasses import dataclass, field
 from adapters.cards import status_text
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.recorded import recorded
-from agent_core.errors import SurfaceError
+from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
+
+MAX_TRIES = 10  # while the platform is busy, or the database away
+BUSY_SECONDS = 1.0  # before the next try, if the platform does not say how long it is busy
 
 
 @dataclass(slots=True, kw_only=True)
 class StatusUpdates:
     """Sends each agent's newest status line `delay` seconds after a change, so that most short states are not shown.
 
-    `shown`: the turn and line last sent for each agent. Empty after a restart, so an unchanged line is sent once more.
+    `facts_of`: what `send` shows of an agent beside its status.
+    `shown`: the facts last sent for each agent. Empty after a restart, so an unchanged line is sent once more.
     `to_send`: the newest state of each agent whose line is about to be sent.
     """
 
     send: Callable[[Agent], Awaitable[None]]
+    facts_of: Callable[[Agent], object]
     soon: BackgroundTasks
     clock: Clock
     delay: float
-    shown: dict[AgentId, tuple[int, str]] = field(default_factory=dict)
+    shown: dict[AgentId, object] = field(default_factory=dict)
     to_send: dict[AgentId, Agent] = field(default_factory=dict)
 
     def update(self, agent: Agent) -> None:
         """Send the agent's status soon, unless it is shown already or the agent has no thread of its own."""
         is_under_way = agent.id in self.to_send
-        is_shown = not is_under_way and self.shown.get(agent.id) == _standing(agent)
+        is_shown = not is_under_way and self.shown.get(agent.id) == self._facts(agent)
         if agent.thread is None or agent.parent or is_shown:  # a helper uses the thread of the agent it helps
             return
         self.to_send[agent.id] = agent
@@ -44,26 +49,33 @@ class StatusUpdates:
     async def _send_last(self, agent_id: AgentId) -> None:
         try:
             await self.soon.delay(self.clock.sleep(self.delay))
-            while (standing := _standing(self.to_send[agent_id])) != self.shown.get(agent_id):
-                await self._send(self.to_send[agent_id], standing)
+            await self._send_until_shown(agent_id)
         finally:
             del self.to_send[agent_id]
 
-    async def _send(self, agent: Agent, standing: tuple[int, str]) -> None:
-        """Send a line. If it is refused, raise SurfaceError, unless there is a newer one."""
-        try:
-            with recorded(self.shown, agent.id, standing):
-                await self.send(agent)
-        except SurfaceError:
-            if self.to_send[agent.id] is agent:
-                raise
+    async def _send_until_shown(self, agent_id: AgentId) -> None:
+        """Send lines until the newest is shown; raise SignoffError if that one cannot be sent."""
+        tries = 0
+        while (facts := self._facts(agent := self.to_send[agent_id])) != self.shown.get(agent_id):
+            tries += 1
+            try:
+                with recorded(self.shown, agent_id, facts):
+                    await self.send(agent)
+            except (SurfaceBusy, DatabaseAway) as away:
+                is_last_try = tries >= MAX_TRIES or self.soon.is_closing
+                if is_last_try and self.to_send[agent_id] is agent:
+                    raise
+                seconds = away.retry_after if isinstance(away, SurfaceBusy) else None
+                await self.soon.delay(self.clock.sleep(seconds or BUSY_SECONDS))
+            except SignoffError:
+                if self.to_send[agent_id] is agent:
+                    raise
+
+    def _facts(self, agent: Agent) -> object:
+        return agent.turns, status_text(agent), self.facts_of(agent)
 
 
 def is_kept_waiting(agent: Agent) -> bool:
     """Whether a thinking agent waits for helpers or for a retry, or its model has been thinking for some seconds."""
     status = agent.status
     return isinstance(status, Thinking) and bool(status.held_up or status.waits_for or status.activity)
-
-
-def _standing(agent: Agent) -> tuple[int, str]:
-    return agent.turns, status_text(agent)

@@ -11,6 +11,7 @@ import discord
 from cachetools import LRUCache
 
 from adapters.answers import Attachment
+from adapters.chat.recorded import recorded
 from adapters.discord.api.client import UNKNOWN_MESSAGE, DiscordApi, DiscordRefused, is_archived
 from adapters.discord.outbound.message import DiscordMessage
 from agent_core.errors import ThreadGone
@@ -53,12 +54,12 @@ class DiscordSender:
             return True
         standing = self._messageable(place).get_partial_message(message_id)
         try:
-            await self.in_open_thread(place, lambda: standing.edit(view=view, attachments=files_of(message)))
+            with recorded(self.drawn, (place, message_id), message.digest):
+                await self.in_open_thread(place, lambda: standing.edit(view=view, attachments=files_of(message)))
         except DiscordRefused as refused:
             if refused.code == UNKNOWN_MESSAGE:
                 return False
             raise
-        self.drawn[place, message_id] = message.digest
         return True
 
     async def delete(self, place: int, message_id: int) -> None:

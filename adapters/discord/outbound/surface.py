@@ -59,7 +59,11 @@ class DiscordSurface:
 
     def __post_init__(self) -> None:
         self.updates = StatusUpdates(
-            send=self._send_status, soon=self.soon, clock=self.clock, delay=STATUS_DELAY_SECONDS
+            send=self._send_status,
+            facts_of=self.standing.facts,
+            soon=self.soon,
+            clock=self.clock,
+            delay=STATUS_DELAY_SECONDS,
         )
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
         self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
@@ -207,7 +211,8 @@ class DiscordSurface:
         """Show thinking as a typing indicator, which ends by itself, and every state in the root message."""
         if isinstance(agent.status, Thinking) and not is_kept_waiting(agent):
             there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
-            await self.sending.calls.ask(there.typing)
+            with suppress(SurfaceError):  # it ends by itself in ten seconds; the root message says more
+                await self.sending.calls.ask(there.typing)
         if not self.standing.is_shown(agent):
             await self._edit_root(agent)
 

@@ -77,7 +77,13 @@ class SlackSurface:
         self.notifications = SlackNotifications(
             calls=self.calls, directory=self.directory, continuous_limit=self.continuous_limit
         )
-        self.updates = StatusUpdates(send=self._send_status, soon=self.soon, clock=clock, delay=STATUS_DELAY_SECONDS)
+        self.updates = StatusUpdates(
+            send=self._send_status,
+            facts_of=self.standing.facts,
+            soon=self.soon,
+            clock=clock,
+            delay=STATUS_DELAY_SECONDS,
+        )
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it exists."""
@@ -207,41 +213,43 @@ class SlackSurface:
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         ts = await self.post(agent.channel, message, thread=thread)
-        self._remember(agent, ts, message.digest)
+        self._drawn_of(agent)[ts] = message.digest
         return ts
 
     async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
         """Edit a message, unless it is unchanged; return whether the message exists."""
-        if self._drawn_of(agent).get(ts) == message.digest:
+        drawn = self._drawn_of(agent)
+        if drawn.pop(ts, None) == message.digest:
+            drawn[ts] = message.digest
             return True
         try:
-            await self.calls.ask(
-                agent.channel.workspace,
-                lambda client: client.chat_update(channel=agent.channel.channel, ts=ts, **message.arguments),
-                place=agent.channel.channel,
-            )
+            with recorded(drawn, ts, message.digest):
+                await self.calls.ask(
+                    agent.channel.workspace,
+                    lambda client: client.chat_update(channel=agent.channel.channel, ts=ts, **message.arguments),
+                    place=agent.channel.channel,
+                )
         except SlackRefused as refused:
             if refused.error == "message_not_found":
                 return False
             raise
-        self._remember(agent, ts, message.digest)
         return True
 
     def _drawn_of(self, agent: Agent) -> dict[str, bytes]:
+        """What the messages of the agent and its helpers show that were sent or edited last."""
         drawn: dict[str, bytes] = self.drawn.setdefault(agent.home, {})
-        return drawn
-
-    def _remember(self, agent: Agent, ts: str, digest: bytes) -> None:
-        """Remember what a message shows; of each agent and its helpers the newest messages, with the root message."""
-        drawn = self._drawn_of(agent)
-        drawn.pop(ts, None)
-        drawn[ts] = digest
         while len(drawn) > MAX_REMEMBERED_MESSAGES:
             del drawn[next(iter(drawn))]
+        return drawn
 
     async def _send_status(self, agent: Agent) -> None:
-        """Set Slack's indicator, and the line of the root message."""
-        await self._set_session(agent)
+        """Set Slack's indicator and the line of the root message; raise SurfaceError only after both were tried."""
+        try:
+            await self._set_session(agent)
+        finally:
+            await self._edit_root(agent)
+
+    async def _edit_root(self, agent: Agent) -> None:
         if not self.standing.is_shown(agent):
             files = await self.standing.files_text(agent)
             with self.standing.showing(agent):
@@ -273,8 +281,6 @@ class SlackSurface:
             if isinstance(refused, ThreadGone) and str(refused) != GONE_REASONS["missing_scope"]:
                 return
             self.without_sessions.add(agent.channel.workspace)
-        except SurfaceError:
-            return
 
 
 def thread_of(agent: Agent) -> ThreadRef:
