@@ -168,7 +168,6 @@ async def test_what_a_program_planted_is_not_followed(folder: Path, outside: Pat
 HARD = "No file holds 'secret'.\n(1 file was not looked into but for the name: no plain text, too long, or too many.)"
 
 
-@pytest.mark.slow
 @attack(
     "files", "Race condition: a folder repeatedly replaced by a symlink to the outside", "nothing outside is touched"
 )
@@ -199,7 +198,6 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
     assert ("nothing outside is touched" if untouched else str(seen)) == answer
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
     [

@@ -103,7 +103,6 @@ async def test_an_answer_of_many_faults_holds_up_nothing(tmp_path: Path, answer:
     assert answer.startswith("one line")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", [FAULTY.replace("AUDIENCE", "20"), NESTED])
 @attack("servers", "Lists in lists, which take long to check", "sent lists of more than 5,000 entries together")
 async def test_lists_in_lists_hold_up_nothing(tmp_path: Path, behaviour: str, answer: str) -> None:
@@ -114,7 +113,6 @@ async def test_lists_in_lists_hold_up_nothing(tmp_path: Path, behaviour: str, an
     assert beat.longest < 0.1
 
 
-@pytest.mark.slow
 @attack("servers", "A list of 42 MB on 12 pages", "lists tools of more than 16,777,216 characters")
 async def test_pages_of_a_list_do_not_fill_the_memory(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, WIDE_PAGES)) as server:

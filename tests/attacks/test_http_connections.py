@@ -114,7 +114,6 @@ async def test_the_time_for_a_head_counts_for_every_request(tmp_path: Path, answ
     assert answer.endswith("closed")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("http:slow")
 @attack("http", "A form with a body that never ends", "408, and the connection is closed")
 async def test_half_a_body_is_waited_for_so_long_and_no_longer(quick: str, answer: str) -> None:
@@ -124,7 +123,6 @@ async def test_half_a_body_is_waited_for_so_long_and_no_longer(quick: str, answe
         assert await client.is_closed_within(PATIENCE_SECONDS)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("http:slow")
 async def test_a_connection_that_is_kept_for_nothing_is_closed(quick: str) -> None:
     async with connected(quick) as client:
