@@ -41,6 +41,11 @@ class Program:
         self.send(signal.SIGTERM)
         assert await self.ended(LONGEST_STOP) == 0, self.output
 
+    async def interrupt(self) -> None:
+        """Send what Ctrl-C in a terminal sends, to all processes of its group, and hold it to ending in order."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        assert await self.ended(LONGEST_STOP) == 0, self.output
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal, unless it has ended. asyncio's own way may take the exit code from asyncio's other half."""
         if self.process.returncode is None:
@@ -92,7 +97,14 @@ async def running(folder: Path, *arguments: str, **environ: str) -> AsyncIterato
     if environ.get("EXECUTE_LOCAL_COMMANDS") == "true":
         need(*SANDBOX)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", *arguments, cwd=folder, env=clean(folder, environ), stdout=PIPE, stderr=STDOUT
+        sys.executable,
+        "-m",
+        *arguments,
+        cwd=folder,
+        env=clean(folder, environ),
+        stdout=PIPE,
+        stderr=STDOUT,
+        start_new_session=True,  # so that a test can signal its process group
     )
     started = Program(process=process)
     try:

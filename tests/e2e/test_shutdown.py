@@ -72,6 +72,27 @@ async def test_commands_that_run_at_sigterm_end_and_nobody_is_asked(endpoint: Op
 
 @pytest.mark.slow
 @pytest.mark.proves("engine:drain")
+async def test_ctrl_c_in_a_terminal_leaves_a_program_its_time(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
+    need(*SANDBOX)
+    given = {"OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "k", "EXECUTE_LOCAL_COMMANDS": "true"}
+    port = str(free_port())
+    endpoint.answers(shell("touch begun; sleep 2; echo ran >> a.txt"))
+    async with program(tmp_path, PORT=port, **given) as first:
+        async with PageChat.opened(first.address, "ana") as ana:
+            await ana.new_agent("Ada", "waits", "Wait")
+            await (await ana.asks("execute_shell")).press("Approve")
+        await until_made(tmp_path, "begun")
+        await first.interrupt()
+    endpoint.answers(DONE)
+    async with program(tmp_path, PORT=port, **given) as second, PageChat.opened(second.address, "ana") as again:
+        again.path = ana.path
+        await again.asks("task_complete")
+        assert "failed" not in await again.page()
+        assert await again.file("a.txt") == "ran\n"
+
+
+@pytest.mark.slow
+@pytest.mark.proves("engine:drain")
 async def test_a_command_that_takes_too_long_is_ended_and_its_card_says_so(
     endpoint: OpenAIStandIn, tmp_path: Path
 ) -> None:

@@ -147,7 +147,14 @@ async def _start(line: Sequence[str], inside: Sequence[str], fds: Sequence[int],
 async def _process(line: Sequence[str], fds: Sequence[int]) -> Process:
     try:
         return await asyncio.create_subprocess_exec(
-            *line, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env={}, cwd="/", pass_fds=tuple(fds)
+            *line,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT,
+            env={},
+            cwd="/",
+            pass_fds=tuple(fds),
+            start_new_session=True,  # Ctrl-C in a terminal is for Signoff, which lets the program go on for a while
         )
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno == errno.E2BIG:

@@ -152,6 +152,7 @@ class DockerBackend:
                 stdout=PIPE,
                 stderr=STDOUT,
                 env=self._environment,
+                start_new_session=True,  # as for bubblewrap
             )
         except BaseException as error:
             if copied:
