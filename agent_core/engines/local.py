@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = BEAT_SECONDS  # a sweep is also a heartbeat
 SWEEPS_BETWEEN_CHECKS = 30
+MAX_UNSETTLED, UNSETTLED_TIME = 20, timedelta(seconds=30)
 CANCEL_SECONDS = 5.0  # for what a cancelled step saves and shows
 
 Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
@@ -59,9 +61,10 @@ class LocalEngine:
     _sweeps: int = 0
     _wake_event: asyncio.Event = field(default_factory=asyncio.Event)
     _is_draining: bool = False
+    _has_seen_death: bool = False
 
     def __post_init__(self) -> None:
-        self.registry.on_loss = self._lose
+        self.registry.on_loss, self.registry.on_death = self._lose, self._note_death
         self.broadcast.subscribe("wake", lambda key: self._receive_wake(AgentId(key)))
         self.broadcast.subscribe("wake claimant", lambda key: self._receive_wake(AgentId(key), is_for_claimant=True))
         self.broadcast.subscribe("interrupt", self._receive_interrupt)
@@ -116,6 +119,7 @@ class LocalEngine:
             while True:
                 try:
                     await self.registry.look()
+                    await self._wake_unsettled()
                 except DatabaseAway:
                     self.registry.lose_sight()
                 except Exception:  # a process that serves people goes on without the other workers' news
@@ -199,6 +203,7 @@ class LocalEngine:
     async def _due(self) -> Sequence[AgentId]:
         try:
             await self.registry.look()
+            await self._wake_unsettled()
             async with self.database.begin() as work:
                 due = await work.agents.due(self.surfaces, self.clock.now(), self.registry.worker_id)
                 due = (*due, *await self._list_over(work))
@@ -227,6 +232,23 @@ class LocalEngine:
             except NotFound:
                 over.append(agent_id)
         return over
+
+    def _note_death(self) -> None:
+        self._has_seen_death = True
+
+    async def _wake_unsettled(self) -> None:
+        """After the death of a worker, wake the agents whose status line it may have left as it was.
+
+        The line is sent a moment after the save that it tells of. So they are those that changed last of all.
+        """
+        if not self._has_seen_death or self.only is not None:
+            return
+        async with self.database.begin() as work:
+            found = await work.agents.list_changed_last(self.surfaces, MAX_UNSETTLED)
+        self._has_seen_death = False
+        for agent in found:
+            if agent.since >= found[0].since - UNSETTLED_TIME and not agent.parent:
+                self.wake(agent.id)
 
     async def _tell_others(self) -> None:
         """Tell the other workers that this one drains, so that they take its agents at once."""

@@ -47,7 +47,7 @@ class WorkerRegistry:
     `check_left`: is called regularly with the keys of all workers, for what others have left.
     `claimed`, `known`: the fence of each agent that this worker has, and of those that it had last.
     `_offered`: the fence of each agent that the service claimed for this worker, until it is taken.
-    `on_loss`: is called with the agents that this worker lost, because it was taken for dead.
+    `on_loss`: is called with the agents that this worker lost, because it was taken for dead. `on_death`: of others.
     `others`: the other workers that take agents, as last seen. `looks`: how often this one has looked for them.
     """
 
@@ -61,6 +61,7 @@ class WorkerRegistry:
     claimed: dict[AgentId, int] = field(default_factory=dict)
     known: LRUCache[AgentId, int] = field(default_factory=lambda: LRUCache(MAX_KNOWN))
     on_loss: Callable[[Collection[AgentId]], None] = lambda _lost: None
+    on_death: Callable[[], object] = lambda: None
     key: str = ""
     _joined: int = 0
     _worker: Worker | None = None
@@ -132,15 +133,12 @@ class WorkerRegistry:
         self.claimed.pop(agent_id, None)
 
     async def look(self) -> None:
-        """Beat, look at the other workers, and remove those that died. Call this every BEAT_SECONDS.
-
-        A worker that is alone and has claimed nothing does not beat: nobody looks, and a beat is a write to the disk.
-        """
+        """Beat, look at the other workers, and remove those that died. Call this every BEAT_SECONDS."""
         if self._has_left:
             return
         if self._worker is None:
             await self._join()
-        elif self.claimed or self._sightings.any or self.is_shared:
+        elif self.claimed or self._sightings.any or self.is_shared:  # else nobody looks, and a beat writes to the disk
             await self._beat()
         async with self.database.begin() as work:
             workers = await work.workers.list_all()
@@ -280,6 +278,7 @@ class WorkerRegistry:
         except Conflict:
             return
         logger.warning("a worker died, its agents go on elsewhere", extra={"worker": worker.id})
+        self.on_death()
 
     async def _give_up_strays(self, worker: Worker) -> None:
         """Give up claims that this process does not know: the answer to their commit was lost."""

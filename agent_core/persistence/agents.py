@@ -71,6 +71,11 @@ _WITH_THREAD = union_all(
         RESTING, _ON_SURFACE, agents.c.since >= bindparam("since")
     ),
 ).order_by("id")
+_CHANGED_LAST = (
+    _READ.where(agents.c.surface.in_(bindparam("surfaces", expanding=True)), agents.c.thread.is_not(None), LISTED)
+    .order_by(agents.c.since.desc(), agents.c.id.desc())
+    .limit(bindparam("most"))
+)
 _AT_REST = _ALL.where(AT_REST, agents.c.since < bindparam("before"), agents.c.id > bindparam("after")).limit(
     bindparam("most")
 )
@@ -172,6 +177,9 @@ class SqlAgents(SqlRepository):
     async def list_with_thread(self, surface: SurfaceName, since: datetime) -> tuple[Agent, ...]:
         found = self._read_some(await self._buffer.rows(_WITH_THREAD, {"on_surface": surface, "since": since}))
         return tuple(agent for agent in found if not agent.parent)
+
+    async def list_changed_last(self, surfaces: Sequence[SurfaceName], most: int) -> tuple[Agent, ...]:
+        return self._read_some(await self._buffer.rows(_CHANGED_LAST, {"surfaces": list(surfaces), "most": most}))
 
     async def list_at_rest(self, before: datetime, *, most: int, after: str = "") -> tuple[Agent, ...]:
         return self._read_some(await self._buffer.rows(_AT_REST, {"before": before, "after": after, "most": most}))

@@ -45,10 +45,7 @@ class Agents(KeepsRecords[Agent], Protocol):
         """The agents of the channel that were archived at this moment, oldest first: a root agent and its helpers."""
 
     async def in_thread(self, thread: ThreadRef) -> Agent | None:
-        """The newest agent in this thread, or None. Helpers, which share the thread of their root agent, are skipped.
-
-        Called for every reply in every thread, so it must be fast.
-        """
+        """The newest agent in this thread that is no helper, or None. Called for every reply, so it must be fast."""
 
     async def list_by_owner(self, surface: SurfaceName, workspace: str, person: str) -> tuple[Agent, ...]:
         """Agents that this person created in any channel of the workspace, oldest first, without archived ones."""
@@ -58,6 +55,9 @@ class Agents(KeepsRecords[Agent], Protocol):
 
         Used to read messages that were sent while the process was down.
         """
+
+    async def list_changed_last(self, surfaces: Sequence[SurfaceName], most: int) -> tuple[Agent, ...]:
+        """Up to `most` listed agents with a thread on these surfaces, those whose status changed last first."""
 
     async def list_at_rest(self, before: datetime, *, most: int, after: str = "") -> tuple[Agent, ...]:
         """Up to `most` agents of all channels that are at rest since before that time, sorted by id, after the id."""

@@ -112,6 +112,11 @@ class MemoryAgents(VersionedRepository[Agent]):
         rooted = (row for row in here if row.value.thread is not None and not row.value.parent)
         return self._read(row for row in rooted if not row.value.is_at_rest or row.value.since >= since)
 
+    async def list_changed_last(self, surfaces: Sequence[SurfaceName], most: int) -> tuple[Agent, ...]:
+        here = [row for row in self._rows if row.value.channel.surface in surfaces]
+        threaded = [row for row in here if row.value.thread is not None and not row.value.is_archived]
+        return self._read(sorted(threaded, key=lambda row: (row.value.since, row.value.id), reverse=True))[:most]
+
     async def list_at_rest(self, before: datetime, *, most: int, after: str = "") -> tuple[Agent, ...]:
         rows = (row for row in self._rows if row.value.is_at_rest and row.value.since < before)
         return self._read(row for row in rows if row.value.id > after)[:most]

@@ -3,23 +3,27 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from agent_core.engines.local import LocalEngine
+from agent_core.engines.local import SWEEP_SECONDS, LocalEngine
 from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.errors import DatabaseAway
 from agent_core.model.agent import Awaiting
+from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.ports.database import UnitOfWork
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
-from agent_core.testing.examples import NOON, an_agent, keep
+from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 from bot.worker import work
 from tests.patience import PATIENCE_SECONDS
 
 ADA, BEE = AgentId("ada"), AgentId("bee")
+THREAD = ThreadRef(CHANNEL, "thread-1")
 
 
 @dataclass(slots=True)
@@ -243,3 +247,27 @@ async def test_a_hundred_agents_with_eight_wakes_each_lose_none() -> None:
                 engine.wake(agent_id)
             await loop.until(100 * (number + 1))
     assert sorted(loop.begun) == sorted(agents * 8)
+
+
+async def test_after_the_death_of_a_worker_the_agents_are_woken_that_changed_last() -> None:
+    """It may have ended between a save and the status line that tells of it."""
+    database, clock = InMemoryDatabase(), FakeClock()
+    last = an_agent(thread=THREAD, status=Awaiting(), since=NOON)
+    names: dict[str, dict[str, Any]] = {
+        "ada": {},
+        "bee": {"since": NOON - timedelta(minutes=1)},
+        "cat": {"parent": ADA},
+        "dan": {"thread": None},
+    }
+    await keep(database, *(replace(last, id=AgentId(name), name=name, **new) for name, new in names.items()))
+    engine, loop = engine_of(database, clock), Recorder()
+    async with running(engine, loop):
+        await clock.until_sleeping()
+        assert loop.begun == []
+        engine.registry.on_death()
+        clock.advance(SWEEP_SECONDS)
+        await loop.until(begun=1)
+        for _ in range(3):
+            await clock.until_sleeping()
+            clock.advance(SWEEP_SECONDS)
+    assert loop.begun == [ADA]

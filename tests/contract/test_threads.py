@@ -155,3 +155,16 @@ async def test_deliveries_of_long_ago_are_forgotten(database: Database) -> None:
             False,
             False,
         ]
+
+
+async def test_the_agents_with_a_thread_whose_status_changed_last_are_found(database: Database) -> None:
+    eva = another("eva", thread=ThreadRef(HERE, "1719.0002"), since=ADA.since + MINUTE)
+    left_out = (
+        another("none", since=ADA.since + 9 * MINUTE),
+        another("out", thread=ThreadRef(HERE, "1719.0003"), archived_at=ADA.since),
+        another("away", ChannelScope("discord", "T1", "C1"), thread=ThreadRef(HERE, "7"), since=ADA.since + MINUTE),
+    )
+    await keep(database, ADA, eva, *left_out)
+    async with database.begin() as work:
+        assert await work.agents.list_changed_last(["slack", "web"], 9) == (eva, ADA)
+        assert await work.agents.list_changed_last(["slack"], 1) == (eva,)

@@ -68,6 +68,24 @@ async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
 
 
 @pytest.mark.slow
+@pytest.mark.proves("attention:root")
+async def test_killed_before_the_root_message_is_edited_the_next_start_edits_it(office: Office, tmp_path: Path) -> None:
+    port = str(free_port())
+    office.slack.deliver_to(f"http://127.0.0.1:{port}/slack/events")
+    given = slack_of(office, SLACK_SIGNING_SECRET=SIGNING_SECRET, PORT=port)
+    async with program(tmp_path, **given) as signoff:
+        with office.slack.holding("agents.sessions.setStatus") as held:
+            await office.ana.types("/agent", f"new Clerk | keeps notes | {GOALS}", office.general)
+            await held.arrived()
+            await office.card(1)
+            await signoff.kill()
+    async with program(tmp_path, **given):
+        root = await office.said("● needs approval · turn 1")
+        await office.slack.until(lambda: ("C1", root["ts"]) in office.slack.sessions)
+        assert office.slack.sessions["C1", root["ts"]].status == "suspended"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "variable"),
     [
