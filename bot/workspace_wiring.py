@@ -57,9 +57,9 @@ async def open_workspaces(settings: Settings) -> AsyncIterator[AnyWorkspaces]:
 async def check_storage(settings: Settings, workspaces: AnyWorkspaces, database: Database) -> None:
     """Raise SettingsError if the files cannot be used. Warn if the process before kept files elsewhere.
 
-    The folder in the data folder needs no check on SQLite, which has one process.
+    On SQLite the folder in the data folder needs no check, unless a process on PostgreSQL has marked it as its own.
     """
-    if settings.sqlite_file and not settings.workspace_url:
+    if settings.sqlite_file and not settings.workspace_url and not stored_files(settings).is_owned():
         return
     own_id = await find_database_id(database)
     try:

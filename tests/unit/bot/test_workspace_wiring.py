@@ -257,6 +257,17 @@ async def _start(settings: Settings) -> None:
         await database.close()
 
 
+async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_file_beside_them(
+    tmp_path: Path,
+) -> None:
+    settings = settings_for(tmp_path / "home")
+    on_postgres = settings.model_copy(update={"database_url": "postgresql://db.example.com/signoff"})
+    async with open_workspaces(on_postgres) as workspaces:
+        await check_storage(on_postgres, workspaces, InMemoryDatabase())
+    with pytest.raises(SettingsError, match="belong to another database"):
+        await _start(settings)
+
+
 async def test_on_sqlite_nothing_is_compared(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "home")
     database = SqlDatabase(settings.database_url)
