@@ -30,7 +30,7 @@ extras: .venv/.run ## install optional packages, for example: make extras EXTRAS
 	@echo "Installing $(EXTRAS)…"
 	@$(INSTALL) '.[$(EXTRAS)]'
 
-test: .venv/.dev ## the tests that take less than three minutes
+test: .venv/.dev ## the default tests, in about three minutes on two cores
 	@$(TEST)
 
 test-all: .venv/.e2e ## every test

@@ -53,43 +53,42 @@ class InterruptedModel(ScriptedModel):
         return await super().complete(messages, options)
 
 
-@pytest.fixture
-def sql(url: str) -> str:
-    if url == "memory":
-        pytest.skip("the in-memory database has no fields of a newer release")
-    return url
+# The database in memory has no fields of a newer release.
+STORED = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 
 
+@STORED
 @pytest.mark.parametrize("reuses", [False, True])
 async def test_a_field_that_one_save_dropped_does_not_come_back_with_the_next(
-    database: Database, sql: str, *, reuses: bool
+    database: Database, url: str, *, reuses: bool
 ) -> None:
     await keep(database, ADA)
-    await add_fields(sql, "agents", ("status",))
+    await add_fields(url, "agents", ("status",))
     async with database.begin() as work:
         work.agents.save(replace(await work.agents.locate(ADA.id), status=Acting()))
         kept = work.agents.keep(ADA.id)
         await work.commit()
-    assert "mood" not in (await stored(sql, "agents"))["status"]
+    assert "mood" not in (await stored(url, "agents"))["status"]
     async with database.begin() as later:
         if reuses:
             later.agents.reuse(kept)
         later.agents.save(replace(await later.agents.locate(ADA.id), status=Thinking()))
         await later.commit()
-    assert "mood" not in (await stored(sql, "agents"))["status"]
+    assert "mood" not in (await stored(url, "agents"))["status"]
 
 
+@STORED
 async def test_the_status_of_an_earlier_wait_gives_no_field_to_that_of_a_later_one(
-    database: Database, sql: str
+    database: Database, url: str
 ) -> None:
     """A whole claim: thinking (with a newer release's field), acting under a lease, thinking again."""
     stage = Stage(database=database, model=ScriptedModel(WRITE, ModelUnavailable("away")))
     agent = an_agent(lease=replace(LEASE, granted_at=stage.clock.now()), since=stage.clock.now())
     await keep(database, agent)
-    await add_fields(sql, "agents", ("status",))
+    await add_fields(url, "agents", ("status",))
     agent = await stage.wait_until_settled(agent)
     assert (agent.turns, agent.status.kind) == (1, "thinking")
-    assert "mood" not in (await stored(sql, "agents"))["status"]
+    assert "mood" not in (await stored(url, "agents"))["status"]
 
 
 async def test_an_agent_waits_for_a_helper_that_was_resumed_while_it_thought(database: Database) -> None:

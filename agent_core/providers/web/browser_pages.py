@@ -97,7 +97,7 @@ class BrowserPages:
 def browser_fault() -> str:
     """Why pages cannot be rendered here, as a sentence; "" if they can."""
     if find_spec("playwright") is None:
-        return "Pages that need JavaScript are not drawn: install Signoff with its extra `browser`."
+        return "Pages that need JavaScript are not drawn: run `make extras EXTRAS=browser`."
     if not chromium():
         return (
             f"Pages that need JavaScript are not drawn: there is no Chromium. Install it: {install_command('chromium')}"
