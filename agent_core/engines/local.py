@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 SWEEP_SECONDS = BEAT_SECONDS  # a sweep is also a heartbeat
 SWEEPS_BETWEEN_CHECKS = 30
 MAX_UNSETTLED, UNSETTLED_TIME = 20, timedelta(seconds=30)
+SHOWING_SECONDS = 1.0  # what is left at least, to show what people did while a command was given its time
 CANCEL_SECONDS = 5.0  # for what a cancelled step saves and shows
 
 Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
@@ -34,6 +35,10 @@ Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
 
 async def _end_nothing(_agent_id: AgentId) -> None:
     """Do nothing: there are no background programs."""
+
+
+def _start_nothing(_agent_ids: Sequence[AgentId]) -> None:
+    """Do nothing: the engine does not run."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,6 +67,7 @@ class LocalEngine:
     _wake_event: asyncio.Event = field(default_factory=asyncio.Event)
     _is_draining: bool = False
     _has_seen_death: bool = False
+    _start: Callable[[Sequence[AgentId]], None] = _start_nothing
 
     def __post_init__(self) -> None:
         self.registry.on_loss, self.registry.on_death = self._lose, self._note_death
@@ -99,17 +105,13 @@ class LocalEngine:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._sweep(), name="sweep")
+                self._start = partial(self._start_in, group, advance)
                 while True:
                     await self._wake_event.wait()
                     self._wake_event.clear()
-                    for agent_id in self._startable():
-                        del self._woken[agent_id]
-                        task = group.create_task(
-                            self.priority.run_stepwise(partial(advance, agent_id)), name=f"agent {agent_id}"
-                        )
-                        self._running[agent_id] = task
-                        task.add_done_callback(partial(self._finished, agent_id))
+                    self._start(self._startable())
         finally:
+            self._start = _start_nothing
             await self._leave()
 
     async def stand_by(self) -> None:
@@ -130,12 +132,24 @@ class LocalEngine:
             await self._leave()
 
     async def drain(self, seconds: float) -> int:
+        """Show what people did just before, or while a command ran: as the loop drains too, it begins nothing then."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        self._start(self._startable())
         self._is_draining = True
-        running = tuple(self._running.values())
-        if running:
+        begun = tuple(self._running)
+        if begun:
             await self._tell_others()
-            await asyncio.wait(running, timeout=seconds)
-        late = [task for task in running if not task.done()]
+        late = await self._cancel_late(end - loop.time())
+        self._start([agent_id for agent_id in begun if agent_id in self._woken])
+        await self._cancel_late(max(SHOWING_SECONDS, end - loop.time()))
+        return late
+
+    async def _cancel_late(self, seconds: float) -> int:
+        """Wait up to `seconds` for what runs, then cancel it; return how many were cancelled."""
+        if not self._running:
+            return 0
+        _, late = await asyncio.wait(tuple(self._running.values()), timeout=seconds)
         for task in late:
             task.cancel()
         if late:
@@ -174,6 +188,13 @@ class LocalEngine:
             ending = asyncio.ensure_future(self.end_programs(agent_id))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
+
+    def _start_in(self, group: asyncio.TaskGroup, advance: Advance, agent_ids: Sequence[AgentId]) -> None:
+        for agent_id in agent_ids:
+            del self._woken[agent_id]
+            work = self.priority.run_stepwise(partial(advance, agent_id))
+            task = self._running[agent_id] = group.create_task(work, name=f"agent {agent_id}")
+            task.add_done_callback(partial(self._finished, agent_id))
 
     def _startable(self) -> list[AgentId]:
         """The woken agents that can be advanced now: none while the engine drains."""

@@ -31,7 +31,7 @@ class Engine(Protocol):
         """Call `advance` for woken agents, and for due agents that a periodic query finds (sweep), until cancelled."""
 
     async def drain(self, seconds: float) -> int:
-        """Advance no other agent from now on. Wait up to `seconds`, then cancel what still runs; return how many."""
+        """Advance only agents woken before. Wait up to `seconds`, then cancel what runs on; return how many."""
 
 
 class Claims(Protocol):

@@ -193,11 +193,24 @@ async def test_a_draining_engine_begins_nothing_and_waits_for_what_runs() -> Non
         engine.wake(ADA)
         await loop.until(1)
         draining = asyncio.create_task(engine.drain(PATIENCE_SECONDS))
+        await asyncio.wait([draining], timeout=0)
         engine.wake(BEE)
-        engine.wake(ADA)
+        engine.wake(ADA)  # as Stop does: what it saved is shown
         loop.gate.set()
         assert await draining == 0
-    assert (loop.begun, engine.in_progress) == ([ADA], 0)
+    assert (loop.begun, engine.in_progress) == ([ADA, ADA], 0)
+
+
+@pytest.mark.proves("engine:drain")
+async def test_what_people_did_just_before_is_shown() -> None:
+    """The loop, which drains too, shows what is saved and begins nothing."""
+    engine, loop = engine_of(), Recorder()
+    async with running(engine, loop):
+        engine.wake(BEE)
+        await loop.until(1)
+        engine.wake(ADA)
+        assert await engine.drain(PATIENCE_SECONDS) == 0
+    assert loop.begun == [BEE, ADA]
 
 
 @pytest.mark.proves("engine:drain")
