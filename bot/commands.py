@@ -229,13 +229,15 @@ async def _work_until_told(process: StartedProcess, *jobs: Awaitable[None]) -> N
 
 
 async def _drain(signoff: Signoff) -> None:
-    """Bring the agents' work to an end; say so if that takes time."""
+    """Bring the agents' work to an end, and say so."""
     seconds = signoff.settings.shutdown_seconds
     if number := signoff.core.engine.in_progress:
         say(
             f"Signoff stops: {counted(number, 'agent')} at work; running commands have {seconds} s. "
             "Press Ctrl-C again to end them now."
         )
+    else:
+        say("Signoff stops: no agent is at work.")
     late = await signoff.core.drain(seconds)
     if late:
         say(f"Ended after {seconds} s: the command of {counted(late, 'agent')}. Each card asks what became of it.")
