@@ -182,9 +182,9 @@ async def test_slack_is_left_alone_for_as_long_as_it_asks(office: Office, tmp_pa
         running.stage.engine.sweep_seconds = 0.02
         await card.press("Approve")
         await office.card(1, "done")
-        refused, taken, *_ = office.slack.calls_of("chat.update")[before:]
-        assert 0.5 <= taken.at - refused.at < 2
-        assert "approved by @ana" in text_of(taken.arguments)
+        refused, *taken = office.slack.calls_of("chat.update")[before:]
+        assert 0.5 <= taken[0].at - refused.at < 2
+        assert any("approved by @ana" in text_of(call.arguments) for call in taken)
 
 
 @pytest.mark.proves("slack:crash")

@@ -122,8 +122,10 @@ class Town:
         async with asyncio.timeout(CALM_SECONDS):
             await asyncio.gather(*people)
         await self._count_money()
-        for _ in range(int(SETTLING_SECONDS)):  # until what dead workers reserved is charged
-            if not self.reserved:
+        for _ in range(
+            int(SETTLING_SECONDS)
+        ):  # until dead workers are found, what they reserved charged, and all shown
+            if not self.reserved and self._is_shown:
                 break
             await CLOCK.sleep(1.0)
             await self._count_money()
@@ -134,6 +136,13 @@ class Town:
             for agent in await work.agents.of(CHANNEL):
                 self.turns.update({turn.id: turn for turn in await work.turns.of(agent, last=MANY_TURNS)})
                 self.notes += await work.notes.of(agent)
+
+    @property
+    def _is_shown(self) -> bool:
+        """Whether each status is what is saved, where that matters."""
+        matters = not self.on_page and "suspended" not in self.ends
+        shown = self.chat.statuses.items()
+        return not matters or all(kind == self.database.peek(agent_id).status.kind for agent_id, kind in shown)
 
     async def _count_money(self) -> None:
         async with InMemoryDatabase.begin(self.database) as work:
