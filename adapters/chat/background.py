@@ -27,9 +27,7 @@ class BackgroundTasks:
         task = asyncio.create_task(_run_logged(work))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-        task.add_done_callback(
-            lambda _: work.close()
-        )  # it has not begun if the task was cancelled before its first step
+        task.add_done_callback(lambda _: work.close())  # if it was cancelled before its first step
 
     async def delay(self, wait: Coroutine[Any, Any, None]) -> None:
         """Wait in a background task, but no longer than until `close`: what it is about to do is then done at once."""

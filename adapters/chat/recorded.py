@@ -12,7 +12,8 @@ V = TypeVar("V")
 def recorded(shown: MutableMapping[K, V], key: K, value: V) -> Iterator[None]:
     """Record that the with-block shows this value; take it back if the block fails.
 
-    At most one block of a key runs at a time. Who forgets the key meanwhile finds it forgotten afterwards.
+    Who forgets the key meanwhile finds it forgotten afterwards. If blocks of a key overlap and one fails, the value
+    counts as not shown, which costs one more send.
     """
     shown[key] = value
     is_sent = False

@@ -141,7 +141,7 @@ class LocalEngine:
         if begun:
             await self._tell_others()
         late = await self._cancel_late(end - loop.time())
-        self._start([agent_id for agent_id in begun if agent_id in self._woken])
+        self._start([each for each in begun if each in self._woken and each not in self._running])
         await self._cancel_late(max(SHOWING_SECONDS, end - loop.time()))
         return late
 
@@ -264,9 +264,13 @@ class LocalEngine:
         """
         if not self._has_seen_death or self.only is not None:
             return
-        async with self.database.begin() as work:
-            found = await work.agents.list_changed_last(self.surfaces, MAX_UNSETTLED)
-        self._has_seen_death = False
+        self._has_seen_death = False  # first, as another death may be noted meanwhile
+        try:
+            async with self.database.begin() as work:
+                found = await work.agents.list_changed_last(self.surfaces, MAX_UNSETTLED)
+        except DatabaseAway:
+            self._has_seen_death = True
+            raise
         for agent in found:
             if agent.since >= found[0].since - UNSETTLED_TIME and not agent.parent:
                 self.wake(agent.id)

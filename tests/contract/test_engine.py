@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from agent_core.engines import local
 from agent_core.engines.local import SWEEP_SECONDS, LocalEngine
 from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.errors import DatabaseAway
@@ -211,6 +212,30 @@ async def test_what_people_did_just_before_is_shown() -> None:
         engine.wake(ADA)
         assert await engine.drain(PATIENCE_SECONDS) == 0
     assert loop.begun == [BEE, ADA]
+
+
+@pytest.mark.proves("engine:drain")
+async def test_an_agent_whose_step_does_not_end_is_not_advanced_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "CANCEL_SECONDS", 0.01)
+    monkeypatch.setattr(local, "SHOWING_SECONDS", 0.01)
+    engine, ending, begun = engine_of(), asyncio.Event(), list[AgentId]()
+
+    async def advance(agent_id: AgentId) -> None:
+        begun.append(agent_id)
+        while not ending.is_set():
+            with suppress(asyncio.CancelledError):
+                await ending.wait()
+
+    working = asyncio.create_task(engine.run(advance))
+    engine.wake(ADA)
+    while not begun:
+        await asyncio.wait([working], timeout=0)
+    engine.wake(ADA)
+    await engine.drain(0)
+    assert begun == [ADA]
+    ending.set()
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
 
 
 @pytest.mark.proves("engine:drain")

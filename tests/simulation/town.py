@@ -122,9 +122,8 @@ class Town:
         async with asyncio.timeout(CALM_SECONDS):
             await asyncio.gather(*people)
         await self._count_money()
-        for _ in range(
-            int(SETTLING_SECONDS)
-        ):  # until dead workers are found, what they reserved charged, and all shown
+        # Until dead workers are found, what they reserved is charged, and all is shown.
+        for _ in range(int(SETTLING_SECONDS)):
             if not self.reserved and self._is_shown:
                 break
             await CLOCK.sleep(1.0)

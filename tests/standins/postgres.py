@@ -61,9 +61,9 @@ class PostgresServer:
         process = os.pidfd_open(self.server.get_postmaster_info().pid)
         try:
             signal.pidfd_send_signal(process, STOPS[mode])
-            select.select(
-                [process], [], []
-            )  # until it has ended, though its parent may not have taken note of that yet
+            ended = select.poll()  # select() takes no descriptor above 1,023
+            ended.register(process, select.POLLIN)
+            ended.poll()  # until it has ended, though its parent may not have taken note of that yet
         finally:
             os.close(process)
 

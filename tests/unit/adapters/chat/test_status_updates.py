@@ -1,6 +1,7 @@
 """A status is sent a moment after it changed, and only the last of several changes."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
@@ -24,6 +25,22 @@ def facts(agent: Agent) -> object:
     return agent.policy.free
 
 
+def sending(
+    send: Callable[[Agent], Awaitable[None]], clock: FakeClock | None = None, delay: float = 0
+) -> StatusUpdates:
+    return StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=clock or FakeClock(), delay=delay)
+
+
+def refusing(tried: list[str], seconds: float) -> Callable[[Agent], Awaitable[None]]:
+    """A platform that is busy each time, and says for how long."""
+
+    async def send(agent: Agent) -> None:
+        tried.append(status_text(agent))
+        raise SurfaceBusy("ratelimited", seconds)
+
+    return send
+
+
 @pytest.fixture
 def sent() -> list[str]:
     return []
@@ -34,7 +51,7 @@ def updates(sent: list[str]) -> StatusUpdates:
     async def send(agent: Agent) -> None:
         sent.append(status_text(agent))
 
-    return StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=FakeClock(), delay=0)
+    return sending(send)
 
 
 async def test_of_several_changes_the_last_is_sent(updates: StatusUpdates, sent: list[str]) -> None:
@@ -76,7 +93,7 @@ async def test_what_is_forgotten_while_it_is_sent_is_sent_again() -> None:
         if len(sent) == 1:
             lines.forget(agent.id)
 
-    lines = StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=FakeClock(), delay=0)
+    lines = sending(send)
     lines.update(replace(IN_THREAD, status=Stopped(ANA)))
     await lines.soon.close()
     assert sent == [f"stopped by {ANA}"] * 2
@@ -87,7 +104,7 @@ async def test_a_line_that_waits_for_its_time_is_sent_when_the_process_ends(sent
         sent.append(status_text(agent))
 
     clock = FakeClock()
-    lines = StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=clock, delay=0.5)
+    lines = sending(send, clock, delay=0.5)
     lines.update(replace(IN_THREAD, status=Stopped(ANA)))
     await clock.until_sleeping()
     await lines.soon.close()
@@ -103,7 +120,7 @@ async def test_the_newest_line_is_sent_if_the_one_before_it_was_refused() -> Non
             raise SurfaceBusy("Slack is busy (ratelimited)", 1.0)
         sent.append(status_text(agent))
 
-    lines = StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=FakeClock(), delay=0)
+    lines = sending(send)
     lines.update(replace(IN_THREAD, status=Thinking()))
     await lines.soon.close()
     assert sent == [f"stopped by {ANA}"]
@@ -122,7 +139,7 @@ async def test_a_line_is_sent_again_once_the_platform_takes_it(fault: SignoffErr
             raise fault
 
     clock = FakeClock()
-    lines = StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=clock, delay=0)
+    lines = sending(send, clock)
     lines.update(replace(IN_THREAD, status=Stopped(ANA)))
     await clock.until_sleeping()
     clock.advance(seconds)
@@ -133,13 +150,8 @@ async def test_a_line_is_sent_again_once_the_platform_takes_it(fault: SignoffErr
 
 async def test_a_platform_that_stays_busy_is_asked_ten_times_for_one_line_and_again_at_the_next_change() -> None:
     tried: list[str] = []
-
-    async def send(agent: Agent) -> None:
-        tried.append(status_text(agent))
-        raise SurfaceBusy("ratelimited", 1.0)
-
     clock = FakeClock()
-    lines = StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=clock, delay=0)
+    lines = sending(refusing(tried, 1.0), clock)
     for change in (1, 2):
         lines.update(replace(IN_THREAD, status=Stopped(ANA)))
         for _ in range(9):
@@ -158,7 +170,7 @@ async def test_a_newer_line_is_sent_if_the_one_before_it_could_not_be() -> None:
             raise ThreadGone("Slack says that it is gone.")
         sent.append(status_text(agent))
 
-    lines = StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=FakeClock(), delay=0)
+    lines = sending(send)
     lines.update(replace(IN_THREAD, status=Thinking()))
     await asyncio.gather(*lines.soon.tasks)
     assert sent == [f"stopped by {ANA}"]
@@ -174,13 +186,8 @@ async def test_what_is_shown_beside_the_status_is_sent_when_it_changes(updates: 
 
 async def test_the_end_of_a_process_does_not_wait_for_a_busy_platform() -> None:
     tried: list[str] = []
-
-    async def send(agent: Agent) -> None:
-        tried.append(status_text(agent))
-        raise SurfaceBusy("ratelimited", 30.0)
-
     clock = FakeClock()
-    lines = StatusUpdates(send=send, facts_of=facts, soon=BackgroundTasks(), clock=clock, delay=0)
+    lines = sending(refusing(tried, 30.0), clock)
     lines.update(replace(IN_THREAD, status=Stopped(ANA)))
     await clock.until_sleeping()
     await lines.soon.close()
