@@ -8,6 +8,7 @@ to 64 waiting writes in one transaction, each in its own savepoint.
 """
 
 import asyncio
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,8 +22,8 @@ from sqlalchemy import Connection, Engine, Executable, Row
 from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import Conflict
+from agent_core.persistence.checkpoints import COMMITS_BETWEEN_CHECKPOINTS, copy_wal, empty_wal
 from agent_core.persistence.connections import (
-    BUSY_TIMEOUT,
     Change,
     make_file_engine,
     run_in_transaction,
@@ -37,11 +38,13 @@ from agent_core.ports.database import Together, finish_uncancelled, one_by_one
 from agent_core.ports.loop_share import LoopShare
 from agent_core.ports.priority import IS_AWAITED
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 READER_THREADS = 2  # more would wait for the GIL
 MAX_GROUPED_WRITES = 64
-COMMITS_BETWEEN_CHECKPOINTS = 64  # about 1,000 pages, after which SQLite copies by itself
+MAX_COMMIT_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class FileConnections:
         self._is_opening = False
         self._in_thread = 0  # how many writes the writer thread has
         self._since_checkpoint = 0
+        self._copying: asyncio.Future[None] | None = None  # the WAL into the database
         self._long = LongQueries()
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
@@ -87,12 +91,29 @@ class FileConnections:
         return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
 
     async def write(self, change: Change) -> None:
-        if self._short and not self._in_thread and self._short.commits_fast:
+        if not await self._commit_at_once(change):
+            await self._commit_in_thread(change)
+
+    async def _commit_at_once(self, change: Change) -> bool:
+        """Commit on the event loop's thread. Return False, with nothing saved, if the writer thread is to do it.
+
+        For a moment a copy of the WAL keeps writers away. Waiting for its end is faster than the writer thread, which
+        waits for the interpreter's lock at each statement, and would draw all commits of the next moments to it.
+        """
+        for _ in range(MAX_COMMIT_TRIES):
+            if not self._short or self._in_thread or not self._short.commits_fast:
+                return False
             await self._loop_share.wait_for_turn()
             with suppress(TooLong):
                 self._short.commit(change)
                 self._count_commit()
-                return
+                return True
+            if self._copying is None:
+                return False
+            await asyncio.wait((self._copying,))
+        return False
+
+    async def _commit_in_thread(self, change: Change) -> None:
         waiting = QueuedWrite(change, Future())
         self._waiting.append(waiting)
         self._writer.submit(self._write_group)
@@ -104,7 +125,7 @@ class FileConnections:
 
     async def empty_journal(self) -> bool:
         """Write the WAL into the database and truncate it, so that it has no content of deleted rows."""
-        return await self._run(self._writer, _empty_wal)
+        return await self._run(self._writer, empty_wal)
 
     async def close(self) -> None:
         for threads in (self._readers, self._priority_reader, self._writer):
@@ -125,9 +146,17 @@ class FileConnections:
     def _count_commit(self) -> None:
         """Every now and then let the writer thread copy the WAL into the database, which takes milliseconds."""
         self._since_checkpoint += 1
-        if self._since_checkpoint >= COMMITS_BETWEEN_CHECKPOINTS:
-            self._since_checkpoint = 0
-            self._writer.submit(self._connections.run, _checkpoint)
+        if self._since_checkpoint < COMMITS_BETWEEN_CHECKPOINTS or self._copying:
+            return
+        self._since_checkpoint = 0
+        copy = partial(self._connections.run, copy_wal)
+        self._copying = asyncio.get_running_loop().run_in_executor(self._writer, copy)
+        self._copying.add_done_callback(self._end_copying)
+
+    def _end_copying(self, copied: "asyncio.Future[None]") -> None:
+        self._copying = None
+        if not copied.cancelled() and (error := copied.exception()):
+            logger.warning("the write-ahead log was not copied into the database", extra={"why": str(error)})
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[[Connection], T]) -> T:
         loop = asyncio.get_running_loop()
@@ -214,28 +243,3 @@ def _undo_savepoint(connection: Connection, fault: Exception) -> None:
         connection.exec_driver_sql("RELEASE one")
     except DBAPIError:
         raise fault from None
-
-
-def _checkpoint(connection: Connection) -> None:
-    """Copy the WAL into the database, and let the next commit overwrite the WAL from its start.
-
-    The event loop's thread commits meanwhile, so the first copy seldom reaches the end of the WAL, which would grow.
-    The second one has little left to copy, so it can keep all writers away while it does. It is left out if busy.
-    """
-    connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)").all()
-    _checkpoint_without_wait(connection, "RESTART")
-
-
-def _empty_wal(connection: Connection) -> bool:
-    """Return False, without waiting, if another connection reads an older state of the database."""
-    return _checkpoint_without_wait(connection, "TRUNCATE")
-
-
-def _checkpoint_without_wait(connection: Connection, mode: str) -> bool:
-    """Return False if another connection writes, or reads an older state of the database."""
-    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
-    try:
-        is_busy, _, _ = connection.exec_driver_sql(f"PRAGMA wal_checkpoint({mode})").one()
-    finally:
-        connection.exec_driver_sql(BUSY_TIMEOUT)
-    return not is_busy

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_HOLD_SECONDS = 0.005
 
@@ -37,3 +38,36 @@ class LoopShare:
 
     def _end_pass(self) -> None:
         self._pass_ends_at = None
+
+
+@dataclass(slots=True)
+class OneInEachPass:
+    """Lets work begin in its order, one in each pass of the event loop.
+
+    Work that begins a hundredfold in one pass also goes on in the same passes, and each of them takes long.
+    """
+
+    _queued: "deque[asyncio.Future[None]]" = field(default_factory=deque)
+    _has_begun: bool = False
+
+    async def wait_for_turn(self) -> None:
+        """Return at once if nothing has begun in this pass."""
+        if not self._has_begun:
+            self._begin_one()
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._queued.append(turn)
+        await turn
+
+    def _end_pass(self) -> None:
+        while self._queued:
+            turn = self._queued.popleft()
+            if not turn.done():  # else the wait was cancelled
+                turn.set_result(None)
+                self._begin_one()
+                return
+        self._has_begun = False
+
+    def _begin_one(self) -> None:
+        self._has_begun = True
+        asyncio.get_running_loop().call_soon(self._end_pass)

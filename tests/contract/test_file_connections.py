@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Executable, Select, bindparam, event, func, i
 from sqlalchemy.exc import InvalidRequestError
 
 from agent_core.errors import Conflict
+from agent_core.persistence.checkpoints import COMMITS_BETWEEN_CHECKPOINTS
 from agent_core.persistence.connections import Change, make_file_engine
 from agent_core.persistence.file_connections import (
     READER_THREADS,
@@ -28,6 +29,7 @@ from agent_core.persistence.short_statements import (
 )
 from agent_core.persistence.tables import deliveries, preferences
 from agent_core.persistence.timed_reads import TooLong
+from agent_core.ports.loop_share import let_others_run
 
 MANY = 200_000
 DELIVERY = {"id": "a\0b", "at": datetime(2026, 3, 14, tzinfo=UTC)}
@@ -210,6 +212,47 @@ async def test_a_commit_waits_in_a_thread_for_another_process_that_writes(
     await asyncio.gather(waiting, more)
     other.close()
     assert await keys(connections) == ["a", "b"]
+
+
+async def test_a_commit_waits_for_a_copy_of_the_journal_on_the_event_loop(
+    connections: FileConnections, sqlite_url: str
+) -> None:
+    """In the writer thread it would draw all later commits there, and each of them takes several times as long."""
+    assert await keys(connections) == []
+    threads: list[str] = []
+
+    def remember(key: str, connection: Connection) -> None:
+        write_row(key)(connection)
+        threads.append(threading.current_thread().name)
+
+    other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")  # keeps writers away, as a copy does
+    copy = connections._copying = asyncio.get_running_loop().create_future()
+    copy.add_done_callback(connections._end_copying)
+    waiting = [asyncio.create_task(connections.write(partial(remember, key))) for key in "ab"]
+    await asyncio.wait(waiting, timeout=0.01)
+    assert threads == []
+    other.execute("ROLLBACK")
+    other.close()
+    copy.set_result(None)
+    await asyncio.gather(*waiting)
+    assert threads == ["MainThread"] * 2
+    assert await keys(connections) == ["a", "b"]
+
+
+async def test_a_failed_copy_of_the_journal_is_logged_and_tried_again(
+    connections: FileConnections, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert await keys(connections) == []
+    copy = connections._copying = asyncio.get_running_loop().create_future()
+    copy.add_done_callback(connections._end_copying)
+    copy.set_exception(sqlite3.OperationalError("disk I/O error"))
+    await let_others_run()
+    (logged,) = (record for record in caplog.records if "write-ahead log" in record.message)
+    assert vars(logged)["why"] == "disk I/O error"
+    connections._since_checkpoint = COMMITS_BETWEEN_CHECKPOINTS
+    await connections.write(write_row("a"))
+    assert connections._copying is not None
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 from sqlalchemy import Connection
 
+from agent_core.persistence.checkpoints import COMMITS_BETWEEN_CHECKPOINTS, copy_wal
 from agent_core.persistence.connections import make_file_engine
-from agent_core.persistence.file_connections import COMMITS_BETWEEN_CHECKPOINTS, FileConnections, _checkpoint
+from agent_core.persistence.file_connections import FileConnections
 from tests.contract.test_file_connections import keys, write_row
 
 
@@ -46,7 +47,7 @@ async def test_a_commit_during_the_copying_of_the_journal_does_not_make_it_grow(
                 await connections.write(write_row(f"{turn} {number}"))
             begin_reading(reader)
             await connections.write(write_row(f"{turn} last"))
-            _checkpoint(cast(Connection, OvertakenCopy(copier, end=partial(end_reading, reader))))
+            copy_wal(cast(Connection, OvertakenCopy(copier, end=partial(end_reading, reader))))
             sizes.append(file_size(journal))
     engine.dispose()
     assert sizes[1:] == [sizes[0]] * 3, "it is overwritten from its start"
