@@ -153,9 +153,13 @@ def _peers(settings: Settings, database: SqlDatabase, clock: Clock, *, is_engine
 def _platform_parts(
     settings: Settings, models: Models, database: SqlDatabase, files: AnyWorkspaces, clock: Clock, broadcast: Broadcast
 ) -> PlatformParts:
-    templates, model = load_templates(settings.templates_dir), models.model.label
     return PlatformParts(
-        database=database, workspaces=files, clock=clock, model=model, broadcast=broadcast, templates=templates
+        database=database,
+        workspaces=files,
+        clock=clock,
+        model=models.model,
+        broadcast=broadcast,
+        templates=load_templates(settings.templates_dir),
     )
 
 

@@ -195,7 +195,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         hub=surface.hub,
         guard=_guard(settings),
         clock=core.clock,
-        model_label=ModelLabel(signoff.model.label),
+        model_label=ModelLabel(signoff.model),
         renderer=make_renderer(),
         has_workers=partial(has_workers, core),
         templates=load_templates(settings.templates_dir),
@@ -216,7 +216,7 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
         for each in found
         if each.name == "local model" or (each.name == "model" and each.state in ("warn", "fault"))
     )
-    workspace.model_label = ModelLabel(signoff.model.label, hints, memory_hints(signoff.models))
+    workspace.model_label = ModelLabel(signoff.model, hints, memory_hints(signoff.models))
     say(report(found))
     await asyncio.Event().wait()
 

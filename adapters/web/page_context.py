@@ -28,6 +28,7 @@ from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import HtmlRenderer
+from agent_core.ports.models import LanguageModel
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
@@ -47,12 +48,17 @@ GENERAL = ChannelScope("web", identity.WORKSPACE, "general")
 class ModelLabel:
     """The model's label on every page; `hints` tell the operator how to configure another model.
 
+    It is read from the model each time: an endpoint that is away at the start names its model later.
     `memory` has notes on how memories are searched.
     """
 
-    label: str
+    model: LanguageModel
     hints: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return self.model.label
 
 
 def works_here() -> bool:

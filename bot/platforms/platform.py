@@ -16,6 +16,7 @@ from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
+from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.service.asking_commands import AskingCommands
 from bot.settings import Settings
@@ -37,14 +38,14 @@ class PlatformStatus:
 class PlatformParts:
     """The parts that a platform needs besides the settings.
 
-    `model`: the label of the language model. `broadcast`: connects the processes of this installation.
+    `model`: the language model, whose label is shown. `broadcast`: connects the processes of this installation.
     `asking`: which commands ask each time, as soon as the core is assembled.
     """
 
     database: Database
     workspaces: Workspaces
     clock: Clock
-    model: str
+    model: LanguageModel
     broadcast: Broadcast = NO_BROADCAST
     asking: AskingCommands = field(default_factory=AskingCommands)
     templates: AgentTemplates = field(default_factory=load_templates)

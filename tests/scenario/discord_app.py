@@ -180,7 +180,7 @@ async def at_work(
     await make_tables(settings.database_url)
     database = SqlDatabase(settings.database_url)
     workspaces = FolderWorkspaces(folder / "workspaces")
-    parts = PlatformParts(database=database, workspaces=workspaces, clock=guild.clock, model=model.label)
+    parts = PlatformParts(database=database, workspaces=workspaces, clock=guild.clock, model=model)
     side = WiredDiscord.of(settings, parts)
     side.client.intents_used.message_content = reads
     kept: dict[str, Any] = {

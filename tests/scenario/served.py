@@ -79,7 +79,7 @@ async def served(
         guard=Guard(token=token, public_url=public_url),
         clock=stage.clock,
         renderer=IsolatedHtmlRenderer(),
-        model_label=model_label or ModelLabel(model.label),
+        model_label=model_label or ModelLabel(model),
     )
     async with more_routes(stage, surface) as routes:
         app = application(workspace, routes)

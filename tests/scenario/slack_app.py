@@ -141,7 +141,7 @@ async def at_work(
     await make_tables(chosen.database_url)
     database = SqlDatabase(chosen.database_url)
     workspaces = FolderWorkspaces(folder / "workspaces")
-    parts = PlatformParts(database=database, workspaces=workspaces, clock=time, model=model.label)
+    parts = PlatformParts(database=database, workspaces=workspaces, clock=time, model=model)
     side = WiredSlack.of(chosen, parts)
     stage = Stage(
         model=model,

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenario.slack_app import Office, kind_of
+from agent_core.testing.language_model import ScriptedModel
+from tests.scenario.slack_app import Office, at_work, kind_of, text_of
+from tests.scenario.team import SlackChat
 from tests.scenario.test_slack import WRITE, asking, office  # noqa: F401
 
 
@@ -38,3 +40,23 @@ async def test_the_root_message_says_what_runs_without_asking_as_soon_as_it_was_
         root = next(message for message in office.general.messages if kind_of(message) == "signoff_agent")
         await office.ana.says(office.general, "!policy free write", thread=root["ts"])
         assert (await office.said("Runs without asking: write"))["ts"] == root["ts"]
+
+
+async def test_root_message_and_card_name_a_model_that_the_endpoint_named_after_the_start(
+    office: Office,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    model = ScriptedModel(WRITE, label="host.example")
+    async with at_work(office, model, tmp_path) as running:
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write a report")
+        card = await chat.asks("write_to_file")
+        model.label = "large · host.example"
+        await card.press("Stop")
+        kinds = ("signoff_agent", "signoff_turn")
+        await office.slack.until(
+            lambda: (
+                tuple(kind_of(each) for each in office.general.messages if "large · host.example" in text_of(each))
+                == kinds
+            )
+        )

@@ -29,6 +29,7 @@ from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
+from agent_core.ports.models import LanguageModel
 
 AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes until Discord archives an inactive thread, its maximum
 MAX_THREAD_NAME = 100
@@ -46,7 +47,7 @@ class DiscordSurface:
 
     sending: DiscordSender
     clock: Clock
-    model: str
+    model: LanguageModel
     cards: JoinedCards
     standing: StandingLines
     continuous_limit: int | None = None
@@ -158,14 +159,14 @@ class DiscordSurface:
             agent,
             card.newest,
             card.place.earlier,
-            model="" if agent.model else self.model,
+            model="" if agent.model else self.model.label,
             continuous_limit=self.continuous_limit,
             asking=card.asking,
         )
 
     def _root(self, agent: Agent, files: str = "") -> DiscordMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)
-        return root_message(agent, model=self.model, standing=standing, files=files, last=last)
+        return root_message(agent, model=self.model.label, standing=standing, files=files, last=last)
 
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
         """Create the root message and its thread, unless they exist; return their common id."""

@@ -31,6 +31,7 @@ from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
+from agent_core.ports.models import LanguageModel
 
 MAX_REMEMBERED_AGENTS, MAX_REMEMBERED_MESSAGES = 1_000, 20
 STATUS_DELAY_SECONDS = 0.2  # seconds; shorter states are not sent, to save calls of the API
@@ -59,7 +60,7 @@ class SlackSurface:
 
     calls: SlackApi
     soon: BackgroundTasks
-    model: str
+    model: LanguageModel
     directory: SlackDirectory
     cards: JoinedCards
     standing: StandingLines
@@ -202,14 +203,14 @@ class SlackSurface:
             agent,
             card.newest,
             card.place.earlier,
-            model="" if agent.model else self.model,
+            model="" if agent.model else self.model.label,
             continuous_limit=self.continuous_limit,
             asking=card.asking,
         )
 
     def _root(self, agent: Agent, files: str = "") -> SlackMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)
-        return root_message(agent, model=self.model, standing=standing, files=files, last=last)
+        return root_message(agent, model=self.model.label, standing=standing, files=files, last=last)
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         ts = await self.post(agent.channel, message, thread=thread)

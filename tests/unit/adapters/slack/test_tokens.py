@@ -29,6 +29,7 @@ from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
 from agent_core.testing.files import InMemoryWorkspaces
+from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.store_buffer import StoreBuffer
 from bot.platforms.platform import PlatformParts
 from bot.platforms.slack.wiring import WiredSlack
@@ -873,7 +874,11 @@ async def test_a_wired_process_hears_of_installations_and_people_that_others_cha
         WiredSlack.of(
             settings,
             PlatformParts(
-                database=database, workspaces=InMemoryWorkspaces(), clock=FakeClock(), model="", broadcast=broadcast
+                database=database,
+                workspaces=InMemoryWorkspaces(),
+                clock=FakeClock(),
+                model=ScriptedModel(),
+                broadcast=broadcast,
             ),
         )
         for broadcast in (LinkedBroadcast(ends), LinkedBroadcast(ends))

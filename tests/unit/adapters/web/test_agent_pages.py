@@ -334,7 +334,7 @@ def test_the_memory_page_says_what_limits_it_and_nothing_where_nothing_does() ->
 
 
 async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
-    model_label = ModelLabel("Scripted", memory=("Found by <words>.",))
+    model_label = ModelLabel(ScriptedModel(), memory=("Found by <words>.",))
     async with served(ScriptedModel(), tmp_path, model_label=model_label) as base, PageChat.opened(base, "ana") as ana:
         await ana.new_agent("Clerk", "writes", "Write a file")
         assert '<p class="quiet">Found by &lt;words&gt;.</p>' in await ana.page("/memory")
@@ -343,7 +343,7 @@ async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
 
 async def test_the_page_of_an_agent_names_the_fallback_while_it_answers(tmp_path: Path) -> None:
     model = ScriptedModel(Reply(text=writing("a.txt", "one"), usage=Usage(), answered_by="small · two.test"))
-    label = ModelLabel("large · one.test")
+    label = ModelLabel(ScriptedModel(label="large · one.test"))
     async with served(model, tmp_path, model_label=label) as base, PageChat.opened(base, "ana") as ana:
         await ana.new_agent("Clerk", "writes", "Write a file")
         await ana.asks("write_to_file")
@@ -399,8 +399,17 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     assert 'placeholder="Write a note: it is read after Resume."' in page
 
 
+async def test_a_model_that_an_endpoint_names_after_the_start_is_shown(tmp_path: Path) -> None:
+    model = ScriptedModel(waits=True, label="host.example")
+    async with served(model, tmp_path) as base, PageChat.opened(base, "ana") as chat:
+        await chat.new_agent("Clerk", "writes", "Write a file")
+        assert "Model: <b>host.example</b>" in await chat.page()
+        model.label = "large · host.example"
+        assert "Model: <b>large · host.example</b>" in await chat.page()
+
+
 async def test_an_agents_own_model_is_named_instead_of_the_default(tmp_path: Path) -> None:
-    label = ModelLabel("usual · host.example")
+    label = ModelLabel(ScriptedModel(label="usual · host.example"))
     async with (
         served(ScriptedModel(waits=True), tmp_path, model_label=label) as base,
         PageChat.opened(base, "ana") as chat,
