@@ -90,7 +90,7 @@ class SandboxBackend(Protocol):
     """Starts programs in isolation: bubblewrap or Docker."""
 
     async def find_missing(self) -> str:
-        """What is missing and what to do, to complete "Programs cannot be run, as …"; "" if nothing is missing."""
+        """What is missing and what to do, to complete "The sandbox cannot be used, as …"; "" if nothing is missing."""
 
     async def start(
         self, argv: Sequence[str], folder: Path, sealed: Mapping[str, bytes] = NOTHING_SEALED

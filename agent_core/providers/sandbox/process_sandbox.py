@@ -87,7 +87,7 @@ class ProcessSandbox:
 
     async def self_test(self) -> str:
         if missing := await self.backend.find_missing():
-            return f"Programs cannot be run, as {missing}"
+            return f"The sandbox cannot be used, as {missing}"
         return await find_escapes(self._run_in_folder, self.workspaces.root)
 
     async def run(

@@ -115,7 +115,7 @@ async def find_escapes(run: Run, root: Path) -> str:
                 faults.insert(0, "a program in it could connect to this machine")
         return f"The sandbox does not hold: {'; '.join(faults)}." if faults else ""
     except NotStarted as error:
-        return f"Programs cannot be run, as the sandbox could not be started: {error.why}"
+        return f"The sandbox could not be started: {error.why}"
     except (CommandError, OSError, TimeoutError) as error:
         return f"The sandbox could not be tried: {error}"
     finally:

@@ -71,7 +71,7 @@ async def test_without_a_sandbox_plugins_of_autogpt_are_off_and_others_are_not(
     finding = await plugins_finding(settings)
     assert finding is not None
     assert finding.why.startswith("own sha256:")
-    assert "plugins of AutoGPT are off: they run in the sandbox bubblewrap only. Programs cannot" in finding.why
+    assert "plugins of AutoGPT are off: they run in the sandbox bubblewrap only. The sandbox cannot" in finding.why
 
 
 async def test_a_python_that_is_none_is_a_fault_of_its_setting(settings: Settings, tmp_path: Path) -> None:

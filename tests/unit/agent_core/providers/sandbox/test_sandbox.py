@@ -281,7 +281,7 @@ def test_a_machine_that_forbids_namespaces_is_told_and_what_allows_them(tmp_path
         [*forbidding, "--", sys.executable, "-c", SELF_TEST, str(tmp_path)],
         cwd=ROOT_OF_PROJECT, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.startswith("Programs cannot be run, as the sandbox could not be started: bwrap: Creating new na")
+    assert done.stdout.startswith("The sandbox could not be started: bwrap: Creating new na")
     assert "Allow namespaces: on Ubuntu sysctl" in done.stdout
 
 
