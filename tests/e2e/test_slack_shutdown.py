@@ -1,5 +1,6 @@
 """The real process beside a Slack is told to end while a command runs: its card shows what people did before."""
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import LONGEST_STOP, free_port, program
-from tests.e2e.test_shutdown import shell, until_made
+from tests.e2e.test_shutdown import is_made, shell, until_made
 from tests.e2e.test_slack import slack_of
 from tests.packages import SANDBOX, need
 from tests.scenario.slack_app import SIGNING_SECRET, Office, text_of
@@ -49,4 +50,4 @@ async def test_stop_of_a_running_command_is_on_its_card_after_sigterm(
         assert "stopped by @ana" in card
         assert "half" in card
         assert "● stopped by @ana" in text_of(office.general.messages)
-    assert not list(tmp_path.rglob("ended"))
+    assert not await asyncio.to_thread(is_made, tmp_path, "ended")
