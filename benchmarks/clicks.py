@@ -32,6 +32,8 @@ DOUBLED, REPLAYED = 0.1, 0.1
 BROKEN = 1.0
 ACKNOWLEDGED_WITHIN = {100: 25, 300: 100, 400: 1000}  # clicks a second: milliseconds
 PATIENCE = 60.0
+TEXT = "*write_to_file* <notes.md> · “the market”:\n" + "A line of the file, as long as lines are. " * 6
+CARD = [{"type": "section", "block_id": f"b{n}", "text": {"type": "mrkdwn", "text": TEXT}} for n in range(16)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +135,7 @@ def payload(click: Click, person: str, ts: str) -> bytes:
         "team": {"id": "T1"},
         "container": {"type": "message", "channel_id": channel, "thread_ts": "1.0", "message_ts": click.card},
         "channel": {"id": channel},
-        "message": {"team": "T1", "ts": click.card},
+        "message": {"team": "T1", "ts": click.card, "text": TEXT, "blocks": CARD},  # Slack sends the card along
         "trigger_id": f"t.{click.turn}.{person}",
         "response_url": "http://127.0.0.1:1/",
         "actions": [{**action, "action_ts": f"{click.turn}.{ts}"}],

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from aiohttp import web
 from multidict import MultiDict, MultiMapping
+from yarl import query_to_pairs
 
 from adapters.forms import Form
 from adapters.http_body import read_body, receive_within
@@ -88,7 +89,7 @@ async def entry_form_of(request: web.Request) -> Form:
     """The fields of the token form, which strangers may send: its size is limited to MAX_ENTRY_BYTES."""
     body = await read_body(request, MAX_ENTRY_BYTES)
     try:
-        return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MAX_ENTRY_FIELDS))
+        return dict(query_to_pairs(body.decode(errors="replace"), max_fields=MAX_ENTRY_FIELDS))
     except ValueError as broken:
         raise InvalidInput({"token": "The form could not be read."}) from broken
 

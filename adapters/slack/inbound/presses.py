@@ -6,12 +6,12 @@ All else that Slack sends goes through Bolt. The signature was checked before (`
 import json
 from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import parse_qs
 
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
+from yarl import query_to_pairs
 
 from adapters.slack.api.tokens import SlackTokens
 from adapters.slack.inbound.clicks import SlackClickListener
@@ -72,7 +72,7 @@ def read_interaction(form: bytes) -> Body | None:
     if not form.startswith(b"payload="):
         return None
     try:
-        read: Any = json.loads(parse_qs(form.decode())["payload"][0])
+        read: Any = json.loads(dict(query_to_pairs(form.decode()))["payload"])
     except (ValueError, KeyError):
         return None
     return cast("Body", read) if isinstance(read, dict) else None
