@@ -136,3 +136,46 @@ async def test_keys_are_letters_while_one_writes_and_can_be_switched_off(
     await ana.page.evaluate("document.activeElement.blur()")
     await press(ana, "e")
     await expect(ana.page.get_by_label("filename")).to_be_visible()
+
+
+@pytest.mark.proves("page:keys")
+@pytest.mark.parametrize("clicks", [1, 2])
+async def test_a_reason_typed_after_a_click_on_reject_stands_in_its_field_and_decides_nothing(
+    ana: BrowserChat, model: ScriptedModel, clicks: int
+) -> None:
+    await waiting(ana, model, "Ada", "Bob")
+    await ana.page.wait_for_function(SETTLED)
+    await card(ana, "Ada").get_by_role("button", name="Reject").first.click(click_count=clicks)
+    reason = card(ana, "Ada").get_by_label("Reason")
+    await expect(reason).to_be_focused()
+    await ana.page.keyboard.type("not a good name")
+    await expect(reason).to_have_value("not a good name")
+    await expect(ana.page.locator(".card.open")).to_have_count(2)
+
+
+@pytest.mark.proves("page:keys")
+async def test_a_text_typed_where_nothing_takes_it_presses_nothing(ana: BrowserChat, model: ScriptedModel) -> None:
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "j")
+    await expect(card(ana, "Ada")).to_be_focused()
+    await ana.page.keyboard.type("not a good name: xera")
+    await expect(ana.page.locator(".card.open")).to_have_count(2)
+    await expect(ana.page.locator(":popover-open")).to_have_count(0)
+    await ana.page.keyboard.press("Escape")
+    await press(ana, "a")
+    await expect(card(ana, "Ada")).to_have_count(0)
+
+
+@pytest.mark.proves("page:keys")
+@pytest.mark.parametrize("sheet", ["Edit", "Approve ×N"])
+async def test_what_is_typed_after_a_click_on_a_sheet_presses_no_button_of_the_card(
+    ana: BrowserChat, model: ScriptedModel, sheet: str
+) -> None:
+    await waiting(ana, model, "Ada")
+    await ana.page.wait_for_function(SETTLED)
+    await card(ana, "Ada").get_by_role("button", name=sheet, exact=True).first.click()
+    await expect(ana.page.locator(":popover-open")).to_have_count(1)
+    await ana.page.wait_for_function("() => document.activeElement.closest(':popover-open')")
+    await ana.page.keyboard.type("a b ")
+    await expect(ana.page.locator(":popover-open")).to_have_count(1)
+    await expect(ana.page.locator(".card.open")).to_have_count(1)

@@ -26,11 +26,18 @@ function walk(step) {
   there.scrollIntoView({ block: "start" });
 }
 
-/** Open a sheet of the card, and put the focus where a person writes. */
+/** Open a sheet of the card. */
 function openSheet(card, kind) {
   const opener = card?.querySelector(`[popovertarget^="${kind}-"]`);
   opener?.click();
-  opener?.popoverTargetElement?.querySelector("textarea")?.focus();
+  focusIn(opener?.popoverTargetElement);
+}
+
+/** Put the focus where a person writes in an open sheet, or on the sheet, so that no button takes what is typed. */
+function focusIn(sheet) {
+  if (!sheet?.matches(":popover-open") || sheet.contains(document.activeElement)) return;
+  sheet.tabIndex = -1;
+  (sheet.querySelector("textarea, select, input:not([type=hidden], [type=number])") || sheet).focus();
 }
 
 /** Put the focus where one searches; a narrow screen hides the box in the navigation. */
@@ -52,8 +59,26 @@ const KEYS = {
   "?": () => document.getElementById("keys").togglePopover(),
 };
 
+document.addEventListener("click", event => {
+  const opener = event.target.closest?.("article.card [popovertarget]"), sheet = opener?.popoverTargetElement;
+  if (!sheet || opener.popoverTargetAction === "hide") return;
+  if (event.detail > 1 && sheet.matches(":popover-open")) event.preventDefault();  // a double click opens it too
+  else sheet.addEventListener("toggle", () => focusIn(sheet), { once: true });
+});
+
+const TEXT_PAUSE = 1000, TEXT_ENDS = ["Enter", "Tab", "Escape"], DECISIVE = "aerx";  // ms
+let typedAt = -TEXT_PAUSE;
+
+/** Whether a key is a letter in a field, or a command that people would not give in the middle of a text they type. */
+function isInText(event) {
+  const isWritten = event.target.closest?.(TYPED_IN) || event.isComposing, continues = event.timeStamp - typedAt < TEXT_PAUSE;
+  if (event.key.length === 1 && (isWritten || continues || !KEYS[event.key])) typedAt = event.timeStamp;
+  if (TEXT_ENDS.includes(event.key)) typedAt = -TEXT_PAUSE;
+  return isWritten || (continues && DECISIVE.includes(event.key));
+}
+
 document.addEventListener("keydown", event => {
-  const isTyped = event.target.closest?.(TYPED_IN) || event.isComposing, act = KEYS[event.key];
+  const isTyped = isInText(event), act = KEYS[event.key];
   if (!act || isTyped || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open"))) return;
   event.preventDefault();

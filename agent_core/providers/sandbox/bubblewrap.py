@@ -115,7 +115,7 @@ class BubblewrapBackend:
             fds = (args_fd, seccomp_fd, *(descriptor for _, descriptor in files), *more.fds)
             with self._new_cgroup() as cgroup:
                 line = [*_join_cgroup(cgroup), *self._limits_prefix(), find_program("bwrap"), "--args", str(args_fd)]
-                inside = ["--", *self._inner_prefix(user), *argv]
+                inside = [*self._inner_prefix(user), *argv]
                 process = await start_bwrap(line, inside, fds=fds, limits=self.limits)
                 process.cgroup = cgroup
                 return process

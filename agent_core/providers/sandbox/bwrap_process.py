@@ -5,16 +5,19 @@ import errno
 import json
 import logging
 import os
+import re
 import signal
 from asyncio import StreamReader
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
+from pathlib import Path
 
 from agent_core.errors import CommandError
 from agent_core.ports.database import finish_uncancelled
+from agent_core.providers.clock import SystemClock
 from agent_core.providers.process_end import end_process
 from agent_core.providers.sandbox.backend import NotStarted, ProgramLimits
 from agent_core.providers.sandbox.cgroup import Cgroup
@@ -36,7 +39,11 @@ ADVICE = (
     ("uid map", "Allow user namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0."),
 )
 SCRATCH_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - as seen inside
-MAX_ERROR_CHARACTERS, START_TIMEOUT_SECONDS = 500, 30.0
+MAX_ERROR_CHARACTERS, START_TIMEOUT_SECONDS, BOUND_SECONDS = 500, 30.0, 0.0005
+FILTERS = re.compile(r"^Seccomp_filters:\s*(\d+)$", re.MULTILINE)  # Linux 5.9
+# The first command in the sandbox waits for a line, and ends if none comes, because Signoff was killed meanwhile. (When
+# the descriptor of bubblewrap's own --block-fd is closed, the program begins, and nothing would ever end it.)
+GATE = ("/bin/sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +116,10 @@ class BwrapProcess:
 async def start_bwrap(
     line: Sequence[str], inside: Sequence[str], *, fds: Sequence[int], limits: ProgramLimits
 ) -> BwrapProcess:
-    """Start bubblewrap by the command line `line`, and in its sandbox the command `inside`; raise CommandError."""
+    """Start bubblewrap by the command line `line`, and in its sandbox the command `inside`; raise CommandError.
+
+    The command has nothing on its standard input.
+    """
     starting = asyncio.ensure_future(_start(line, inside, fds, limits))
     try:
         return await asyncio.shield(starting)
@@ -127,28 +137,45 @@ async def _undo(starting: "asyncio.Future[BwrapProcess]") -> None:
 
 async def _start(line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits) -> BwrapProcess:
     """Start bubblewrap. The program is blocked until its pid is known, so that it can always be killed."""
-    with _pipe() as (status, status_writer), _pipe() as (block_end, release_end):
-        pipe_options = ("--json-status-fd", str(status_writer.fileno()), "--block-fd", str(block_end.fileno()))
-        process = await _process([*line, *pipe_options, *inside], (*fds, status_writer.fileno(), block_end.fileno()))
+    with _pipe() as (status, status_writer), _pipe() as (gate, opener):
+        whole = [*line, "--json-status-fd", str(status_writer.fileno()), "--", *GATE, *inside]
+        process = await _process(whole, gate, (*fds, status_writer.fileno()))
         status_writer.close()
         with suppress(ValueError, KeyError, TypeError, OSError):
             async with asyncio.timeout(START_TIMEOUT_SECONDS):
                 root_pid = int(json.loads(await _read_line(status.fileno()))["child-pid"])
+                await _until_bound(root_pid)
             open_status = FileIO(os.dup(status.fileno()))
             bwrap = BwrapProcess(
                 process=process, root_pid=root_pid, pidfd=os.pidfd_open(root_pid), status=open_status, limits=limits
             )
             bwrap.tcp_before = SocketUse.of(root_pid).tcp_bytes
-            release_end.write(b"1")
+            opener.write(b"go\n")
             return bwrap
     raise NotStarted(await _start_fault(process))
 
 
-async def _process(line: Sequence[str], fds: Sequence[int]) -> Process:
+async def _until_bound(root_pid: int) -> None:
+    """Wait until the sandbox's init process ends with bubblewrap, and so with Signoff.
+
+    It sets this by prctl (PR_SET_PDEATHSIG) some time after its pid is known, just before its filter of system calls.
+    """
+    before = _count_filters("self")
+    while _count_filters(str(root_pid)) <= before:
+        await SystemClock().sleep(BOUND_SECONDS)
+
+
+def _count_filters(pid: str) -> int:
+    """How many filters of system calls a process has: in a container more than one."""
+    found = FILTERS.search(Path(f"/proc/{pid}/status").read_text("ascii"))
+    return int(found[1]) if found else 0
+
+
+async def _process(line: Sequence[str], gate: FileIO, fds: Sequence[int]) -> Process:
     try:
         return await asyncio.create_subprocess_exec(
             *line,
-            stdin=DEVNULL,
+            stdin=gate,
             stdout=PIPE,
             stderr=STDOUT,
             env={},

@@ -1,0 +1,67 @@
+"""A process of Signoff is killed while it starts a program in the sandbox: nobody watches the program, so it ends."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent_core.providers.sandbox.bwrap_process import GATE
+from tests.e2e.process import ROOT
+from tests.packages import SANDBOX, need
+
+STARTER = """
+import asyncio, sys
+from pathlib import Path
+from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
+
+async def start(folder, argv):
+    backend = BubblewrapBackend(data=folder.parent, file_bytes=10**6)
+    sys.stdout.write("starts\\n")
+    sys.stdout.flush()
+    program = await backend.start(argv, folder)
+    await program.wait_ended()
+
+asyncio.run(start(Path(sys.argv[1]), sys.argv[2:]))
+"""
+KILLS = 40
+FIRST_SECONDS, MORE_SECONDS = 0.003, 0.0003  # a start takes about 8 ms
+PATIENCE_SECONDS = 5.0
+
+
+@pytest.mark.parametrize(("said", "runs"), [(b"", False), (b"go\n", True)])
+def test_the_gate_of_a_program_opens_by_a_line_and_not_by_the_end(said: bytes, runs: bool) -> None:
+    done = subprocess.run([*GATE, "/bin/sh", "-c", "echo ran; cat"], input=said, capture_output=True, check=False)
+    assert (done.stdout, done.returncode == 0) == (b"ran\n" if runs else b"", runs)
+
+
+@pytest.mark.slow
+def test_no_program_outlives_a_process_that_was_killed_while_it_started_the_program(tmp_path: Path) -> None:
+    need(*SANDBOX)
+    folder = tmp_path / "workspace"
+    folder.mkdir(mode=0o777)
+    for number in range(KILLS):
+        argv = ("/bin/sleep", f"{os.getpid()}{number:03}")  # nobody else sleeps as long
+        with subprocess.Popen(
+            [sys.executable, "-c", STARTER, str(folder), *argv], cwd=ROOT, stdout=subprocess.PIPE
+        ) as starter:
+            assert starter.stdout
+            assert starter.stdout.readline() == b"starts\n"
+            end_wait = time.perf_counter() + FIRST_SECONDS + number * MORE_SECONDS
+            while time.perf_counter() < end_wait:
+                continue
+            starter.kill()
+        wait_for_end(argv, f"killed {number * MORE_SECONDS + FIRST_SECONDS:.4f} s after the start began")
+
+
+def wait_for_end(argv: tuple[str, ...], told: str) -> None:
+    """Wait until no process runs this program; fail after a while, and end it."""
+    end = time.perf_counter() + PATIENCE_SECONDS
+    while running := [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == [*argv]]:
+        if time.perf_counter() > end:
+            for each in running:
+                each.kill()
+            pytest.fail(f"a program runs on: {told}")
