@@ -44,9 +44,8 @@ from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.tool_server_wiring import serve_core, with_tool_servers
 from bot.tool_wiring import Tools, extensions_of, tool_probes
-from bot.workspace_wiring import AnyWorkspaces, check_storage, find_workspaces_fault, open_workspaces
+from bot.workspace_wiring import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, open_workspaces
 
-EXAMPLE_DATABASE = "postgresql://signoff@localhost/signoff"
 LOOK_SECONDS = 1.5 * BEAT_SECONDS
 WHAT_TO_CHECK = "Check that PostgreSQL runs there, host and port in DATABASE_URL, and that this machine may reach it."
 WHAT_IS_REFUSED = "Check user, password, database and options in DATABASE_URL."

@@ -18,7 +18,6 @@ from agent_core.model.lines import counted
 from agent_core.ports.clock import Clock
 from agent_core.ports.engine import EngineLock
 from bot.bootstrap import (
-    EXAMPLE_DATABASE,
     WHAT_TO_CHECK,
     Signoff,
     assemble,
@@ -31,6 +30,7 @@ from bot.leadership import lead
 from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
 from bot.short_pauses import search_in_quiet_moments
+from bot.workspace_wiring import EXAMPLE_DATABASE
 
 RETRY_SECONDS = 1.0
 REMINDER_SECONDS = 60.0

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from agent_core.errors import CommandError, SettingsError
+from agent_core.errors import CommandError, SettingsError, TransferRefused
 from agent_core.ports.database import Database
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import OWNER_NAME
@@ -29,9 +29,16 @@ DIFFERENT = (
     "agents' files are in different places: this process keeps them in %s, the one that started before in %s. "
     "If both run, give both the same WORKSPACE_URL (docs/how-to/run-on-several-machines.md)"
 )
+OF_A_SERVER = (
+    "is empty, so Signoff starts on SQLite, but the agents' files in %s belong to another database. Was this Signoff "
+    "on PostgreSQL? Then set DATABASE_URL again. To begin anew, name a new SIGNOFF_HOME or an empty WORKSPACE_URL. If "
+    f"the other database was only tried, or is gone for good, delete the file {OWNER_NAME} there."
+)
+EXAMPLE_DATABASE = "postgresql://signoff@localhost/signoff"
 NOT_OWN = (
-    "the agents' files in %s belong to another database. Leave WORKSPACE_URL empty and name a new SIGNOFF_HOME, or "
-    f"name an empty place. If the other database is gone for good, delete the file {OWNER_NAME} there."
+    "the agents' files in %s belong to another database. Set DATABASE_URL to that one; or leave WORKSPACE_URL empty "
+    "and name a new SIGNOFF_HOME, or name an empty place. If the other database is gone for good, delete the file "
+    f"{OWNER_NAME} there."
 )
 
 logger = logging.getLogger(__name__)
@@ -59,14 +66,16 @@ async def check_storage(settings: Settings, workspaces: AnyWorkspaces, database:
 
     On SQLite the folder in the data folder needs no check, unless a process on PostgreSQL has marked it as its own.
     """
-    if settings.sqlite_file and not settings.workspace_url and not stored_files(settings).is_owned():
-        return
-    own_id = await find_database_id(database)
     try:
+        if settings.sqlite_file and not settings.workspace_url and not stored_files(settings).is_owned():
+            return
+        own_id = await find_database_id(database)
         own = await workspaces.identify()
         owner = await workspaces.belong_to(own_id)
-    except CommandError as fault:
+    except (CommandError, TransferRefused) as fault:
         raise SettingsError(URL, f"{settings.shown_workspaces} cannot be used: {fault}", EXAMPLE) from fault
+    if owner != own_id and settings.sqlite_file and not settings.workspace_url:
+        raise SettingsError("DATABASE_URL", OF_A_SERVER % own.place, EXAMPLE_DATABASE)
     if owner != own_id:
         raise SettingsError(URL, NOT_OWN % own.place, EXAMPLE)
     if other := await record_storage(database, own):

@@ -61,9 +61,9 @@ class StatusUpdates:
 
     async def _send_until_shown(self, agent_id: AgentId) -> None:
         """Send lines until the newest is shown; raise SignoffError if that one cannot be sent."""
-        tries = 0
+        tries, tried = 0, None
         while (facts := self._facts(agent := self.to_send[agent_id])) != self.shown.get(agent_id):
-            tries += 1
+            tries, tried = tries + 1 if facts == tried else 1, facts
             try:
                 with recorded(self.shown, agent_id, facts):
                     await self.send(agent)

@@ -27,8 +27,9 @@ logger = logging.getLogger(__name__)
 SWEEP_SECONDS = BEAT_SECONDS  # a sweep is also a heartbeat
 SWEEPS_BETWEEN_CHECKS = 30
 MAX_UNSETTLED, UNSETTLED_TIME = 20, timedelta(seconds=30)
+MAX_LOOKED_AT = 100  # helpers among them have no status line
 SHOWING_SECONDS = 1.0  # what is left at least, to show what people did while a command was given its time
-CANCEL_SECONDS = 5.0  # for what a cancelled step saves and shows
+CANCEL_SECONDS = 4.0  # for what a cancelled step saves and shows
 
 Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
 
@@ -66,7 +67,7 @@ class LocalEngine:
     _sweeps: int = 0
     _wake_event: asyncio.Event = field(default_factory=asyncio.Event)
     _is_draining: bool = False
-    _has_seen_death: bool = False
+    _may_be_unsettled: bool = True
     _start: Callable[[Sequence[AgentId]], None] = _start_nothing
 
     def __post_init__(self) -> None:
@@ -121,7 +122,6 @@ class LocalEngine:
             while True:
                 try:
                     await self.registry.look()
-                    await self._wake_unsettled()
                 except DatabaseAway:
                     self.registry.lose_sight()
                 except Exception:  # a process that serves people goes on without the other workers' news
@@ -142,10 +142,10 @@ class LocalEngine:
             await self._tell_others()
         late = await self._cancel_late(end - loop.time())
         self._start([each for each in begun if each in self._woken and each not in self._running])
-        await self._cancel_late(max(SHOWING_SECONDS, end - loop.time()))
+        await self._cancel_late(max(SHOWING_SECONDS, end - loop.time()), SHOWING_SECONDS)
         return late
 
-    async def _cancel_late(self, seconds: float) -> int:
+    async def _cancel_late(self, seconds: float, more: float = CANCEL_SECONDS) -> int:
         """Wait up to `seconds` for what runs, then cancel it; return how many were cancelled."""
         if not self._running:
             return 0
@@ -153,7 +153,7 @@ class LocalEngine:
         for task in late:
             task.cancel()
         if late:
-            await asyncio.wait(late, timeout=CANCEL_SECONDS)
+            await asyncio.wait(late, timeout=more)
         return len(late)
 
     def _wake_here(self, agent_id: AgentId) -> None:
@@ -255,25 +255,25 @@ class LocalEngine:
         return over
 
     def _note_death(self) -> None:
-        self._has_seen_death = True
+        self._may_be_unsettled = True
 
     async def _wake_unsettled(self) -> None:
-        """After the death of a worker, wake the agents whose status line it may have left as it was.
+        """At the start and after the death of a worker, wake the agents whose status line may be an old one.
 
         The line is sent a moment after the save that it tells of. So they are those that changed last of all.
         """
-        if not self._has_seen_death or self.only is not None:
+        if not self._may_be_unsettled or self.only is not None:
             return
-        self._has_seen_death = False  # first, as another death may be noted meanwhile
+        self._may_be_unsettled = False  # first, as a death may be noted meanwhile
         try:
             async with self.database.begin() as work:
-                found = await work.agents.list_changed_last(self.surfaces, MAX_UNSETTLED)
+                found = await work.agents.list_changed_last(self.surfaces, MAX_LOOKED_AT)
         except DatabaseAway:
-            self._has_seen_death = True
+            self._may_be_unsettled = True
             raise
-        for agent in found:
-            if agent.since >= found[0].since - UNSETTLED_TIME and not agent.parent:
-                self.wake(agent.id)
+        unsettled = [agent for agent in found if agent.since >= found[0].since - UNSETTLED_TIME and not agent.parent]
+        for agent in unsettled[:MAX_UNSETTLED]:
+            self._wake_here(agent.id)  # the others may still leave it to the dead worker
 
     async def _tell_others(self) -> None:
         """Tell the other workers that this one drains, so that they take its agents at once."""

@@ -144,7 +144,7 @@ class WorkerRegistry:
             workers = await work.workers.list_all()
         others = [worker for worker in workers if worker.id != self.worker_id]
         dead = self._list_dead(others)
-        for worker in dead:
+        for worker in dead if self.accepts else ():  # else nobody here shows again what their agents do
             await self._bury(worker)
         self.others = tuple(worker for worker in others if worker.accepts and worker not in dead)
         self.looks += 1
@@ -199,7 +199,7 @@ class WorkerRegistry:
                 said = {"worker": worker.id, "host": platform.node(), "pid": os.getpid()}
                 logger.info("worker takes part" if self.accepts else "process without agents takes part", extra=said)
             for other in others:
-                if self.peers.is_gone(other.process):
+                if self.accepts and self.peers.is_gone(other.process):
                     await self._bury(other)
             return worker
 

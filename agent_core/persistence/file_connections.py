@@ -35,7 +35,7 @@ from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.short_statements import ShortStatements
 from agent_core.persistence.timed_reads import TooLong, find_rows_within
 from agent_core.ports.database import Together, finish_uncancelled, one_by_one
-from agent_core.ports.loop_share import LoopShare
+from agent_core.ports.loop_share import LoopShare, let_others_run
 from agent_core.ports.priority import IS_AWAITED
 
 logger = logging.getLogger(__name__)
@@ -71,6 +71,7 @@ class FileConnections:
         self._loop_share = LoopShare()
         self._is_opening = False
         self._in_thread = 0  # how many writes the writer thread has
+        self._held_up = 0  # how many commits wait for a copy of the WAL
         self._since_checkpoint = 0
         self._copying: asyncio.Future[None] | None = None  # the WAL into the database
         self._long = LongQueries()
@@ -110,7 +111,11 @@ class FileConnections:
                 return True
             if self._copying is None:
                 return False
-            await asyncio.wait((self._copying,))
+            self._held_up += 1
+            try:
+                await asyncio.wait((self._copying,))
+            finally:
+                self._held_up -= 1
         return False
 
     async def _commit_in_thread(self, change: Change) -> None:
@@ -128,6 +133,8 @@ class FileConnections:
         return await self._run(self._writer, empty_wal)
 
     async def close(self) -> None:
+        while self._held_up:
+            await let_others_run()
         for threads in (self._readers, self._priority_reader, self._writer):
             threads.shutdown()
         self._connections.close()

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from agent_core.engines import local
-from agent_core.engines.local import SWEEP_SECONDS, LocalEngine
+from agent_core.engines.local import MAX_UNSETTLED, SWEEP_SECONDS, LocalEngine
 from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.errors import DatabaseAway
 from agent_core.model.agent import Awaiting
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import AgentId
+from agent_core.ports.broadcast import Peers
 from agent_core.ports.database import UnitOfWork
+from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
@@ -92,9 +94,11 @@ async def running(engine: LocalEngine, loop: Recorder) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def engine_of(database: object | None = None, clock: FakeClock | None = None) -> LocalEngine:
+def engine_of(
+    database: object | None = None, clock: FakeClock | None = None, registry: WorkerRegistry | None = None
+) -> LocalEngine:
     database, clock = database or InMemoryDatabase(), clock or FakeClock()
-    registry = WorkerRegistry(database=database, clock=clock)  # type: ignore[arg-type]
+    registry = registry or WorkerRegistry(database=database, clock=clock)  # type: ignore[arg-type]
     return LocalEngine(database=database, clock=clock, surfaces=("web",), registry=registry)  # type: ignore[arg-type]
 
 
@@ -287,25 +291,54 @@ async def test_a_hundred_agents_with_eight_wakes_each_lose_none() -> None:
     assert sorted(loop.begun) == sorted(agents * 8)
 
 
-async def test_after_the_death_of_a_worker_the_agents_are_woken_that_changed_last() -> None:
+async def test_at_the_start_and_after_the_death_of_a_worker_the_agents_are_woken_that_changed_last() -> None:
     """It may have ended between a save and the status line that tells of it."""
     database, clock = InMemoryDatabase(), FakeClock()
     last = an_agent(thread=THREAD, status=Awaiting(), since=NOON)
+    helpers = {f"helper {number}": {"parent": ADA} for number in range(2 * MAX_UNSETTLED)}
     names: dict[str, dict[str, Any]] = {
         "ada": {},
         "bee": {"since": NOON - timedelta(minutes=1)},
-        "cat": {"parent": ADA},
         "dan": {"thread": None},
+        **helpers,
     }
     await keep(database, *(replace(last, id=AgentId(name), name=name, **new) for name, new in names.items()))
     engine, loop = engine_of(database, clock), Recorder()
     async with running(engine, loop):
-        await clock.until_sleeping()
-        assert loop.begun == []
+        await loop.until(begun=1)
         engine.registry.on_death()
         clock.advance(SWEEP_SECONDS)
-        await loop.until(begun=1)
+        await loop.until(begun=2)
         for _ in range(3):
             await clock.until_sleeping()
             clock.advance(SWEEP_SECONDS)
-    assert loop.begun == [ADA]
+    assert loop.begun == [ADA, ADA]
+
+
+async def test_a_dead_worker_is_left_to_a_process_that_takes_agents() -> None:
+    database, clock, gone = InMemoryDatabase(), FakeClock(), set[str]()
+    ends: list[LinkedBroadcast] = []
+
+    def process(name: str) -> LocalEngine:
+        peers = Peers(broadcast=LinkedBroadcast(ends), process=name, is_gone=gone.__contains__)
+        return engine_of(database, clock, registry=WorkerRegistry(database=database, clock=clock, peers=peers))
+
+    killed, web, living = process("killed"), process("web"), process("living")
+    standing_by = asyncio.create_task(web.stand_by())
+    for each in (killed, living):
+        await each.registry.look()
+    agents = [
+        an_agent(id=AgentId(f"a{n}"), name=f"a{n}", thread=THREAD, status=Awaiting(), since=NOON) for n in range(9)
+    ]
+    loop = Recorder()
+    async with running(living, loop):
+        await clock.until_sleeping()
+        await keep(database, *agents)
+        gone.add("killed")
+        for _ in range(4):
+            await web.registry.look()
+        clock.advance(SWEEP_SECONDS)
+        await loop.until(begun=9)
+    standing_by.cancel()
+    await asyncio.gather(standing_by, return_exceptions=True)
+    assert sorted(loop.begun) == [each.id for each in agents]

@@ -240,6 +240,26 @@ async def test_a_commit_waits_for_a_copy_of_the_journal_on_the_event_loop(
     assert await keys(connections) == ["a", "b"]
 
 
+async def test_a_commit_that_waits_for_a_copy_of_the_journal_is_saved_before_the_connections_close(
+    sqlite_url: str,
+) -> None:
+    connections = FileConnections(sqlite_url)
+    assert await keys(connections) == []
+    other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    copy = connections._copying = asyncio.get_running_loop().create_future()
+    copy.add_done_callback(connections._end_copying)
+    waiting = asyncio.create_task(connections.write(write_row("a")))
+    await let_others_run()
+    closing = asyncio.create_task(connections.close())
+    await let_others_run()
+    other.execute("ROLLBACK")
+    copy.set_result(None)
+    await asyncio.gather(waiting, closing)
+    assert other.execute("SELECT key FROM preferences").fetchall() == [("a",)]
+    other.close()
+
+
 async def test_a_failed_copy_of_the_journal_is_logged_and_tried_again(
     connections: FileConnections, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from cachetools import LRUCache
@@ -11,6 +12,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import CardContent, JoinedCards
 from adapters.chat.recorded import recorded
+from adapters.chat.send_both import send_both
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
 from adapters.slack.api.client import GONE_REASONS, SlackApi
@@ -245,10 +247,7 @@ class SlackSurface:
 
     async def _send_status(self, agent: Agent) -> None:
         """Set Slack's indicator and the line of the root message; raise SurfaceError only after both were tried."""
-        try:
-            await self._set_session(agent)
-        finally:
-            await self._edit_root(agent)
+        await send_both(partial(self._set_session, agent), partial(self._edit_root, agent))
 
     async def _edit_root(self, agent: Agent) -> None:
         if not self.standing.is_shown(agent):

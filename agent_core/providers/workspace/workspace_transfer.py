@@ -110,7 +110,10 @@ class WorkspaceTransfer:
         return {path.name for path in self.root.iterdir()} if self.root.is_dir() else set()
 
     def is_owned(self) -> bool:
-        return (self.root / OWNER_NAME).exists()
+        try:
+            return (self.root / OWNER_NAME).exists()
+        except OSError as fault:
+            raise TransferRefused(f"{self.root} cannot be read: {fault.strerror}.") from fault
 
     def release(self) -> None:
         try:

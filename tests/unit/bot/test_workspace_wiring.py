@@ -215,7 +215,7 @@ async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
     settings = settings_for(tmp_path / "home", bucket, **url)
     async with open_workspaces(settings) as workspaces:
         await asyncio.gather(*(check_storage(settings, workspaces, first) for _ in range(4)))
-        with pytest.raises(SettingsError, match=r"belong to another database\. Leave WORKSPACE_URL empty"):
+        with pytest.raises(SettingsError, match=r"belong to another database\. Set DATABASE_URL to that one"):
             await check_storage(settings, workspaces, second)
         await check_storage(settings, workspaces, first)
 
@@ -264,8 +264,9 @@ async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_
     on_postgres = settings.model_copy(update={"database_url": "postgresql://db.example.com/signoff"})
     async with open_workspaces(on_postgres) as workspaces:
         await check_storage(on_postgres, workspaces, InMemoryDatabase())
-    with pytest.raises(SettingsError, match="belong to another database"):
+    with pytest.raises(SettingsError, match=r"Was this Signoff on PostgreSQL\? Then set DATABASE_URL again") as refused:
         await _start(settings)
+    assert refused.value.variable == "DATABASE_URL"
 
 
 async def test_on_sqlite_nothing_is_compared(tmp_path: Path) -> None:

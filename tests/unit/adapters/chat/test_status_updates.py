@@ -161,6 +161,20 @@ async def test_a_platform_that_stays_busy_is_asked_ten_times_for_one_line_and_ag
         assert len(tried) == 10 * change
 
 
+async def test_a_newer_line_has_ten_tries_of_its_own() -> None:
+    tried: list[str] = []
+    clock = FakeClock()
+    lines = sending(refusing(tried, 1.0), clock)
+    lines.update(replace(IN_THREAD, status=Paused("Its budget is spent.")))
+    for number in range(18):
+        await clock.until_sleeping()
+        if number == 8:
+            lines.update(replace(IN_THREAD, status=Stopped(ANA)))
+        clock.advance(1.0)
+    await asyncio.gather(*lines.soon.tasks)
+    assert tried == ["paused: Its budget is spent."] * 9 + [f"stopped by {ANA}"] * 10
+
+
 async def test_a_newer_line_is_sent_if_the_one_before_it_could_not_be() -> None:
     sent: list[str] = []
 
