@@ -1,5 +1,6 @@
 """The whole program in a process of its own, beside a Slack: started, killed, started again, refused."""
 
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -69,7 +70,10 @@ async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
 
 @pytest.mark.slow
 @pytest.mark.proves("attention:root")
-async def test_killed_before_the_root_message_is_edited_the_next_start_edits_it(office: Office, tmp_path: Path) -> None:
+@pytest.mark.parametrize("drains", [False, True], ids=["at work", "while it drains"])
+async def test_killed_before_the_root_message_is_edited_the_next_start_edits_it(
+    office: Office, tmp_path: Path, drains: bool
+) -> None:
     port = str(free_port())
     office.slack.deliver_to(f"http://127.0.0.1:{port}/slack/events")
     given = slack_of(office, SLACK_SIGNING_SECRET=SIGNING_SECRET, PORT=port)
@@ -78,6 +82,9 @@ async def test_killed_before_the_root_message_is_edited_the_next_start_edits_it(
             await office.ana.types("/agent", f"new Clerk | keeps notes | {GOALS}", office.general)
             await held.arrived()
             await office.card(1)
+            if drains:
+                signoff.send(signal.SIGTERM)
+                await signoff.says("Signoff stops")
             await signoff.kill()
     async with program(tmp_path, **given):
         root = await office.said("● needs approval · turn 1")
