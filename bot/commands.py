@@ -23,6 +23,7 @@ from bot.startup import (
     engine_locked,
     engine_of_home_if_free,
     has_workers,
+    is_stopping,
     only_engine_of_home,
     require_postgres,
     say,
@@ -198,6 +199,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         model_label=ModelLabel(signoff.model),
         renderer=make_renderer(),
         has_workers=partial(has_workers, core),
+        is_stopping=partial(is_stopping, core),
         templates=load_templates(settings.templates_dir),
     )
     async with mcp_routes(signoff, surface.hub) as routes:

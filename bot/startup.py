@@ -189,6 +189,11 @@ def has_workers(core: Core) -> bool:
     return registry.accepts or bool(registry.others) or not registry.looks
 
 
+def is_stopping(core: Core) -> bool:
+    """Whether this process is about to end, and no other is known that takes agents."""
+    return core.loop.draining.is_requested and not core.engine.registry.others
+
+
 @asynccontextmanager
 async def engine_locked(signoff: Signoff) -> AsyncIterator[EngineLock]:
     """Lock the database against imports and, on SQLite, against other engines; raise SettingsError if it is taken."""

@@ -61,6 +61,11 @@ class ModelLabel:
         return self.model.label
 
 
+def goes_on() -> bool:
+    """That a process is not stopping."""
+    return False
+
+
 def works_here() -> bool:
     """Whether a worker runs: this process is one."""
     return True
@@ -70,7 +75,7 @@ def works_here() -> bool:
 class WebContext:
     """The services and settings that every page of the local workspace needs, and the frame of a page.
 
-    `has_workers`: tells whether a process runs that advances agents.
+    `has_workers`: tells whether a process runs that advances agents; `is_stopping`: whether the last one is stopping.
     """
 
     actions: ActionDispatcher
@@ -87,6 +92,7 @@ class WebContext:
     model_label: ModelLabel
     renderer: HtmlRenderer
     has_workers: Callable[[], bool] = works_here
+    is_stopping: Callable[[], bool] = goes_on
     templates: AgentTemplates = field(default_factory=load_templates)
 
     def origin(self, request: web.Request) -> Origin:
@@ -121,6 +127,7 @@ class WebContext:
             person=person,
             model_label=self.model_label,
             has_workers=self.has_workers(),
+            is_stopping=self.is_stopping(),
             now=self.clock.now(),
             asking_in=await self.views.tools.list_asking(listed),
             continuous_limit=self.service.continuous_limit,

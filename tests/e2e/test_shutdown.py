@@ -10,7 +10,7 @@ import pytest
 
 from agent_core.testing.language_model import reply_text
 from bot.worker import ENDED_AT_ONCE
-from tests.e2e.process import free_port, program, running
+from tests.e2e.process import LONGEST_STOP, free_port, program, running
 from tests.packages import SANDBOX, need
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
@@ -59,9 +59,14 @@ async def test_commands_that_run_at_sigterm_end_and_nobody_is_asked(endpoint: Op
                 await (await ana.asks("execute_shell")).press("Approve")
                 threads.append(ana.path)
             await until_made(tmp_path, f"{name}.begun")
-        await first.stop()
+        first.send(signal.SIGTERM)
+        await first.says("Signoff stops: 3 agents at work")
+        async with PageChat.opened(first.address, "ana") as ana:
+            ana.path = threads[0]
+            assert await ana.sees("Signoff is stopping. Running commands get some seconds to end.")
+            assert "No worker runs" not in await ana.page()
+        assert await first.ended(LONGEST_STOP) == 0
         await first.listen()
-    assert "Signoff stops: 3 agents at work" in first.output
     endpoint.answers(DONE, DONE, DONE)
     async with program(tmp_path, PORT=port, **given) as second, PageChat.opened(second.address, "ana") as ana:
         for name, ana.path in zip(AGENTS, threads, strict=True):
