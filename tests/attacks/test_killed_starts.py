@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent_core.providers.sandbox.bwrap_process import GATE
+from agent_core.providers.sandbox.bwrap_process import GATE, has_more_filters
 from tests.e2e.process import ROOT
 from tests.packages import SANDBOX, need
 
@@ -36,6 +36,22 @@ PATIENCE_SECONDS = 5.0
 def test_the_gate_of_a_program_opens_by_a_line_and_not_by_the_end(said: bytes, runs: bool) -> None:
     done = subprocess.run([*GATE, "/bin/sh", "-c", "echo ran; cat"], input=said, capture_output=True, check=False)
     assert (done.stdout, done.returncode == 0) == (b"ran\n" if runs else b"", runs)
+
+
+@pytest.mark.parametrize(
+    ("status", "own", "has_more"),
+    [
+        ("Seccomp:\t0\nSeccomp_filters:\t0\n", "Seccomp:\t0\nSeccomp_filters:\t0\n", False),
+        ("Seccomp:\t2\nSeccomp_filters:\t1\n", "Seccomp:\t0\nSeccomp_filters:\t0\n", True),
+        ("Seccomp:\t2\nSeccomp_filters:\t1\n", "Seccomp:\t2\nSeccomp_filters:\t1\n", False),
+        ("Seccomp:\t2\nSeccomp_filters:\t2\n", "Seccomp:\t2\nSeccomp_filters:\t1\n", True),
+        ("Seccomp:\t0\n", "Seccomp:\t0\n", False),
+        ("Seccomp:\t2\n", "Seccomp:\t0\n", True),
+        ("Seccomp:\t2\n", "Seccomp:\t2\n", True),
+    ],
+)
+def test_what_an_old_linux_and_a_container_tell_of_filters(status: str, own: str, has_more: bool) -> None:
+    assert has_more_filters(f"Name:\tbwrap\n{status}Speculation_Store_Bypass:\tvulnerable\n", own) is has_more
 
 
 @pytest.mark.slow

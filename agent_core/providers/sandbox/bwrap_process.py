@@ -40,7 +40,7 @@ ADVICE = (
 )
 SCRATCH_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - as seen inside
 MAX_ERROR_CHARACTERS, START_TIMEOUT_SECONDS, BOUND_SECONDS = 500, 30.0, 0.0005
-FILTERS = re.compile(r"^Seccomp_filters:\s*(\d+)$", re.MULTILINE)  # Linux 5.9
+FILTERS, FILTERED = re.compile(r"^Seccomp(?:_filters)?:\s*(\d+)$", re.MULTILINE), 2  # the mode, and how many
 # The first command in the sandbox waits for a line, and ends if none comes, because Signoff was killed meanwhile. (When
 # the descriptor of bubblewrap's own --block-fd is closed, the program begins, and nothing would ever end it.)
 GATE = ("/bin/sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh")
@@ -160,15 +160,23 @@ async def _until_bound(root_pid: int) -> None:
 
     It sets this by prctl (PR_SET_PDEATHSIG) some time after its pid is known, just before its filter of system calls.
     """
-    before = _count_filters("self")
-    while _count_filters(str(root_pid)) <= before:
+    own = _read_status("self")
+    while not has_more_filters(_read_status(str(root_pid)), own):
         await SystemClock().sleep(BOUND_SECONDS)
 
 
-def _count_filters(pid: str) -> int:
-    """How many filters of system calls a process has: in a container more than one."""
-    found = FILTERS.search(Path(f"/proc/{pid}/status").read_text("ascii"))
-    return int(found[1]) if found else 0
+def _read_status(pid: str) -> str:
+    return Path(f"/proc/{pid}/status").read_text("utf-8", "replace")
+
+
+def has_more_filters(status: str, own: str) -> bool:
+    """Whether a process has more filters of system calls than this one, by their `/proc/…/status`.
+
+    Linux counts them since 5.9. An older one tells only whether there are any: if this process has some, as in a
+    container, nothing can be told, and the answer is True.
+    """
+    counts, before = ([int(count) for count in FILTERS.findall(each)] for each in (status, own))
+    return before == [FILTERED] or counts[-1:] > before[-1:]
 
 
 async def _process(line: Sequence[str], gate: FileIO, fds: Sequence[int]) -> Process:
