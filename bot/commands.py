@@ -236,7 +236,7 @@ async def _drain(signoff: Signoff) -> None:
     if number := signoff.core.engine.in_progress:
         say(
             f"Signoff stops: {counted(number, 'agent')} at work; running commands have {seconds} s. "
-            "Press Ctrl-C again to end them now."
+            "Ctrl-C ends them now."
         )
     else:
         say("Signoff stops: no agent is at work.")

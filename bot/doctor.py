@@ -264,9 +264,10 @@ def _data_folder(folder: Path) -> Finding:
 
 
 async def _files(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    """A finding on WORKSPACE_URL; none if it is not set."""
+    """A finding on WORKSPACE_URL; without it, only if the files in the data folder belong to another database."""
     if not settings.workspace_url:
-        return ()
+        fault = await _answer_or(_silent(), probes.files, PATIENCE + 1)
+        return (Finding(name="files", state="fault", why=fault),) if fault else ()
     where = settings.shown_workspaces
     if folder := settings.workspace_folder:
         return (replace(_data_folder(folder), name="files", variable="WORKSPACE_URL"),)

@@ -4,16 +4,18 @@ Part of the composition root. Modules of S3 are imported only if WORKSPACE_URL n
 """
 
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, TypeAlias
 
-from agent_core.errors import CommandError, SettingsError, TransferRefused
+from agent_core.errors import CommandError, SettingsError, SignoffError, TransferRefused
+from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import OWNER_NAME
 from agent_core.providers.workspace.workspace_transfer import StoredFiles, WorkspaceTransfer
-from agent_core.service.shared_storage import find_database_id, record_storage
+from agent_core.service.shared_storage import find_database_id, known_database_id, record_storage
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,10 +84,34 @@ async def check_storage(settings: Settings, workspaces: AnyWorkspaces, database:
         logger.warning(DIFFERENT, own.place, other)
 
 
-async def find_workspaces_fault(settings: Settings) -> str:
-    """What keeps Signoff from using the bucket, or "". Folders are not tested."""
-    if settings.workspace_folder:
+async def find_missing_server(settings: Settings) -> str:
+    """What to do if the files in the data folder belong to another database than SQLite's; "" if they do not.
+
+    Then a database on PostgreSQL has marked them as its own, and DATABASE_URL was lost. Raise TransferRefused if the
+    files cannot be read.
+    """
+    folder = settings.workspace_folder
+    if not settings.sqlite_file or settings.workspace_url or not folder or not stored_files(settings).is_owned():
         return ""
+    own = ""
+    if settings.sqlite_file.exists():
+        database = SqlDatabase(settings.database_url)
+        try:
+            with suppress(SignoffError, sqlite3.Error):  # such as a file without tables
+                own = await known_database_id(database)
+        finally:
+            await database.close()
+    owner = await FolderWorkspaces(folder).belong_to(own)  # it is marked already
+    return "" if owner == own else f"DATABASE_URL {OF_A_SERVER % folder}"
+
+
+async def find_workspaces_fault(settings: Settings) -> str:
+    """What keeps Signoff from using the files, or "". Whether a folder can be written is not tested."""
+    if settings.workspace_folder:
+        try:
+            return await find_missing_server(settings)
+        except TransferRefused as fault:
+            return str(fault)
     try:
         storage = _s3_storage(settings)
     except SettingsError as fault:

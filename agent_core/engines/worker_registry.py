@@ -277,7 +277,7 @@ class WorkerRegistry:
                 await work.commit()
         except Conflict:
             return
-        logger.warning("a worker died, its agents go on elsewhere", extra={"worker": worker.id})
+        logger.warning("a worker died, its agents are taken over", extra={"worker": worker.id})
         self.on_death()
 
     async def _give_up_strays(self, worker: Worker) -> None:

@@ -24,6 +24,7 @@ from agent_core.transfer.transfer import Transfer
 from bot.bootstrap import assemble, probes
 from bot.doctor import findings, report
 from bot.settings import Settings, load
+from bot.transfer_commands import export_data
 from bot.workspace_wiring import check_storage, find_workspaces_fault, open_workspaces, stored_files
 from tests.standins.s3 import S3Gate
 
@@ -267,6 +268,13 @@ async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_
     with pytest.raises(SettingsError, match=r"Was this Signoff on PostgreSQL\? Then set DATABASE_URL again") as refused:
         await _start(settings)
     assert refused.value.variable == "DATABASE_URL"
+    told = await find_workspaces_fault(settings)
+    assert told.startswith("DATABASE_URL is empty, so Signoff starts on SQLite, but the agents' files in ")
+    assert await export_data(settings, [str(tmp_path / "x.zip")]) == 1
+    assert not (tmp_path / "x.zip").exists()
+    assert settings.sqlite_file
+    await asyncio.to_thread(settings.sqlite_file.write_bytes, b"")  # without tables
+    assert await find_workspaces_fault(settings) == told
 
 
 async def test_on_sqlite_nothing_is_compared(tmp_path: Path) -> None:
