@@ -15,7 +15,7 @@ from agent_core.ports.database import Database
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import OWNER_NAME
 from agent_core.providers.workspace.workspace_transfer import StoredFiles, WorkspaceTransfer
-from agent_core.service.shared_storage import find_database_id, known_database_id, record_storage
+from agent_core.service.shared_storage import find_database_id, read_database_id, record_storage
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ async def find_missing_server(settings: Settings) -> str:
         database = SqlDatabase(settings.database_url)
         try:
             with suppress(SignoffError, sqlite3.Error):  # such as a file without tables
-                own = await known_database_id(database)
+                own = await read_database_id(database)
         finally:
             await database.close()
     owner = await FolderWorkspaces(folder).belong_to(own)  # it is marked already

@@ -22,7 +22,7 @@ async def record_storage(database: Database, own: StorageIdentity) -> str:
     return await in_one_unit(database, act)
 
 
-async def known_database_id(database: Database) -> str:
+async def read_database_id(database: Database) -> str:
     """The random id of the database, or "" if it has none yet."""
     async with database.begin() as work:
         return await work.preferences.get(SCOPE, DATABASE_ID) or ""
