@@ -4,13 +4,13 @@ Part of the composition root. Modules of S3 are imported only if WORKSPACE_URL n
 """
 
 import logging
-import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from agent_core.errors import CommandError, SettingsError, SignoffError, TransferRefused
+from agent_core.errors import CommandError, SettingsError, TransferRefused
 from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.schema import version
 from agent_core.ports.database import Database
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import OWNER_NAME
@@ -32,9 +32,9 @@ DIFFERENT = (
     "If both run, give both the same WORKSPACE_URL (docs/how-to/run-on-several-machines.md)"
 )
 OF_A_SERVER = (
-    "is empty, so Signoff starts on SQLite, but the agents' files in %s belong to another database. Was this Signoff "
-    "on PostgreSQL? Then set DATABASE_URL again. To begin anew, name a new SIGNOFF_HOME or an empty WORKSPACE_URL. If "
-    f"the other database was only tried, or is gone for good, delete the file {OWNER_NAME} there."
+    "names no server, so Signoff starts on SQLite, but the agents' files in %s belong to another database. Was this "
+    "Signoff on PostgreSQL? Then set DATABASE_URL again. To begin anew, name a new SIGNOFF_HOME or an empty "
+    f"WORKSPACE_URL. If the other database was only tried, or is gone for good, delete the file {OWNER_NAME} there."
 )
 EXAMPLE_DATABASE = "postgresql://signoff@localhost/signoff"
 NOT_OWN = (
@@ -93,16 +93,23 @@ async def find_missing_server(settings: Settings) -> str:
     folder = settings.workspace_folder
     if not settings.sqlite_file or settings.workspace_url or not folder or not stored_files(settings).is_owned():
         return ""
-    own = ""
-    if settings.sqlite_file.exists():
-        database = SqlDatabase(settings.database_url)
-        try:
-            with suppress(SignoffError, sqlite3.Error):  # such as a file without tables
-                own = await read_database_id(database)
-        finally:
-            await database.close()
-    owner = await FolderWorkspaces(folder).belong_to(own)  # it is marked already
+    try:
+        own = await _read_own_id(settings)
+        owner = await FolderWorkspaces(folder).belong_to(own)  # it is marked already
+    except Exception:  # the finding on the database tells it, and the start
+        return ""
     return "" if owner == own else f"DATABASE_URL {OF_A_SERVER % folder}"
+
+
+async def _read_own_id(settings: Settings) -> str:
+    """The id of the database of these settings; "" if it has none yet."""
+    if not await version(settings.database_url):
+        return ""
+    database = SqlDatabase(settings.database_url)
+    try:
+        return await read_database_id(database)
+    finally:
+        await database.close()
 
 
 async def find_workspaces_fault(settings: Settings) -> str:

@@ -268,7 +268,7 @@ class LocalEngine:
         try:
             async with self.database.begin() as work:
                 found = await work.agents.list_changed_last(self.surfaces, MAX_LOOKED_AT)
-        except DatabaseAway:
+        except Exception:
             self._may_be_unsettled = True
             raise
         unsettled = [agent for agent in found if agent.since >= found[0].since - UNSETTLED_TIME and not agent.parent]

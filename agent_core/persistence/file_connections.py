@@ -35,7 +35,7 @@ from agent_core.persistence.prepared_statements import Values, find_rows
 from agent_core.persistence.short_statements import ShortStatements
 from agent_core.persistence.timed_reads import TooLong, find_rows_within
 from agent_core.ports.database import Together, finish_uncancelled, one_by_one
-from agent_core.ports.loop_share import LoopShare, let_others_run
+from agent_core.ports.loop_share import LoopShare
 from agent_core.ports.priority import IS_AWAITED
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,9 @@ class FileConnections:
         self._loop_share = LoopShare()
         self._is_opening = False
         self._in_thread = 0  # how many writes the writer thread has
-        self._held_up = 0  # how many commits wait for a copy of the WAL
+        self._writing = 0
+        self._is_idle = asyncio.Event()  # whether nothing is being written
+        self._is_idle.set()
         self._since_checkpoint = 0
         self._copying: asyncio.Future[None] | None = None  # the WAL into the database
         self._long = LongQueries()
@@ -92,8 +94,15 @@ class FileConnections:
         return await self._run(self._priority_reader if IS_AWAITED.get() else self._readers, ask)
 
     async def write(self, change: Change) -> None:
-        if not await self._commit_at_once(change):
-            await self._commit_in_thread(change)
+        self._writing += 1
+        self._is_idle.clear()
+        try:
+            if not await self._commit_at_once(change):
+                await self._commit_in_thread(change)
+        finally:
+            self._writing -= 1
+            if not self._writing:
+                self._is_idle.set()
 
     async def _commit_at_once(self, change: Change) -> bool:
         """Commit on the event loop's thread. Return False, with nothing saved, if the writer thread is to do it.
@@ -111,11 +120,7 @@ class FileConnections:
                 return True
             if self._copying is None:
                 return False
-            self._held_up += 1
-            try:
-                await asyncio.wait((self._copying,))
-            finally:
-                self._held_up -= 1
+            await asyncio.wait((self._copying,))
         return False
 
     async def _commit_in_thread(self, change: Change) -> None:
@@ -133,8 +138,7 @@ class FileConnections:
         return await self._run(self._writer, empty_wal)
 
     async def close(self) -> None:
-        while self._held_up:
-            await let_others_run()
+        await self._is_idle.wait()
         for threads in (self._readers, self._priority_reader, self._writer):
             threads.shutdown()
         self._connections.close()

@@ -145,7 +145,7 @@ async def test_a_reason_typed_after_a_click_on_reject_stands_in_its_field_and_de
 ) -> None:
     await waiting(ana, model, "Ada", "Bob")
     await ana.page.wait_for_function(SETTLED)
-    await card(ana, "Ada").get_by_role("button", name="Reject").first.click(click_count=clicks)
+    await card(ana, "Ada").get_by_role("button", name="Reject").first.click(click_count=clicks, delay=40)
     reason = card(ana, "Ada").get_by_label("Reason")
     await expect(reason).to_be_focused()
     await ana.page.keyboard.type("not a good name")
@@ -179,3 +179,14 @@ async def test_what_is_typed_after_a_click_on_a_sheet_presses_no_button_of_the_c
     await ana.page.keyboard.type("a b ")
     await expect(ana.page.locator(":popover-open")).to_have_count(1)
     await expect(ana.page.locator(".card.open")).to_have_count(1)
+
+
+@pytest.mark.proves("page:keys")
+async def test_copying_from_a_card_is_no_text_after_which_keys_do_nothing(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada")
+    await press(ana, "j")
+    await ana.page.keyboard.press("Control+c")
+    await press(ana, "a")
+    await expect(card(ana, "Ada")).to_have_count(0)

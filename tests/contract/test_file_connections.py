@@ -240,7 +240,7 @@ async def test_a_commit_waits_for_a_copy_of_the_journal_on_the_event_loop(
     assert await keys(connections) == ["a", "b"]
 
 
-async def test_a_commit_that_waits_for_a_copy_of_the_journal_is_saved_before_the_connections_close(
+async def test_commits_that_wait_for_a_copy_of_the_journal_are_saved_before_the_connections_close(
     sqlite_url: str,
 ) -> None:
     connections = FileConnections(sqlite_url)
@@ -249,14 +249,15 @@ async def test_a_commit_that_waits_for_a_copy_of_the_journal_is_saved_before_the
     other.execute("BEGIN IMMEDIATE")
     copy = connections._copying = asyncio.get_running_loop().create_future()
     copy.add_done_callback(connections._end_copying)
-    waiting = asyncio.create_task(connections.write(write_row("a")))
+    names = [f"{number:03}" for number in range(200)]  # more than are saved in one pass of the event loop
+    waiting = [asyncio.create_task(connections.write(write_row(name))) for name in names]
     await let_others_run()
     closing = asyncio.create_task(connections.close())
     await let_others_run()
     other.execute("ROLLBACK")
     copy.set_result(None)
-    await asyncio.gather(waiting, closing)
-    assert other.execute("SELECT key FROM preferences").fetchall() == [("a",)]
+    await asyncio.gather(*waiting, closing)
+    assert other.execute("SELECT key FROM preferences ORDER BY key").fetchall() == [(name,) for name in names]
     other.close()
 
 

@@ -2,6 +2,7 @@
 "use strict";
 
 const KEYS_OFF = "signoff.keys-off", TYPED_IN = "input:not(.pick), textarea, select, [contenteditable]";
+const CONTROLS = "a, button, input, label, select, summary, textarea";
 const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[open] > article.card";
 const APPROVE = ".acts > button[value^='approve:'].go";
 
@@ -36,8 +37,9 @@ function openSheet(card, kind) {
 /** Put the focus where a person writes in an open sheet, or on the sheet, so that no button takes what is typed. */
 function focusIn(sheet) {
   if (!sheet?.matches(":popover-open") || sheet.contains(document.activeElement)) return;
-  sheet.tabIndex = -1;
-  (sheet.querySelector("textarea, select, input:not([type=hidden], [type=number])") || sheet).focus();
+  const field = sheet.querySelector("textarea, select, input:not([type=hidden], [type=number])");
+  if (!field) sheet.tabIndex = -1;
+  (field || sheet).focus();
 }
 
 /** Put the focus where one searches; a narrow screen hides the box in the navigation. */
@@ -66,13 +68,20 @@ document.addEventListener("click", event => {
   else sheet.addEventListener("toggle", () => focusIn(sheet), { once: true });
 });
 
-const TEXT_PAUSE = 1000, TEXT_ENDS = ["Enter", "Tab", "Escape"], DECISIVE = "aerx";  // ms
+// The second press of a double click may meet the sheet that the first one has opened over the button.
+document.addEventListener("mousedown", event => {
+  const isOnSheet = event.target.closest?.("article.card .pop") && !event.target.closest(CONTROLS);
+  if (event.detail > 1 && isOnSheet) event.preventDefault();
+});
+
+const TEXT_PAUSE = 2000, TEXT_ENDS = ["Enter", "Tab", "Escape"], DECISIVE = "aerx";  // ms
 let typedAt = -TEXT_PAUSE;
 
 /** Whether a key is a letter in a field, or a command that people would not give in the middle of a text they type. */
 function isInText(event) {
   const isWritten = event.target.closest?.(TYPED_IN) || event.isComposing, continues = event.timeStamp - typedAt < TEXT_PAUSE;
-  if (event.key.length === 1 && (isWritten || continues || !KEYS[event.key])) typedAt = event.timeStamp;
+  const isLetter = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
+  if (isLetter && (isWritten || !KEYS[event.key])) typedAt = event.timeStamp;
   if (TEXT_ENDS.includes(event.key)) typedAt = -TEXT_PAUSE;
   return isWritten || (continues && DECISIVE.includes(event.key));
 }

@@ -269,12 +269,14 @@ async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_
         await _start(settings)
     assert refused.value.variable == "DATABASE_URL"
     told = await find_workspaces_fault(settings)
-    assert told.startswith("DATABASE_URL is empty, so Signoff starts on SQLite, but the agents' files in ")
+    assert told.startswith("DATABASE_URL names no server, so Signoff starts on SQLite, but the agents' files in ")
     assert await export_data(settings, [str(tmp_path / "x.zip")]) == 1
     assert not (tmp_path / "x.zip").exists()
     assert settings.sqlite_file
     await asyncio.to_thread(settings.sqlite_file.write_bytes, b"")  # without tables
     assert await find_workspaces_fault(settings) == told
+    await asyncio.to_thread(settings.sqlite_file.write_bytes, b"no database " * 100)
+    assert await find_workspaces_fault(settings) == "", "the finding on the database tells it"
 
 
 async def test_on_sqlite_nothing_is_compared(tmp_path: Path) -> None:
