@@ -23,6 +23,7 @@ class StatusUpdates:
     `facts_of`: what `send` shows of an agent beside its status.
     `shown`: the facts last sent for each agent. Empty after a restart, so an unchanged line is sent once more.
     `to_send`: the newest state of each agent whose line is about to be sent.
+    `beginnings`: lets one line begin in each pass of the event loop.
     """
 
     send: Callable[[Agent], Awaitable[None]]

@@ -61,11 +61,6 @@ class ModelLabel:
         return self.model.label
 
 
-def goes_on() -> bool:
-    """That a process is not stopping."""
-    return False
-
-
 def works_here() -> bool:
     """Whether a worker runs: this process is one."""
     return True
@@ -92,7 +87,7 @@ class WebContext:
     model_label: ModelLabel
     renderer: HtmlRenderer
     has_workers: Callable[[], bool] = works_here
-    is_stopping: Callable[[], bool] = goes_on
+    is_stopping: Callable[[], bool] = lambda: False
     templates: AgentTemplates = field(default_factory=load_templates)
 
     def origin(self, request: web.Request) -> Origin:

@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 READER_THREADS = 2  # more would wait for the GIL
 MAX_GROUPED_WRITES = 64
-MAX_COMMIT_TRIES = 3
+MAX_COMMIT_TRIES = 3  # on the event loop, each after a copy of the WAL has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class FileConnections:
         self._loop_share = LoopShare()
         self._is_opening = False
         self._in_thread = 0  # how many writes the writer thread has
-        self._writing = 0
+        self._writing = 0  # how many writes have not ended
         self._is_idle = asyncio.Event()  # whether nothing is being written
         self._is_idle.set()
         self._since_checkpoint = 0

@@ -1,4 +1,4 @@
-"""Bounds how long short calls that block hold up the event loop: short statements and small files."""
+"""Bounds how long the event loop is held up: by short calls that block, and by work that begins often at once."""
 
 import asyncio
 import time

@@ -2,30 +2,25 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.process import LONGEST_STOP, free_port, program
 from tests.e2e.test_shutdown import is_made, shell, until_made
-from tests.e2e.test_slack import slack_of
+from tests.e2e.test_slack import office, slack_of  # noqa: F401 - the fixture
 from tests.packages import SANDBOX, need
 from tests.scenario.slack_app import SIGNING_SECRET, Office, text_of
 from tests.standins.openai import openai_standin
-
-
-@pytest.fixture
-async def office() -> AsyncIterator[Office]:
-    async with Office.opened() as opened:
-        yield opened
 
 
 @pytest.mark.slow
 @pytest.mark.proves("engine:drain")
 @pytest.mark.parametrize("during", [False, True], ids=["right before", "while it drains"])
 async def test_stop_of_a_running_command_is_on_its_card_after_sigterm(
-    office: Office, tmp_path: Path, during: bool
+    office: Office,  # noqa: F811
+    tmp_path: Path,
+    during: bool,
 ) -> None:
     need(*SANDBOX)
     port = str(free_port())

@@ -136,7 +136,7 @@ async def _undo(starting: "asyncio.Future[BwrapProcess]") -> None:
 
 
 async def _start(line: Sequence[str], inside: Sequence[str], fds: Sequence[int], limits: ProgramLimits) -> BwrapProcess:
-    """Start bubblewrap. The program is blocked until its pid is known, so that it can always be killed."""
+    """Start bubblewrap. The program is blocked until it can be killed by its pid, and would end with Signoff."""
     with _pipe() as (status, status_writer), _pipe() as (gate, opener):
         whole = [*line, "--json-status-fd", str(status_writer.fileno()), "--", *GATE, *inside]
         process = await _process(whole, gate, (*fds, status_writer.fileno()))
