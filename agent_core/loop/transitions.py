@@ -16,7 +16,7 @@ from agent_core.model.lines import one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
-from agent_core.model.usage import CallKind, Usage
+from agent_core.model.usage import NO_USAGE, CallKind, Usage
 from agent_core.oversight.lease import why_lease_ends, why_not_covered
 from agent_core.oversight.policy import may_decide
 from agent_core.oversight.repetition import continues_repetition
@@ -66,7 +66,7 @@ def propose(
         exposed=agent.exposed,
         exposures=agent.exposures,
     )
-    numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=Usage())
+    numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
     asks = thought.spec.always_asks
     outcome = _ask(numbered, turn, now) if asks else _approve_or_ask(numbered, turn, turn_context, granters, now)
     return replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices))
@@ -192,8 +192,10 @@ def wait_for(helpers: Sequence[str], outcome: Outcome, now: datetime) -> Outcome
 
 def bill(agent: Agent, turn: Turn, spent: Mapping[CallKind, Usage]) -> tuple[Agent, Turn]:
     """Charge the agent for the model calls of its command, and add their usage to the command's turn."""
-    paid = agent.pay(spent)
-    return replace(paid, unbilled=agent.unbilled), replace(turn, usage=turn.usage + sum(spent.values(), Usage()))
+    if not spent:
+        return agent, turn
+    paid = replace(agent.pay(spent), unbilled=agent.unbilled)
+    return paid, replace(turn, usage=sum(spent.values(), turn.usage))
 
 
 def pause(agent: Agent, reason: str, now: datetime) -> Outcome:
@@ -237,7 +239,8 @@ def _expose_to_plugins(
     agent: Agent, thought: ProposedCommand | UnusableAnswer, now: datetime
 ) -> tuple[Agent, tuple[Notice, ...]]:
     """The agent after a thought: a folder that plugins had is tainted; what they made of the thought exposes it."""
-    agent = replace(agent, folder_tainted=agent.folder_tainted or thought.had_folder)
+    if thought.had_folder:
+        agent = replace(agent, folder_tainted=True)
     return expose(agent, "a plugin that took part in its thought", now) if thought.is_touched else (agent, ())
 
 
@@ -246,7 +249,9 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
     notices: tuple[Notice, ...] = ()
     if is_from_outside(turn.result):
         agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)
-    return replace(agent, folder_tainted=agent.folder_tainted or taints_folder(agent, turn.risks)), notices
+    if taints_folder(agent, turn.risks):
+        agent = replace(agent, folder_tainted=True)
+    return agent, notices
 
 
 def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:

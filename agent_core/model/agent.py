@@ -13,7 +13,7 @@ from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
 from agent_core.model.notification import FIRST_REMINDER, MAX_REMINDERS, Notification
-from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.model.usage import FREE, NO_USAGE, Budget, CallKind, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class Agent:
     model: str = ""
     effort: str = ""
     budget: Budget = Budget()
-    usage: Usage = Usage()
-    unbilled: Usage = Usage()
+    usage: Usage = NO_USAGE
+    unbilled: Usage = NO_USAGE
     calls: Mapping[CallKind, Usage] = field(default_factory=dict)
     policy: Policy = Policy()
     status: AgentStatus = Thinking()
@@ -227,7 +227,8 @@ class Agent:
 
         Memory and folder remain tainted.
         """
-        return replace(self, exposed=False, tainted=self.is_tainted) if known == self.exposures else self
+        is_cleared = self.exposed and known == self.exposures
+        return replace(self, exposed=False, tainted=True) if is_cleared else self
 
     def claim(self) -> Self:
         """The agent as a worker takes it: with the next fence, and without what a crash left: `activity`, `asks`."""
@@ -259,14 +260,16 @@ class Agent:
 
         `estimated`: the part of the cost that is an estimate.
         """
+        if not spent:
+            return self
         said = (usage for kind, usage in spent.items() if kind != "embedding")
-        usage = sum(said, Usage(cost=spent["embedding"].cost) if "embedding" in spent else Usage())
-        calls = {kind: self.calls.get(kind, Usage()) + spent.get(kind, Usage()) for kind in {**self.calls, **spent}}
+        usage = sum(said, Usage(cost=spent["embedding"].cost) if "embedding" in spent else NO_USAGE)
+        calls = {kind: self.calls.get(kind, NO_USAGE) + usage for kind, usage in spent.items()}
         return replace(
             self,
             usage=self.usage + usage,
             unbilled=self.unbilled + usage,
-            calls=calls,
+            calls={**self.calls, **calls},
             budget=self.budget.spend(usage.cost, estimated),
         )
 

@@ -1,4 +1,4 @@
-"""`replace` for the values of this package, as in `dataclasses`, in a third of its time.
+"""`replace` for the values of this package, as in `dataclasses`, in a fifth of its time.
 
 The standard library's calls `__init__`, which sets each field of a frozen dataclass by `object.__setattr__`: 10 µs for
 an agent with 41 fields, and a turn makes more than fifty such copies.
@@ -6,7 +6,7 @@ an agent with 41 fields, and a turn makes more than fifty such copies.
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, make_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -22,22 +22,26 @@ else:
 
 @cache
 def _copier(kind: type) -> Callable[[Any, dict[str, Any]], Any]:
-    """What copies values of this class: the standard library if there is more to do than to set every field."""
-    names = [field.name for field in fields(kind) if field.init]
-    if hasattr(kind, "__post_init__") or len(names) < len(fields(kind)) or "__slots__" not in vars(kind):
+    """What copies values of this class: the standard library if there is more to do than to set its slots.
+
+    The copy begins as a value of a class with the same slots that is not frozen, whose fields are set five times as
+    fast, and becomes one of its own class when it is complete.
+    """
+    names = tuple(field.name for field in fields(kind) if field.init)
+    has_only_slots = vars(kind).get("__slots__") == names and kind.__bases__ == (object,)
+    if hasattr(kind, "__post_init__") or not has_only_slots or len(names) < 2:
         return lambda value, changes: dataclasses.replace(value, **changes)
-    setters = {name: getattr(kind, name).__set__ for name in names}
-    all_setters = tuple(setters.values())
-    read = attrgetter(*names, "__class__")  # the class is not used, but of one name there would be no tuple
+    read = attrgetter(*names)  # of one name there would be no tuple
+    unfrozen = make_dataclass(f"Unfrozen{kind.__name__}", names, slots=True)
 
     def copy(value: Any, changes: dict[str, Any]) -> Any:
-        made: Any = object.__new__(kind)
-        for set_field, old in zip(all_setters, read(value), strict=False):
-            set_field(made, old)
-        for name, new in changes.items():
-            if name not in setters:
-                raise TypeError(f"{kind.__name__} has no field {name!r}")
-            setters[name](made, new)
+        made: Any = unfrozen(*read(value))
+        try:
+            for name, new in changes.items():
+                setattr(made, name, new)
+        except AttributeError:
+            raise TypeError(f"{kind.__name__} has no such field: {', '.join(changes.keys() - names)}") from None
+        made.__class__ = kind
         return made
 
     return copy

@@ -1,5 +1,6 @@
 """Token usage of model calls, and budgets in US dollars."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
@@ -37,6 +38,14 @@ class Usage:
             reasoning=self.reasoning + other.reasoning,
             cost=self.cost + other.cost,
         )
+
+
+NO_USAGE = Usage()
+
+
+def total_cost(spent: Mapping[CallKind, Usage]) -> Decimal:
+    """The cost of all calls in US dollars."""
+    return sum((usage.cost for usage in spent.values()), FREE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

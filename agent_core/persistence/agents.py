@@ -38,7 +38,6 @@ from agent_core.persistence.tables import (
     RESTING,
     UNSHOWN,
     UNTOLD,
-    WORKING,
     agents,
     claims,
     notices,
@@ -66,7 +65,7 @@ _IN_THREAD = _READ.where(_IN_CHANNEL, agents.c.thread == bindparam("thread")).or
 _BY_OWNER = _ALL.where(agents.c.owner == bindparam("person"), agents.c.workspace == bindparam("in_workspace"), LISTED)
 _ON_SURFACE = agents.c.surface == bindparam("on_surface")
 _WITH_THREAD = union_all(
-    select(agents.c.id, agents.c.data, agents.c.revision).where(AWAKE, _ON_SURFACE),
+    select(agents.c.id, agents.c.data, agents.c.revision).where(AWAKE, _ON_SURFACE, agents.c.thread.is_not(None)),
     select(agents.c.id, agents.c.data, agents.c.revision).where(
         RESTING, _ON_SURFACE, agents.c.since >= bindparam("since")
     ),
@@ -114,7 +113,8 @@ def _agents_with(record: Table, condition: ColumnElement[bool]) -> Select[str]:
 
 _DUE = union(
     select(agents.c.id).where(
-        WORKING,
+        AWAKE,
+        agents.c.status.in_(("thinking", "acting")),
         agents.c.surface.in_(_SURFACES),
         or_(agents.c.wake_at.is_(None), agents.c.wake_at <= bindparam("now")),
         _not_claimed_elsewhere(agents.c.id),

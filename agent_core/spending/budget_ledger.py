@@ -14,7 +14,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
 from agent_core.model.reservation import Account
-from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.model.usage import FREE, Budget, CallKind, Usage, total_cost
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.spending.helper_tree import budget_of, charge_agents
@@ -142,7 +142,7 @@ class BudgetLedger:
 
 def charge(work: UnitOfWork, channel: ChannelScope, spent: Mapping[CallKind, Usage], estimated: Decimal = FREE) -> None:
     """Add the cost of the calls to the channel's spending. `estimated`: the part of it that is an estimate."""
-    cost = sum(spent.values(), Usage()).cost
+    cost = total_cost(spent)
     if cost > FREE:
         work.budgets.add_spending(channel, cost, estimated)
 

@@ -12,7 +12,7 @@ from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Note
 from agent_core.model.reservation import Account
-from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.model.usage import FREE, Budget, CallKind, Usage, total_cost
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 
@@ -45,7 +45,7 @@ async def budget_of(work: UnitOfWork, agent: Agent) -> Budget:
 
 async def charge_root(work: UnitOfWork, agent: Agent, spent: Mapping[CallKind, Usage]) -> None:
     """Charge a helper's spending to its root agent too. The caller saves the helper in the same unit of work."""
-    cost = sum(spent.values(), Usage()).cost
+    cost = total_cost(spent)
     if agent.head is None or cost <= FREE:
         return
     head = await work.agents.get(agent.channel, agent.head)
@@ -63,7 +63,7 @@ async def charge_agents(
     if account.root and account.root != account.agent:
         with suppress(NotFound):
             root = await work.agents.get(account.channel, account.root)
-            cost = sum(spent.values(), Usage()).cost
+            cost = total_cost(spent)
             work.agents.save(replace(root, budget=root.budget.spend(cost, estimated)))
 
 

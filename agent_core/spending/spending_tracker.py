@@ -10,7 +10,7 @@ from typing import TypeAlias
 from agent_core.errors import OverBudget
 from agent_core.model.ids import ReservationId, new_id
 from agent_core.model.reservation import Account, Funds, Reservation
-from agent_core.model.usage import FREE, Budget, CallKind, Usage
+from agent_core.model.usage import FREE, NO_USAGE, Budget, CallKind, Usage, total_cost
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 
@@ -109,7 +109,7 @@ class SpendingTracker:
 
     @property
     def total(self) -> Usage:
-        return sum(self.spent.values(), Usage())
+        return sum(self.spent.values(), NO_USAGE)
 
     @property
     def is_unsettled(self) -> bool:
@@ -136,15 +136,15 @@ class SpendingTracker:
         if not self._is_limited:
             return None
         funds = await self.reservation.load_funds() if self.reservation else self._funds
-        return funds.left(self.total.cost + self.held)
+        return funds.left(total_cost(self.spent) + self.held)
 
     def record(self, kind: CallKind, usage: Usage) -> None:
-        self.spent[kind] = self.spent.get(kind, Usage()) + usage
+        self.spent[kind] = self.spent.get(kind, NO_USAGE) + usage
 
     def settle(self) -> dict[CallKind, Usage]:
         """Return the spending since the last call of this method and add it to the budgets, after it was saved."""
         spent, self.spent = self.spent, {}
-        cost = sum(spent.values(), Usage()).cost
+        cost = total_cost(spent)
         self.agent, self.channel = self.agent.spend(cost), self.channel.spend(cost)
         if self.reservation:
             self.reservation.forget()
@@ -178,7 +178,7 @@ class SpendingTracker:
         if self.reservation and self.reservation.is_saved:  # a worker that was taken for dead goes on with a new row
             async with self.reservation.database.begin() as work:
                 await self.drop_if_charged(work)
-        spent, held = self.total.cost, self.held + estimate
+        spent, held = total_cost(self.spent), self.held + estimate
         if self.reservation and estimate and (self._is_limited or spent + held >= MIN_RECORDED):
             await self.reservation.take(kind, model, spent=spent, held=held, estimate=estimate)
         elif why := self._funds.refusal(spent, held, estimate):

@@ -2,17 +2,19 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import Engine, event
 
+from agent_core.model.agent import Awaiting
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import MemoryId, ReservationId
 from agent_core.model.reservation import Account
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.file_connections import FileConnections
 from agent_core.ports.database import UnitOfWork
-from agent_core.testing.examples import CHANNEL, NOON, an_agent
+from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 
 ADA = an_agent()
 ELSEWHERE = replace(CHANNEL, channel="elsewhere")
@@ -30,7 +32,7 @@ def trace(engine: Engine) -> list[str]:
 QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] = {
     "due": (
         lambda work: work.agents.due(("web", "terminal"), NOON),
-        ["agents_working", "turns_unshown", "notices_untold"],
+        ["agents_awake (surface=? AND status=?)", "turns_unshown", "notices_untold"],
     ),
     "named": (lambda work: work.agents.find_by_name(CHANNEL, "Ada"), ["autoindex_agents_2 (channel=? AND name_key=?)"]),
     "in_thread": (
@@ -43,7 +45,7 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     ),
     "listening": (
         lambda work: work.agents.list_with_thread("slack", NOON),
-        ["agents_awake (surface=?)", "agents_resting (surface=? AND since>?)"],
+        ["agents_awake (surface=? AND status=?)", "agents_resting (surface=? AND since>?)"],
     ),
     "for people": (
         lambda work: work.agents.list_awaiting_people([CHANNEL], 9),
@@ -159,3 +161,18 @@ async def test_agents_are_counted_without_reading_one(sqlite_url: str) -> None:
     await database.close()
     scans = [step for step in plan if step.startswith("SCAN")]
     assert scans == [f"SCAN agents USING COVERING INDEX agents_{name}" for name in ("listed", "archived")]
+
+
+async def test_a_save_of_an_agent_makes_no_temporary_table(sqlite_url: str) -> None:
+    database = SqlDatabase(sqlite_url)
+    assert isinstance(database._connections, FileConnections)
+    statements = trace(database._connections._engine)
+    await keep(database, ADA)
+    async with database.begin() as work:
+        work.agents.save((await work.agents.get(CHANNEL, ADA.id)).become(Awaiting(), NOON + timedelta(hours=1)))
+        await work.commit()
+    [save] = [each for each in statements if each.startswith("UPDATE agents SET status=")]
+    with database._connections._engine.connect() as connection:
+        steps = [row.opcode for row in connection.exec_driver_sql(f"EXPLAIN {save}")]
+    await database.close()
+    assert ("IdxInsert" in steps, "OpenEphemeral" in steps) == (True, False)

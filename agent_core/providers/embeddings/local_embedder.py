@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -50,14 +51,23 @@ class WordVectors:
         tokenizer.no_truncation()
         return cls(tokenizer, map_matrix(folder / MATRIX))
 
-    def of(self, text: str) -> tuple[Row, int]:
-        """The mean of the vectors of the text's tokens, and the number of tokens."""
+    def of(self, texts: Sequence[str]) -> tuple[list[Row], int]:
+        """For each text the mean of the vectors of its tokens; and the number of all tokens.
+
+        The vector of a token is converted once, however often it occurs: to convert takes longer than to add.
+        """
         import numpy as np
 
-        tokens = self.tokenizer.encode(truncate(text, MAX_CHARACTERS), add_special_tokens=False).ids
-        known = [token for token in tokens if token < len(self.matrix)]
-        mean = self.matrix[known].mean(axis=0, dtype=np.float64) if known else np.zeros(DIMENSION, np.float64)
-        return or_first_axis(mean), len(tokens)
+        encoded = [
+            self.tokenizer.encode(truncate(text, MAX_CHARACTERS), add_special_tokens=False).ids for text in texts
+        ]
+        known = [[token for token in tokens if token < len(self.matrix)] for tokens in encoded]
+        tokens, columns = np.unique(np.fromiter(chain.from_iterable(known), np.int64), return_inverse=True)
+        rows = np.repeat(np.arange(len(texts)), [len(each) for each in known])
+        counts = np.bincount(rows * len(tokens) + columns, minlength=len(texts) * len(tokens))
+        sums = counts.reshape(len(texts), len(tokens)) @ self.matrix[tokens].astype(np.float64)
+        means = [row / max(len(each), 1) for row, each in zip(sums, known, strict=True)]
+        return [or_first_axis(mean) for mean in means], sum(map(len, encoded))
 
 
 class LocalEmbedder:
@@ -87,9 +97,8 @@ class LocalEmbedder:
         return FREE
 
     def _embed(self, texts: Sequence[str]) -> Embedding:
-        words = self._load()
-        found = [words.of(text) for text in texts]
-        return Embedding(unit_vectors([row for row, _ in found]), Usage(prompt=sum(count for _, count in found)))
+        rows, tokens = self._load().of(texts)
+        return Embedding(unit_vectors(rows), Usage(prompt=tokens))
 
     def _load(self) -> WordVectors:
         with self._lock:

@@ -14,7 +14,8 @@ MAX_CACHED_CHARACTERS = 2_000_000
 MAX_SHORT_TEXTS = 1_000
 MAX_SCANNED_CHARACTERS = 200_000  # characters, in about 20 ms
 PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[!-/:-@\[-`{-~\x00-\x08\x0e-\x1f\x7f]")
-BASE64_RUN = re.compile(r"[A-Za-z0-9+/=]{32,}")
+MIN_BASE64_RUN = 32
+BASE64_RUN = re.compile(rf"[A-Za-z0-9+/=]{{{MIN_BASE64_RUN},}}")
 # Tokens per character in text of these scripts, measured with o200k_base and cl100k_base and rounded up.
 TOKENS_PER_CHARACTER = (
     (re.compile("[\u0080-\u036f\u0400-\u052f\u3000-\udfff]"), 1),
@@ -60,7 +61,9 @@ def estimate(text: str) -> int:
     if len(text) > MAX_SCANNED_CHARACTERS:
         return estimate(text[:MAX_SCANNED_CHARACTERS]) + len(text[MAX_SCANNED_CHARACTERS:].encode(errors="replace"))
     size = len(text.encode(errors="replace"))
-    tokens_seen = len(PIECE.findall(text)) + sum(len(run) // 2 for run in BASE64_RUN.findall(text))
+    tokens_seen = len(PIECE.findall(text))
+    if max(map(len, text.split()), default=0) >= MIN_BASE64_RUN:
+        tokens_seen += sum(len(run) // 2 for run in BASE64_RUN.findall(text))
     if not text.isascii():
         tokens_seen += sum(len(script.findall(text)) * tokens for script, tokens in TOKENS_PER_CHARACTER)
     return max(-(-size // BYTES_PER_TOKEN), tokens_seen)
