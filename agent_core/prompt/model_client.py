@@ -15,6 +15,7 @@ from agent_core.model.usage import FREE, CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, Pricing, TokenCounters
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
+from agent_core.replies.reply_schema import ReplySchema
 from agent_core.spending.spending_tracker import SpendingTracker
 
 DEFAULT_REPLY_TOKENS = 16_000  # for a model whose longest reply is unknown
@@ -164,8 +165,9 @@ class MeteredModel:
     def _prompt_tokens(self, question: ModelRequest, name: str) -> int:
         """The tokens of the messages and the schema, which endpoints count as part of the prompt."""
         count = self.tokens.of(name).count
-        schema = count(json.dumps(question.schema)) if question.schema else 0
-        return TOKENS_PER_PROMPT + TokenRoom(0, count).taken_by(question.prompt) + schema
+        schema = question.schema
+        text = schema.text if isinstance(schema, ReplySchema) else json.dumps(schema) if schema else ""
+        return TOKENS_PER_PROMPT + TokenRoom(0, count).taken_by(question.prompt) + count(text)
 
     def _estimate(self, sent: int, name: str, max_reply_tokens: int) -> Decimal | None:
         """The most that the call costs: its whole prompt may be written to the provider's cache, at a higher price."""

@@ -5,6 +5,8 @@ Providers bill a shared prefix at a fraction of its price (prompt caching), so i
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import cast
 
@@ -38,6 +40,7 @@ REVIEW = (
     "Do not repeat a command that has given you what it can.",
     "When all goals are reached, use task_complete.",
 )
+MAX_LISTINGS = 30  # lists of commands whose text is kept
 NOTHING_SHARED: Mapping[str, str] = MappingProxyType({})
 OPTIONAL_ARGUMENT_MARK = "A ? marks an argument that may be left out."
 FORMAT = """Reply with one JSON object that a program can parse, and with nothing before or after it:
@@ -71,7 +74,7 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], guidance: Seq
             "Commands run on Linux.",
             "Goals:\n" + _numbered_lines(agent.goals),
             "Constraints:\n" + _numbered_lines(constraints),
-            "Commands:\n" + _commands_text(commands),
+            "Commands:\n" + _commands_text(_Listing.of(commands)),
             *(("Resources:\n" + _numbered_lines(resources),) if resources else ()),
             "Review of your work:\n" + _numbered_lines(REVIEW),
             FORMAT,
@@ -79,8 +82,22 @@ def standing_prompt(agent: Agent, commands: Sequence[CommandSpec], guidance: Seq
     )
 
 
-def _commands_text(commands: Sequence[CommandSpec]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """Commands for a prompt: equal to others of which it says the same, as in all turns of most agents."""
+
+    said: tuple[tuple[str, str, str], ...]
+    commands: Sequence[CommandSpec] = field(compare=False)
+
+    @classmethod
+    def of(cls, commands: Sequence[CommandSpec]) -> "_Listing":
+        return cls(tuple((each.name, each.description, each.parameters_text) for each in commands), commands)
+
+
+@lru_cache(MAX_LISTINGS)
+def _commands_text(listing: _Listing) -> str:
     """The commands; the meaning of an argument that several commands share is given once, above them."""
+    commands = listing.commands
     meanings = Counter(each for command in commands for each in _arguments(command).items())
     shared = {name: meaning for (name, meaning), times in reversed(meanings.most_common()) if times > 1}
     legend = "".join(f" {name}: {meaning}." for name, meaning in shared.items() if name != meaning)

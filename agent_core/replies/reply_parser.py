@@ -5,60 +5,23 @@ Misspelt JSON may be mended, but a reply that was cut off is never completed.
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from agent_core.errors import UnusableReply
-from agent_core.model.command import CommandCall, CommandSpec, Thoughts
+from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Reply
 from agent_core.replies.command_from_json import extract_call, holds_whole_command, require_equal_calls
 from agent_core.replies.json_extraction import ExtractedObject, extract_objects
 from agent_core.replies.json_values import InvalidNumber, require_numbers, strip_zero_width
 from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
+from agent_core.replies.reply_schema import THOUGHTS
 from agent_core.replies.tool_calls import parse_tool_call
 from agent_core.replies.verbatim_check import is_verbatim
 
-__all__ = ["CUT_OFF", "json_object", "parse", "reply_schema", "require_whole"]
+__all__ = ["CUT_OFF", "json_object", "parse", "require_whole"]
 
-THOUGHTS = ("text", "reasoning", "plan", "criticism", "speak")
-# llama.cpp (2025, 2026) rejects a schema with a bound of 2000 (its issues 17473, 25746, 27087).
-MAX_SCHEMA_BOUND = 1000
-MAX_CHOICES = 1_000  # commands whose schema is kept
 ONLY_MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
-BOUNDS = ("maxLength", "minLength", "maxItems", "minItems")
 NO_ROOM = "your reasoning took all of {tokens:,} tokens, and no room was left for the reply. Reason less."
 CUT_OFF_REASONS = ("length", "content_filter")
-
-
-def reply_schema(commands: Sequence[CommandSpec]) -> Mapping[str, object]:
-    """The JSON Schema of a reply: five thoughts, and one of the commands with its own arguments.
-
-    Some servers reject bounds above MAX_SCHEMA_BOUND, so such bounds are left out here; the call is checked against
-    them later.
-    """
-    thoughts = {
-        "type": "object",
-        "properties": {part: {"type": "string", "maxLength": MAX_SCHEMA_BOUND} for part in THOUGHTS},
-        "required": list(THOUGHTS),
-        "additionalProperties": False,
-    }
-    choices = [_choice(command.name, command.parameters_text) for command in commands]
-    return {
-        "type": "object",
-        "properties": {"thoughts": thoughts, "command": {"anyOf": choices}},
-        "required": ["thoughts", "command"],
-        "additionalProperties": False,
-    }
-
-
-@lru_cache(MAX_CHOICES)
-def _choice(command: str, parameters: str) -> Mapping[str, object]:
-    """Kept by the parameters' JSON, which tells 1 from true: to Python they are equal."""
-    return {
-        "type": "object",
-        "properties": {"name": {"const": command}, "args": _without_wide_bounds(json.loads(parameters))},
-        "required": ["name", "args"],
-        "additionalProperties": False,
-    }
 
 
 def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
@@ -140,17 +103,3 @@ def _as_text(part: object) -> str:
             return "\n".join(f"- {_as_text(item)}" for item in part)
         case _:
             return json.dumps(part, ensure_ascii=False, default=str)
-
-
-def _without_wide_bounds(schema: object) -> object:
-    match schema:
-        case dict():
-            return {name: _without_wide_bounds(value) for name, value in schema.items() if not _is_wide(name, value)}
-        case list() | tuple():
-            return [_without_wide_bounds(item) for item in schema]
-        case _:
-            return schema
-
-
-def _is_wide(name: str, value: object) -> bool:
-    return name in BOUNDS and isinstance(value, int) and value > MAX_SCHEMA_BOUND

@@ -20,7 +20,8 @@ from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import EstimatedTokens
-from agent_core.replies.reply_parser import parse, reply_schema
+from agent_core.replies.reply_parser import parse
+from agent_core.replies.reply_schema import reply_schema
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.standins.anthropic import anthropic_standin

@@ -13,7 +13,7 @@ from agent_core.model.command import CommandSpec
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.registration import PluginSet
 from agent_core.prompt.system import standing_prompt
-from agent_core.replies.reply_parser import reply_schema
+from agent_core.replies.reply_schema import reply_schema
 from agent_core.testing.examples import an_agent
 from agent_core.testing.language_model import reply_text
 from tests.unit.agent_core.plugins.test_plugins import (

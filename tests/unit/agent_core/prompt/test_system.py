@@ -11,7 +11,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
-from agent_core.replies.reply_parser import reply_schema
+from agent_core.replies.reply_schema import reply_schema
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
 

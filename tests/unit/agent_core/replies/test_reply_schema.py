@@ -6,7 +6,7 @@ import pytest
 
 from agent_core.commands.arguments import argument_faults
 from agent_core.model.command import CommandSpec
-from agent_core.replies.reply_parser import reply_schema
+from agent_core.replies.reply_schema import reply_schema
 
 
 def choosing(value: object) -> CommandSpec:

@@ -24,7 +24,8 @@ from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, complete_prompt
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.providers.llm.tour import TOUR_GOAL
-from agent_core.replies.reply_parser import THOUGHTS, parse
+from agent_core.replies.reply_parser import parse
+from agent_core.replies.reply_schema import THOUGHTS
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 from agent_core.testing.stage import Stage
 
