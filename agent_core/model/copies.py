@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import fields, make_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 if TYPE_CHECKING:
     from dataclasses import replace as replace  # so that names and types of fields are checked
@@ -28,11 +28,12 @@ def _copier(kind: type) -> Callable[[Any, dict[str, Any]], Any]:
     fast, and becomes one of its own class when it is complete.
     """
     names = tuple(field.name for field in fields(kind) if field.init)
-    has_only_slots = vars(kind).get("__slots__") == names and kind.__bases__ == (object,)
+    has_only_slots = vars(kind).get("__slots__") == names and kind.__bases__ in ((object,), (Generic,))
     if hasattr(kind, "__post_init__") or not has_only_slots or len(names) < 2:
         return lambda value, changes: dataclasses.replace(value, **changes)
     read = attrgetter(*names)  # of one name there would be no tuple
-    unfrozen = make_dataclass(f"Unfrozen{kind.__name__}", names, slots=True)
+    bases = vars(kind).get("__orig_bases__", ())  # Generic[T], with its T
+    unfrozen = make_dataclass(f"Unfrozen{kind.__name__}", names, bases=bases, slots=True)
 
     def copy(value: Any, changes: dict[str, Any]) -> Any:
         made: Any = unfrozen(*read(value))

@@ -146,7 +146,7 @@ def _as_shown(kept: KeptRecord[Turn], shown: Values | None) -> KeptRecord[Turn]:
     if shown is None:
         return kept
     columns: Any = (shown["shown_as"], shown["shown_at"], shown["shown_hash"])
-    return KeptRecord(_with_shown(kept.record, columns), kept.revision, kept.unknown)
+    return replace(kept, record=_with_shown(kept.record, columns))
 
 
 def _with_shown(turn: Turn, shown: Shown) -> Turn:

@@ -1,11 +1,11 @@
 """Repositories of the in-memory database: memories, channel budgets and reservations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId, MemoryId, ReservationId
 from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.reservation import Account, Funds, Reservation

@@ -1,7 +1,7 @@
 """The data of the in-memory database."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
@@ -11,6 +11,7 @@ from agent_core.errors import Conflict, OverBudget
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
+from agent_core.model.copies import replace
 from agent_core.model.deletion import Deletion
 from agent_core.model.form_draft import MAX_FORMS, MAX_FORMS_OF_PERSON, FormDraft
 from agent_core.model.ids import AgentId, MemoryId, ReservationId, TurnId, WorkerId

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache, partial
 from inspect import getmembers, iscoroutinefunction
@@ -15,6 +15,7 @@ from agent_core.errors import Conflict, DatabaseAway, ModelUnavailable
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
+from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Result

@@ -14,13 +14,14 @@ from agent_core.model.lease import Lease
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
+from agent_core.ports.kept_records import KeptRecord
 
 
 def names_of(kind: Any) -> list[str]:
     return [field.name for field in dataclasses.fields(kind) if field.init]
 
 
-@given(kind=st.sampled_from([Agent, Turn, Lease, Usage, Failed, CommandCall]), data=st.data())
+@given(kind=st.sampled_from([Agent, Turn, Lease, Usage, Failed, CommandCall, KeptRecord]), data=st.data())
 def test_a_copy_has_the_changed_fields_and_all_others(kind: Any, data: st.DataObject) -> None:
     numbers = dict(zip(names_of(kind), range(100), strict=False))
     value = kind(**numbers)
