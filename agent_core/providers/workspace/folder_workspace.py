@@ -251,7 +251,7 @@ class FolderWorkspaces:
                     text = os.read(descriptor, MAX_IDENTITY_BYTES)
             except FileNotFoundError:
                 replace_file(root, name, text, nullcontext)
-        return text.decode("ascii", "replace")
+        return text.decode("ascii", "replace").strip()  # an editor may have added a line end
 
     def _remove(self, name: str) -> None:
         with (

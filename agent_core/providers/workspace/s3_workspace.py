@@ -213,7 +213,7 @@ class S3Workspaces:
             with suppress(ObjectChanged):
                 await self.storage.replace(name, text, None)
             found = await self.storage.get(name, MAX_IDENTITY_BYTES)
-        return ((found.content if found else None) or b"").decode("ascii", "replace")
+        return ((found.content if found else None) or b"").decode("ascii", "replace").strip()
 
 
 def fingerprint_of(found: StoredObject | None) -> str:

@@ -17,6 +17,7 @@ from agent_core.persistence.schema import upgrade
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
 from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
+from agent_core.providers.workspace.workspace_paths import IDENTITY_NAME, OWNER_NAME
 from agent_core.service.shared_storage import record_storage
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.examples import an_agent
@@ -173,6 +174,15 @@ async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket)
         files, other = FolderWorkspaces(tmp_path / "files"), FolderWorkspaces(tmp_path / "other")
         assert (await files.identify()).id != (await other.identify()).id
         assert (await bucket.identify()).place == f"s3://{s3_bucket.bucket}/{s3_bucket.prefix}"
+
+
+async def test_an_editor_may_end_the_lines_of_the_identities(tmp_path: Path) -> None:
+    workspaces = FolderWorkspaces(tmp_path)
+    identity, owner = await workspaces.identify(), await workspaces.belong_to("0123abcd")
+    for name in (IDENTITY_NAME, OWNER_NAME):
+        with (tmp_path / name).open("a") as file:
+            file.write("\n")
+    assert (await workspaces.identify(), await workspaces.belong_to("other")) == (identity, owner)
 
 
 async def test_a_process_that_keeps_files_elsewhere_is_told_of_the_one_before() -> None:
