@@ -69,7 +69,7 @@ async def check_storage(settings: Settings, workspaces: AnyWorkspaces, database:
     On SQLite the folder in the data folder needs no check, unless a process on PostgreSQL has marked it as its own.
     """
     try:
-        if settings.sqlite_file and not settings.workspace_url and not stored_files(settings).is_owned():
+        if settings.sqlite_file and not settings.workspace_url and not stored_files(settings).read_owner():
             return
         own_id = await find_database_id(database)
         own = await workspaces.identify()
@@ -90,15 +90,13 @@ async def find_missing_server(settings: Settings) -> str:
     Then a database on PostgreSQL has marked them as its own, and DATABASE_URL was lost. Raise TransferRefused if the
     files cannot be read.
     """
-    folder = settings.workspace_folder
-    if not settings.sqlite_file or settings.workspace_url or not folder or not stored_files(settings).is_owned():
+    if not settings.sqlite_file or settings.workspace_url or not (owner := stored_files(settings).read_owner()):
         return ""
     try:
-        own = await _read_own_id(settings)
-        owner = await FolderWorkspaces(folder).belong_to(own)  # it is marked already
+        own = await _read_own_id(settings) if settings.sqlite_file.exists() else ""
     except Exception:  # the finding on the database tells it, and the start
         return ""
-    return "" if owner == own else f"DATABASE_URL {OF_A_SERVER % folder}"
+    return "" if owner == own else f"DATABASE_URL {OF_A_SERVER % settings.workspace_folder}"
 
 
 async def _read_own_id(settings: Settings) -> str:

@@ -94,7 +94,7 @@ class Transfer:
         manifest, folder = archive.manifest, self.workspaces
         progress.start("bytes checked", sum(each.size for each in manifest.members.values()))
         archive.require_whole(progress.add)
-        if not takes_files and folder.is_owned():
+        if not takes_files and folder.read_owner():
             raise FilesTaken("The agents' files at this place belong to another database, which could lose them.")
         if folder.folds_names():
             require_distinct((*manifest.files, *manifest.folders))

@@ -1,5 +1,6 @@
 """A process of Signoff is killed while it starts a program in the sandbox: nobody watches the program, so it ends."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent_core.providers.sandbox.bwrap_process import GATE, has_more_filters
+from agent_core.providers.sandbox import bwrap_process
+from agent_core.providers.sandbox.backend import LIMITS, NotStarted
+from agent_core.providers.sandbox.bwrap_process import GATE, has_more_filters, start_bwrap
 from tests.e2e.process import ROOT
 from tests.packages import SANDBOX, need
 
@@ -52,6 +55,21 @@ def test_the_gate_of_a_program_opens_by_a_line_and_not_by_the_end(said: bytes, r
 )
 def test_what_an_old_linux_and_a_container_tell_of_filters(status: str, own: str, has_more: bool) -> None:
     assert has_more_filters(f"Name:\tbwrap\n{status}Speculation_Store_Bypass:\tvulnerable\n", own) is has_more
+
+
+async def test_a_start_ends_although_what_bubblewrap_left_behind_holds_its_pipes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bwrap_process, "START_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(bwrap_process, "FAULT_SECONDS", 0.2)
+    argv = ("/bin/sleep", f"{os.getpid()}999")
+    leaves_one = ["/bin/sh", "-c", f"setsid {' '.join(argv)} & exec {' '.join(argv)}", "sh"]
+    try:
+        with pytest.raises(NotStarted):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await start_bwrap(leaves_one, ["/bin/true"], fds=(), limits=LIMITS)
+    finally:
+        end_blocked_inits(argv)
 
 
 @pytest.mark.slow

@@ -7,12 +7,19 @@ const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[
 const APPROVE = ".acts > button[value^='approve:'].go";
 
 const focusedCard = () => document.activeElement?.closest?.("article.card");
+let chosen = null;  // the card that had the focus last
+document.addEventListener("focusin", () => { chosen = focusedCard(); });
+document.addEventListener("pointerdown", () => { chosen = null; });
 
-/** The card that a key decides on: the one in focus if it asks, else the only one on the page that does. */
+/**
+ * The card that a key decides on: the one in focus if it asks. Without one, the only one of a thread that does, unless
+ * the person's card went away with the focus, because somebody decided it: the key may have been meant for that one.
+ */
 function askingCard() {
   const asking = [...document.querySelectorAll("article.card")].filter(card => card.querySelector(APPROVE));
-  const focused = focusedCard();
-  return asking.includes(focused) ? focused : asking.length === 1 ? asking[0] : null;
+  if (asking.includes(focusedCard())) return focusedCard();
+  const isMeant = asking.length === 1 && !document.querySelector("[data-list]") && (!chosen || chosen.isConnected);
+  return isMeant ? asking[0] : null;
 }
 
 /** Move the focus to the next or previous card and show it from its beginning. */

@@ -39,7 +39,7 @@ ADVICE = (
     ("uid map", "Allow user namespaces: on Ubuntu sysctl kernel.apparmor_restrict_unprivileged_userns=0."),
 )
 SCRATCH_FOLDERS = ("/tmp", "/dev/shm")  # noqa: S108 - as seen inside
-MAX_ERROR_CHARACTERS, START_TIMEOUT_SECONDS, BOUND_SECONDS = 500, 30.0, 0.0005
+MAX_ERROR_CHARACTERS, START_TIMEOUT_SECONDS, BOUND_SECONDS, FAULT_SECONDS = 500, 30.0, 0.0005, 1.0
 FILTERS, FILTERED = re.compile(r"^Seccomp(?:_filters)?:\s*(\d+)$", re.MULTILINE), 2  # the mode, and how many
 # The first command in the sandbox waits for a line, and ends if none comes, because Signoff was killed meanwhile. (When
 # the descriptor of bubblewrap's own --block-fd is closed, the program begins, and nothing would ever end it.)
@@ -208,8 +208,11 @@ def _pipe() -> Iterator[tuple[FileIO, FileIO]]:
 async def _start_fault(process: Process) -> str:
     with suppress(ProcessLookupError):
         process.kill()
-    output = await process.stdout.read() if process.stdout else b""
-    await process.wait()
+    output = b""
+    with suppress(TimeoutError):  # bubblewrap that was killed early leaves a process that holds the pipe open
+        async with asyncio.timeout(FAULT_SECONDS):
+            output = await process.stdout.read() if process.stdout else b""
+    await end_process(process)
     why = " ".join(output.decode(errors="replace")[:MAX_ERROR_CHARACTERS].split())
     logger.warning("sandbox not started", extra={"why": why})
     advice = next((advice for sign, advice in ADVICE if sign in why), "")

@@ -62,8 +62,9 @@ class S3WorkspaceTransfer:
         self.left_out.clear()  # `files` notes them
         return names
 
-    def is_owned(self) -> bool:
-        return self._get(OWNER_NAME) is not None
+    def read_owner(self) -> str:
+        found = self._get(OWNER_NAME)
+        return ((found and found.content) or b"").decode("ascii", "replace").strip()
 
     def release(self) -> None:
         try:

@@ -54,8 +54,8 @@ class StoredFiles(Protocol):
     def workspace_names(self) -> set[str]:
         """The names of the folders of all workspaces."""
 
-    def is_owned(self) -> bool:
-        """Whether the files belong to a database; raise TransferRefused if the storage cannot be read."""
+    def read_owner(self) -> str:
+        """The id of the database that the files belong to, or ""; raise TransferRefused if it cannot be read."""
 
     def release(self) -> None:
         """Let the files belong to the first database that a Signoff starts on; raise TransferRefused."""
@@ -109,9 +109,11 @@ class WorkspaceTransfer:
     def workspace_names(self) -> set[str]:
         return {path.name for path in self.root.iterdir()} if self.root.is_dir() else set()
 
-    def is_owned(self) -> bool:
+    def read_owner(self) -> str:
         try:
-            return (self.root / OWNER_NAME).exists()
+            return (self.root / OWNER_NAME).read_text("ascii", "replace").strip()
+        except FileNotFoundError:
+            return ""
         except OSError as fault:
             raise TransferRefused(f"{self.root} cannot be read: {fault.strerror}.") from fault
 

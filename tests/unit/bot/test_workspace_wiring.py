@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -258,6 +259,10 @@ def _transfer_of(settings: Settings) -> Transfer:
     return Transfer(url=settings.database_url, workspaces=stored_files(settings), tell=print)
 
 
+def below(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*"))
+
+
 async def _start(settings: Settings) -> None:
     await upgrade(settings.database_url)
     database = SqlDatabase(settings.database_url)
@@ -275,6 +280,10 @@ async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_
     on_postgres = settings.model_copy(update={"database_url": "postgresql://db.example.com/signoff"})
     async with open_workspaces(on_postgres) as workspaces:
         await check_storage(on_postgres, workspaces, InMemoryDatabase())
+    await asyncio.to_thread(shutil.rmtree, tmp_path / "home/workspaces/.locks")
+    there = below(tmp_path)
+    assert await find_workspaces_fault(settings) != ""
+    assert below(tmp_path) == there, "who looks may be somebody who can only read"
     with pytest.raises(SettingsError, match=r"Was this Signoff on PostgreSQL\? Then set DATABASE_URL again") as refused:
         await _start(settings)
     assert refused.value.variable == "DATABASE_URL"

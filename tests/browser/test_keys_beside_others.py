@@ -1,0 +1,119 @@
+"""A single key decides on the card that the person means, also when somebody else decides at the same time."""
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.browser.browsing import BrowserChat
+from tests.browser.test_keys import SETTLED, card, press, waiting
+from tests.scenario.chat import writing
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+TEXT_IS_OVER = "() => performance.now() - typedAt >= TEXT_PAUSE"  # what is typed now begins a new text
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ana(browser: Browser, address: str) -> BrowserChat:
+    return await visit(browser, address, "ana")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ben(browser: Browser, address: str) -> BrowserChat:
+    return await visit(browser, address, "ben")
+
+
+@pytest.fixture
+def sent(ana: BrowserChat) -> list[str]:
+    """What Ana's page sends from now on."""
+    addresses: list[str] = []
+    ana.page.on("request", lambda request: addresses.append(request.url) if request.method == "POST" else None)
+    return addresses
+
+
+async def visit(browser: Browser, address: str, name: str) -> BrowserChat:
+    """The page of a person whose clock goes as it does for people."""
+    chat = BrowserChat(await (await browser.new_context()).new_page(), address)
+    await chat.call_me(name)
+    return chat
+
+
+async def decide(ben: BrowserChat, name: str) -> None:
+    await ben.page.goto(ben.base)
+    await ben.page.wait_for_function(SETTLED)
+    await card(ben, name).get_by_role("button", name="Approve", exact=True).click()
+
+
+async def look_at_ada(ana: BrowserChat, model: ScriptedModel, sent: list[str]) -> None:
+    """Put the focus on Ada's card, the first of two in the list."""
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "j")
+    await expect(card(ana, "Ada")).to_be_focused()
+    await ana.page.wait_for_function(SETTLED)
+    sent.clear()
+
+
+@pytest.mark.proves("page:settles")
+async def test_a_key_for_a_card_that_somebody_decided_approves_no_other(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await look_at_ada(ana, model, sent)
+    await decide(ben, "Ada")
+    await expect(card(ana, "Ada")).to_have_count(0)
+    await ana.page.keyboard.press("a")
+    await press(ana, "a")
+    await ana.page.reload()
+    await expect(card(ana, "Bob")).to_have_count(1)
+    assert sent == []
+
+
+async def test_a_key_without_a_focus_decides_nothing_in_a_list(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await look_at_ada(ana, model, sent)
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "a")
+    await decide(ben, "Ada")
+    await expect(card(ana, "Ada")).to_have_count(0)
+    await press(ana, "a")
+    assert sent == []
+
+
+async def test_a_reason_for_a_card_of_a_list_that_somebody_decided_approves_no_other(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await look_at_ada(ana, model, sent)
+    await press(ana, "r")
+    await expect(card(ana, "Ada").get_by_label("Reason")).to_be_focused()
+    await decide(ben, "Ada")
+    await expect(card(ana, "Ada")).to_have_count(0)
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await ana.page.keyboard.type("a bad name")
+    assert sent == []
+
+
+async def test_a_reason_for_a_turn_that_somebody_decided_does_not_approve_the_next_turn(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    model.say(writing("one.md", "one"))
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await ana.asks("write_to_file")
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "r")
+    await expect(ana.page.locator(":popover-open")).to_have_count(1)
+    sent.clear()
+    model.say(writing("two.md", "two"))
+    await decide(ben, "Ada")
+    await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(1)
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await ana.page.wait_for_function(SETTLED)
+    await ana.page.keyboard.type("a bad name")
+    assert sent == []
+    await ana.page.mouse.click(5, 5)
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await press(ana, "a")
+    await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)
