@@ -10,7 +10,8 @@ import heapq
 import random
 from asyncio import Handle, TimerHandle
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -93,6 +94,24 @@ class SimulatedHandle(Handle):
         self._cancelled, self._repr, self._source_traceback = False, None, None
 
 
+class SimulatedTimer(TimerHandle):
+    """A timer that is made faster, too."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        given: Sequence[Any],
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+    ) -> None:
+        self._callback, self._args, self._loop, self._context = callback, given, loop, context
+        self._cancelled, self._repr, self._source_traceback = False, None, None
+        self._when, self._scheduled = when, False
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """Runs ready callbacks in their order, and jumps to the next timer when none is ready. No sockets, no threads.
 
@@ -125,7 +144,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self, when: float, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
     ) -> TimerHandle:
         """Run this at that time; of timers of one time, the one that was set first."""
-        timer = TimerHandle(when, callback, args, self, context)
+        timer = SimulatedTimer(when, callback, args, self, copy_context() if context is None else context)
         heapq.heappush(self._timers, (when, next(self._numbers), timer))
         return timer
 
@@ -262,9 +281,20 @@ class Chance:
 def run(work: Awaitable[T]) -> T:
     """Run this to its end on a loop of its own; raise Stuck if it waits for ever."""
     loop = SimulatedLoop()
-    gc.disable()  # a third of the time, as a run keeps all its tasks
+    with no_collection():  # a third of the time, as a run keeps all its tasks
+        try:
+            return loop.run_until_complete(work)
+        finally:
+            loop.finish()
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Look for no reference cycles meanwhile."""
+    was_enabled = gc.isenabled()
+    gc.disable()
     try:
-        return loop.run_until_complete(work)
+        yield
     finally:
-        loop.finish()
-        gc.enable()
+        if was_enabled:
+            gc.enable()
