@@ -14,7 +14,7 @@ from agent_core.model.lines import counted
 from agent_core.transfer.transfer import Transfer, TransferSummary
 from bot.bootstrap import home_lock, make_home, server_fault
 from bot.settings import Settings
-from bot.workspace_wiring import find_missing_server, stored_files
+from bot.workspace_wiring import find_missing_setting, stored_files
 
 REFUSED = 1
 MOST_NAMED = 5
@@ -41,7 +41,7 @@ async def export_data(settings: Settings, arguments: Sequence[str], *, name: str
     if fault := await server_fault(settings):
         return _tell_fault(f"Nothing was exported. {fault}")
     try:
-        if fault := await find_missing_server(settings):
+        if fault := await find_missing_setting(settings):
             return _tell_fault(f"Nothing was exported. {fault}")
         done = await _transfer(settings).export_to(file)
     except (TransferRefused, DatabaseAway) as error:

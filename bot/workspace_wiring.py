@@ -3,6 +3,7 @@
 Part of the composition root. Modules of S3 are imported only if WORKSPACE_URL names a bucket.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from agent_core.ports.database import Database
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import OWNER_NAME
 from agent_core.providers.workspace.workspace_transfer import StoredFiles, WorkspaceTransfer
-from agent_core.service.shared_storage import find_database_id, read_database_id, record_storage
+from agent_core.service.shared_storage import find_database_id, read_database_id, read_storage_place, record_storage
 from bot.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ OF_A_SERVER = (
     "Signoff on PostgreSQL? Then set DATABASE_URL again. To begin anew, name a new SIGNOFF_HOME or an empty "
     f"WORKSPACE_URL. If the other database was only tried, or is gone for good, delete the file {OWNER_NAME} there."
 )
+ELSEWHERE = "the agents' files of this database are in %s, and not in %s. Set it as the processes have it."
 EXAMPLE_DATABASE = "postgresql://signoff@localhost/signoff"
 NOT_OWN = (
     "the agents' files in %s belong to another database. Set DATABASE_URL to that one; or leave WORKSPACE_URL empty "
@@ -84,28 +86,35 @@ async def check_storage(settings: Settings, workspaces: AnyWorkspaces, database:
         logger.warning(DIFFERENT, own.place, other)
 
 
-async def find_missing_server(settings: Settings) -> str:
-    """What to do if the files in the data folder belong to another database than SQLite's; "" if they do not.
+async def find_missing_setting(settings: Settings) -> str:
+    """What to do if the files at the place of the settings are not those of their database; else "".
 
-    Then a database on PostgreSQL has marked them as its own, and DATABASE_URL was lost. Raise TransferRefused if the
-    files cannot be read.
+    On SQLite DATABASE_URL was lost then, on a server WORKSPACE_URL. Raise TransferRefused if the files cannot be read.
     """
-    if not settings.sqlite_file or settings.workspace_url or not (owner := stored_files(settings).read_owner()):
+    owner = await asyncio.to_thread(stored_files(settings).read_owner)
+    if settings.sqlite_file and not owner:
         return ""
     try:
-        own = await _read_own_id(settings) if settings.sqlite_file.exists() else ""
+        is_new = settings.sqlite_file and not settings.sqlite_file.exists()
+        own, place = ("", "") if is_new else await _read_own(settings)
     except Exception:  # the finding on the database tells it, and the start
         return ""
-    return "" if owner == own else f"DATABASE_URL {OF_A_SERVER % settings.workspace_folder}"
-
-
-async def _read_own_id(settings: Settings) -> str:
-    """The id of the database of these settings; "" if it has none yet."""
-    if not await version(settings.database_url):
+    if owner == own:
         return ""
+    if not settings.sqlite_file:
+        return f"{URL}: {ELSEWHERE % (place, settings.shown_workspaces)}" if place else ""
+    if settings.workspace_url:
+        return f"{URL}: {NOT_OWN % settings.shown_workspaces}"
+    return f"DATABASE_URL {OF_A_SERVER % settings.workspace_folder}"
+
+
+async def _read_own(settings: Settings) -> tuple[str, str]:
+    """The id of the database of these settings, and where the process that started last kept files; "" without."""
+    if not await version(settings.database_url):
+        return "", ""
     database = SqlDatabase(settings.database_url)
     try:
-        return await read_database_id(database)
+        return await read_database_id(database), await read_storage_place(database)
     finally:
         await database.close()
 
@@ -114,7 +123,7 @@ async def find_workspaces_fault(settings: Settings) -> str:
     """What keeps Signoff from using the files, or "". Whether a folder can be written is not tested."""
     if settings.workspace_folder:
         try:
-            return await find_missing_server(settings)
+            return await find_missing_setting(settings)
         except TransferRefused as fault:
             return str(fault)
     try:
@@ -123,7 +132,7 @@ async def find_workspaces_fault(settings: Settings) -> str:
         return fault.fault
     from agent_core.providers.workspace.s3_check import find_storage_fault
 
-    return await find_storage_fault(storage)
+    return await find_storage_fault(storage) or await find_missing_setting(settings)
 
 
 def stored_files(settings: Settings) -> StoredFiles:

@@ -22,6 +22,12 @@ async def record_storage(database: Database, own: StorageIdentity) -> str:
     return await in_one_unit(database, act)
 
 
+async def read_storage_place(database: Database) -> str:
+    """Where the process that started last keeps files, or "" if none has said so."""
+    async with database.begin() as work:
+        return (await work.preferences.get(SCOPE, KEY) or "").partition(" ")[2]
+
+
 async def read_database_id(database: Database) -> str:
     """The random id of the database, or "" if it has none yet."""
     async with database.begin() as work:

@@ -57,17 +57,19 @@ def test_what_an_old_linux_and_a_container_tell_of_filters(status: str, own: str
     assert has_more_filters(f"Name:\tbwrap\n{status}Speculation_Store_Bypass:\tvulnerable\n", own) is has_more
 
 
-async def test_a_start_ends_although_what_bubblewrap_left_behind_holds_its_pipes(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_start_ends_although_what_bubblewrap_left_behind_holds_its_pipes_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(bwrap_process, "START_TIMEOUT_SECONDS", 0.2)
     monkeypatch.setattr(bwrap_process, "FAULT_SECONDS", 0.2)
     argv = ("/bin/sleep", f"{os.getpid()}999")
-    leaves_one = ["/bin/sh", "-c", f"setsid {' '.join(argv)} & exec {' '.join(argv)}", "sh"]
+    sleep = " ".join(argv)
+    leaves_one = ["/bin/sh", "-c", f"echo 'bwrap: setting up uid map' >&2; setsid {sleep} & exec {sleep}", "sh"]
     try:
         with pytest.raises(NotStarted):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await start_bwrap(leaves_one, ["/bin/true"], fds=(), limits=LIMITS)
+        assert "uid map" in str(vars(caplog.records[-1]))
     finally:
         end_blocked_inits(argv)
 

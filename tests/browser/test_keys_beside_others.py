@@ -117,3 +117,79 @@ async def test_a_reason_for_a_turn_that_somebody_decided_does_not_approve_the_ne
     await ana.page.wait_for_function(TEXT_IS_OVER)
     await press(ana, "a")
     await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)
+
+
+async def start_one_turn(ana: BrowserChat, model: ScriptedModel) -> None:
+    model.say(writing("one.md", "one"))
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await ana.asks("write_to_file")
+
+
+async def decide_and_go_on(ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]) -> None:
+    """Let Ben approve Ana's card, and wait until the next turn asks and nothing keeps keys from deciding on it."""
+    sent.clear()
+    model.say(writing("two.md", "two"))
+    await decide(ben, "Ada")
+    await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(1)
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await ana.page.wait_for_function(SETTLED)
+
+
+async def test_a_key_for_a_turn_in_focus_that_somebody_decided_does_not_approve_the_next_turn(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await start_one_turn(ana, model)
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "j")
+    await decide_and_go_on(ana, ben, model, sent)
+    await ana.page.keyboard.press("a")
+    assert sent == []
+    await expect(ana.page.locator("#news")).to_have_text("Somebody decided that card. Nothing was done.")
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await ana.page.keyboard.press("a")
+    await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)
+
+
+async def test_a_reason_after_a_click_into_its_field_does_not_approve_the_next_turn(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await start_one_turn(ana, model)
+    await ana.page.wait_for_function(SETTLED)
+    await card(ana, "Ada").get_by_role("button", name="Reject", exact=True).click()
+    await card(ana, "Ada").get_by_label("Reason").click()
+    await decide_and_go_on(ana, ben, model, sent)
+    await ana.page.keyboard.type("a bad name")
+    assert sent == []
+
+
+async def test_a_reason_that_begins_with_a_key_for_the_next_card_decides_nothing(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await look_at_ada(ana, model, sent)
+    await press(ana, "r")
+    await expect(card(ana, "Ada").get_by_label("Reason")).to_be_focused()
+    await decide(ben, "Ada")
+    await expect(card(ana, "Ada")).to_have_count(0)
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await ana.page.keyboard.type("java is not allowed")
+    assert sent == []
+
+
+async def test_a_thread_is_decided_by_one_key_turn_after_turn(ana: BrowserChat, model: ScriptedModel) -> None:
+    await start_one_turn(ana, model)
+    await ana.page.mouse.click(5, 5)
+    for name, following in (("one.md", "two.md"), ("two.md", "three.md"), ("three.md", "four.md")):
+        model.say(writing(following, "more"))
+        await press(ana, "a")
+        await expect(ana.page.locator("article.card.open", has_text=name)).to_have_count(0)
+        await expect(ana.page.locator("article.card.open", has_text=following)).to_have_count(1)
+
+
+async def test_enter_on_a_checkbox_of_the_list_decides_nothing(
+    ana: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await look_at_ada(ana, model, sent)
+    await press(ana, "x")
+    await card(ana, "Bob").locator(".pick").focus()
+    await ana.page.keyboard.press("Enter")
+    assert sent == []

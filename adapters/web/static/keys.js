@@ -7,19 +7,21 @@ const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[
 const APPROVE = ".acts > button[value^='approve:'].go";
 
 const focusedCard = () => document.activeElement?.closest?.("article.card");
-let chosen = null;  // the card that had the focus last
-document.addEventListener("focusin", () => { chosen = focusedCard(); });
-document.addEventListener("pointerdown", () => { chosen = null; });
+let meant = null;  // the id of the card that asked when the person turned to it, by the focus or the pointer
 
-/**
- * The card that a key decides on: the one in focus if it asks. Without one, the only one of a thread that does, unless
- * the person's card went away with the focus, because somebody decided it: the key may have been meant for that one.
- */
+function turnTo(card) { if (card?.id !== meant) meant = card?.querySelector(APPROVE) ? card.id : null; }
+
+/** Whether somebody else decided the card that the person turned to: what they press now may be meant for that one. */
+function isOver() { return meant && !document.getElementById(meant)?.querySelector(APPROVE); }
+
+document.addEventListener("focusin", event => { if (event.target.id !== "main") turnTo(focusedCard()); });
+document.addEventListener("pointerdown", event => turnTo(event.target.closest?.("article.card")));
+
+/** The card that a key decides on: the one in focus if it asks. Without one, the only one of a thread that does. */
 function askingCard() {
   const asking = [...document.querySelectorAll("article.card")].filter(card => card.querySelector(APPROVE));
   if (asking.includes(focusedCard())) return focusedCard();
-  const isMeant = asking.length === 1 && !document.querySelector("[data-list]") && (!chosen || chosen.isConnected);
-  return isMeant ? asking[0] : null;
+  return asking.length === 1 && !document.querySelector("[data-list]") ? asking[0] : null;
 }
 
 /** Move the focus to the next or previous card and show it from its beginning. */
@@ -81,6 +83,9 @@ document.addEventListener("mousedown", event => {
   if (event.detail > 1 && isOnSheet) event.preventDefault();
 });
 
+// Enter on a checkbox would send the form of all that are selected.
+document.addEventListener("keydown", event => { if (event.key === "Enter" && event.target.matches?.(".pick")) event.preventDefault(); });
+
 const TEXT_PAUSE = 2000, TEXT_ENDS = ["Enter", "Tab", "Escape"], DECISIVE = "aerx";  // ms
 let typedAt = -TEXT_PAUSE;
 
@@ -98,6 +103,13 @@ document.addEventListener("keydown", event => {
   if (!act || isTyped || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open"))) return;
   event.preventDefault();
+  if (isOver()) {
+    meant = null;
+    typedAt = event.timeStamp;  // it may begin a reason, the rest of which is no command either
+    const isDecisive = DECISIVE.includes(event.key);
+    document.getElementById("news").textContent = `Somebody decided that card.${isDecisive ? " Nothing was done." : ""}`;
+    if (isDecisive) return;
+  }
   act(askingCard());
 });
 

@@ -12,7 +12,10 @@ function rememberReading(old) {
     [...region.querySelectorAll(SCROLLED)].forEach((each, index) => {
       if (scrolls[index]) [each.scrollTop, each.scrollLeft] = scrolls[index];
     });
-    if (focused) region.getElementsByTagName(focused.tag)[focused.index]?.focus({ preventScroll: true });
+    // The button in the place of the one in focus may do something else, such as Stop in the place of Approve.
+    const twin = focused && region.getElementsByTagName(focused.tag)[focused.index];
+    if (twin && (twin.tagName !== "BUTTON" || twin.textContent === active.textContent)) twin.focus({ preventScroll: true });
+    else if (focused && region.matches("article")) comeBack(region.id);
     if (selected) select(region, selected);
   };
 }

@@ -169,6 +169,7 @@ async function send(form, button) {
     say(answer.ok ? "" : refusal(text));
     tell(answer.ok ? text : "");
     if (answer.ok) {
+      if (!place || place.id === meant) meant = null;  // the person decided it, not somebody else
       form.closest("[popover]")?.hidePopover();
       if (contentOf(form) === written) form.reset();
       take(text);

@@ -211,7 +211,8 @@ async def _start_fault(process: Process) -> str:
     output = b""
     with suppress(TimeoutError):  # bubblewrap that was killed early leaves a process that holds the pipe open
         async with asyncio.timeout(FAULT_SECONDS):
-            output = await process.stdout.read() if process.stdout else b""
+            while process.stdout and (more := await process.stdout.read(MAX_ERROR_CHARACTERS)):
+                output += more
     await end_process(process)
     why = " ".join(output.decode(errors="replace")[:MAX_ERROR_CHARACTERS].split())
     logger.warning("sandbox not started", extra={"why": why})

@@ -10,7 +10,7 @@ from agent_core.errors import CommandError, TransferRefused
 from agent_core.providers.workspace.s3_storage import S3Storage, StoredObject, attributes_of, described
 from agent_core.providers.workspace.s3_storage import translate_storage_errors as translate
 from agent_core.providers.workspace.s3_workspace import FOLDER_MARKER, S3Files
-from agent_core.providers.workspace.workspace_paths import OWNER_NAME, folders_above, is_name, is_own_name
+from agent_core.providers.workspace.workspace_paths import DAMAGED, OWNER_NAME, folders_above, is_name, is_own_name
 from agent_core.providers.workspace.workspace_transfer import WorkspaceFile
 
 
@@ -64,7 +64,7 @@ class S3WorkspaceTransfer:
 
     def read_owner(self) -> str:
         found = self._get(OWNER_NAME)
-        return ((found and found.content) or b"").decode("ascii", "replace").strip()
+        return (found.content or b"").decode("ascii", "replace").strip() or DAMAGED if found else ""
 
     def release(self) -> None:
         try:

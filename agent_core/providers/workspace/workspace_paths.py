@@ -10,6 +10,7 @@ from agent_core.errors import CommandError, OutsideWorkspace
 MAX_NAME_BYTES = 255
 MAX_DEPTH = 20
 IDENTITY_NAME = "workspace.id"  # the file beside the workspaces that tells one storage from another
+DAMAGED = "?"  # the owner that an empty mark names, so that the files are not taken for nobody's
 OWNER_NAME = ".database.id"  # the file beside the workspaces with the id of the database that they belong to
 MAX_IDENTITY_BYTES = 100
 TEMPORARY_PREFIX = ".signoff-unfinished-"

@@ -21,7 +21,7 @@ from agent_core.providers.workspace.safe_fs import (
     open_folder,
     open_regular_file,
 )
-from agent_core.providers.workspace.workspace_paths import OWNER_NAME, TEMPORARY_PREFIX, is_name, is_own_name
+from agent_core.providers.workspace.workspace_paths import DAMAGED, OWNER_NAME, TEMPORARY_PREFIX, is_name, is_own_name
 
 CHUNK_BYTES = 1 << 20
 UNFINISHED = f"{TEMPORARY_PREFIX}import"
@@ -55,7 +55,10 @@ class StoredFiles(Protocol):
         """The names of the folders of all workspaces."""
 
     def read_owner(self) -> str:
-        """The id of the database that the files belong to, or ""; raise TransferRefused if it cannot be read."""
+        """The id of the database that the files belong to, or "". Raise TransferRefused if it cannot be read.
+
+        DAMAGED if there is a mark in which nothing stands.
+        """
 
     def release(self) -> None:
         """Let the files belong to the first database that a Signoff starts on; raise TransferRefused."""
@@ -111,7 +114,7 @@ class WorkspaceTransfer:
 
     def read_owner(self) -> str:
         try:
-            return (self.root / OWNER_NAME).read_text("ascii", "replace").strip()
+            return (self.root / OWNER_NAME).read_text("ascii", "replace").strip() or DAMAGED
         except FileNotFoundError:
             return ""
         except OSError as fault:

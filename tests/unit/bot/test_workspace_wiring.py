@@ -298,6 +298,55 @@ async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_
     assert await find_workspaces_fault(settings) == "", "the finding on the database tells it"
 
 
+async def _start_on_postgres(settings: Settings) -> None:
+    """Mark the files as those of a database on PostgreSQL."""
+    on_postgres = settings.model_copy(update={"database_url": "postgresql://db.example.com/signoff"})
+    async with open_workspaces(on_postgres) as workspaces:
+        await check_storage(on_postgres, workspaces, InMemoryDatabase())
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\0" * 32])
+async def test_a_damaged_mark_still_keeps_others_from_the_files(tmp_path: Path, content: bytes) -> None:
+    settings = settings_for(tmp_path / "home")
+    await _start_on_postgres(settings)
+    await asyncio.to_thread((tmp_path / "home/workspaces" / OWNER_NAME).write_bytes, content)
+    with pytest.raises(SettingsError):
+        await _start(settings)
+    with pytest.raises(FilesTaken):
+        await asyncio.to_thread(asyncio.run, _import_into(settings, tmp_path))
+
+
+async def _import_into(settings: Settings, folder: Path) -> None:
+    live = settings_for(folder / "live")
+    await _start(live)
+    await _transfer_of(live).export_to(folder / "x.zip")
+    trial = settings.model_copy(update={"database_url": f"sqlite:///{folder}/trial.db"})
+    await _transfer_of(trial).import_from(folder / "x.zip")
+
+
+async def test_without_database_url_a_shared_folder_is_not_backed_up_with_another_database(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "home", WORKSPACE_URL=(tmp_path / "shared").as_uri())
+    await _start_on_postgres(settings)
+    with pytest.raises(SettingsError, match="belong to another database"):
+        await _start(settings)
+    assert "belong to another database" in await find_workspaces_fault(settings)
+    assert await asyncio.to_thread(asyncio.run, export_data(settings, [str(tmp_path / "x.zip")])) == 1
+    assert not (tmp_path / "x.zip").exists()
+
+
+async def test_without_workspace_url_a_database_is_not_backed_up_without_its_files(
+    tmp_path: Path, postgres: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared = (tmp_path / "shared").as_uri()
+    await _start(settings_for(tmp_path / "home", DATABASE_URL=postgres, WORKSPACE_URL=shared))
+    elsewhere = settings_for(tmp_path / "home", DATABASE_URL=postgres)
+    assert await asyncio.to_thread(asyncio.run, export_data(elsewhere, [str(tmp_path / "x.zip")])) == 1
+    assert f"the agents' files of this database are in {tmp_path}/shared on " in capsys.readouterr().err
+    assert "the agents' files of this database are in" in await find_workspaces_fault(elsewhere)
+    right = settings_for(tmp_path / "home", DATABASE_URL=postgres, WORKSPACE_URL=shared)
+    assert await asyncio.to_thread(asyncio.run, export_data(right, [str(tmp_path / "x.zip")])) == 0
+
+
 async def test_on_sqlite_nothing_is_compared(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "home")
     database = SqlDatabase(settings.database_url)
