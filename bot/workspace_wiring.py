@@ -121,18 +121,18 @@ async def _read_own(settings: Settings) -> tuple[str, str]:
 
 async def find_workspaces_fault(settings: Settings) -> str:
     """What keeps Signoff from using the files, or "". Whether a folder can be written is not tested."""
-    if settings.workspace_folder:
-        try:
-            return await find_missing_setting(settings)
-        except TransferRefused as fault:
-            return str(fault)
     try:
-        storage = _s3_storage(settings)
-    except SettingsError as fault:
-        return fault.fault
-    from agent_core.providers.workspace.s3_check import find_storage_fault
+        if not settings.workspace_folder:
+            storage = _s3_storage(settings)
+            from agent_core.providers.workspace.s3_check import find_storage_fault
 
-    return await find_storage_fault(storage) or await find_missing_setting(settings)
+            if fault := await find_storage_fault(storage):
+                return fault
+        return await find_missing_setting(settings)
+    except SettingsError as refused:
+        return refused.fault
+    except TransferRefused as refused:
+        return str(refused)
 
 
 def stored_files(settings: Settings) -> StoredFiles:

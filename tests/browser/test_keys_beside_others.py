@@ -99,18 +99,11 @@ async def test_a_reason_for_a_card_of_a_list_that_somebody_decided_approves_no_o
 async def test_a_reason_for_a_turn_that_somebody_decided_does_not_approve_the_next_turn(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
 ) -> None:
-    model.say(writing("one.md", "one"))
-    await ana.new_agent("Ada", "writes", "Write a file")
-    await ana.asks("write_to_file")
+    await start_one_turn(ana, model)
     await ana.page.mouse.click(5, 5)
     await press(ana, "r")
     await expect(ana.page.locator(":popover-open")).to_have_count(1)
-    sent.clear()
-    model.say(writing("two.md", "two"))
-    await decide(ben, "Ada")
-    await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(1)
-    await ana.page.wait_for_function(TEXT_IS_OVER)
-    await ana.page.wait_for_function(SETTLED)
+    await decide_and_go_on(ana, ben, model, sent)
     await ana.page.keyboard.type("a bad name")
     assert sent == []
     await ana.page.mouse.click(5, 5)

@@ -277,9 +277,7 @@ async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_
     tmp_path: Path,
 ) -> None:
     settings = settings_for(tmp_path / "home")
-    on_postgres = settings.model_copy(update={"database_url": "postgresql://db.example.com/signoff"})
-    async with open_workspaces(on_postgres) as workspaces:
-        await check_storage(on_postgres, workspaces, InMemoryDatabase())
+    await _start_on_postgres(settings)
     await asyncio.to_thread(shutil.rmtree, tmp_path / "home/workspaces/.locks")
     there = below(tmp_path)
     assert await find_workspaces_fault(settings) != ""
