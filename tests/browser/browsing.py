@@ -66,7 +66,8 @@ class BrowserChat:
         await self.page.goto(self.base)
         await self.open_menu()
         await self.page.get_by_label("You are").fill(name)
-        await self.page.get_by_role("button", name="Change", exact=True).click()
+        async with self.page.expect_navigation():  # until styles say whether the menu is a button
+            await self.page.get_by_role("button", name="Change", exact=True).click()
         await self.open_menu()
         await expect(self.page.get_by_label("You are")).to_have_value(name)
 

@@ -24,7 +24,7 @@ async def ana(browser: Browser, address: str) -> BrowserChat:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def ben(browser: Browser, address: str) -> BrowserChat:
-    return await visit(browser, address, "ben")
+    return await visit(browser, address, "ben", height=3000)  # all cards are on the screen
 
 
 @pytest.fixture
@@ -35,9 +35,10 @@ def sent(ana: BrowserChat) -> list[str]:
     return addresses
 
 
-async def visit(browser: Browser, address: str, name: str) -> BrowserChat:
-    """The page of a person whose clock goes as it does for people."""
-    chat = BrowserChat(await (await browser.new_context()).new_page(), address)
+async def visit(browser: Browser, address: str, name: str, height: int = 720) -> BrowserChat:
+    """The page of a person whose clock goes as it does for people. `height`: of the window, in pixels."""
+    context = await browser.new_context(viewport={"width": 1280, "height": height})
+    chat = BrowserChat(await context.new_page(), address)
     await chat.call_me(name)
     return chat
 
@@ -69,6 +70,79 @@ async def test_a_key_for_a_card_that_somebody_decided_approves_no_other(
     await ana.page.reload()
     await expect(card(ana, "Bob")).to_have_count(1)
     assert sent == []
+
+
+@pytest.mark.proves("page:keys")
+async def test_the_keys_go_on_beside_the_card_that_somebody_decided(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob", "Cy", "Dan")
+    for _ in range(2):
+        await press(ana, "j")
+    await expect(card(ana, "Bob")).to_be_focused()
+    await decide(ben, "Bob")
+    await expect(card(ana, "Bob")).to_have_count(0)
+    await press(ana, "k")
+    await expect(card(ana, "Ada")).to_be_focused()
+    await press(ana, "j")
+    await expect(card(ana, "Cy")).to_be_focused()
+    await decide(ben, "Cy")
+    await expect(card(ana, "Cy")).to_have_count(0)
+    await decide(ben, "Ada")
+    await expect(card(ana, "Ada")).to_have_count(0)
+    await press(ana, "j")
+    await expect(card(ana, "Dan")).to_be_focused()
+
+
+async def test_a_decision_goes_on_to_the_first_card_that_others_left(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob", "Cy", "Dan")
+    for _ in range(2):
+        await press(ana, "j")
+    await press(ana, "r")
+    await ana.page.keyboard.type("Not now")
+    await decide(ben, "Cy")
+    await expect(card(ana, "Cy")).to_have_count(0)
+    await ana.page.keyboard.press("Tab")
+    await press(ana, "Enter")
+    await expect(card(ana, "Bob")).to_have_count(0)
+    await expect(card(ana, "Dan")).to_be_focused()
+
+
+async def test_a_refusal_in_a_list_names_the_card(ana: BrowserChat, ben: BrowserChat, model: ScriptedModel) -> None:
+    await waiting(ana, model, "Ada", "Bob")
+    await ana.page.evaluate("refresh = async () => {}")  # a page that has not heard of it yet
+    await press(ana, "j")
+    await decide(ben, "Ada")
+    await press(ana, "a")
+    await expect(ana.page.locator("#alert")).to_contain_text("Ada · turn 1 · write_to_file: already approved by @ben, ")
+
+
+@pytest.mark.proves("page:keys")
+async def test_a_key_that_does_nothing_says_why(ana: BrowserChat, model: ScriptedModel) -> None:
+    hint = ana.page.locator("#hint")
+    await ana.page.keyboard.press("a")
+    await expect(hint).to_have_text("No card here asks for approval.")
+    await ana.page.keyboard.press("j")
+    await expect(hint).to_have_text("There is no card here.")
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "a")
+    await expect(hint).to_have_text("Which card? Press j or k to go to one.")
+    await press(ana, "j")
+    await ana.page.keyboard.press("q")
+    await ana.page.keyboard.press("a")
+    await expect(hint).to_have_text(
+        "That looked like typed text: nothing was done. Keys decide again after two seconds."
+    )
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await ana.page.evaluate(
+        "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'A', bubbles: true, modifierCapsLock: true}))"
+    )
+    await expect(hint).to_have_text("Caps Lock is on: keys do nothing.")
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await press(ana, "a")
+    await expect(card(ana, "Bob")).to_be_focused()
 
 
 async def test_a_key_without_a_focus_decides_nothing_in_a_list(
@@ -137,7 +211,7 @@ async def test_a_key_for_a_turn_in_focus_that_somebody_decided_does_not_approve_
     await decide_and_go_on(ana, ben, model, sent)
     await ana.page.keyboard.press("a")
     assert sent == []
-    await expect(ana.page.locator("#news")).to_have_text("Somebody decided that card. Nothing was done.")
+    await expect(ana.page.get_by_text("Somebody else decided that card. Nothing was done.")).to_be_visible()
     await ana.page.wait_for_function(TEXT_IS_OVER)
     await ana.page.keyboard.press("a")
     await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)

@@ -122,7 +122,8 @@ def test_many_storms_lose_nothing_and_do_nothing_twice(storm: str, first: int) -
 
 
 @pytest.mark.proves("simulation:replay")
-def test_a_seed_plays_the_same_run_again() -> None:
-    first, second = run_seed(7, "everything"), run_seed(7, "everything")
+@pytest.mark.parametrize(("seed", "storm"), [(7, "everything"), (3, f"everything, {MANY}")])
+def test_a_seed_plays_the_same_run_again(seed: int, storm: str) -> None:
+    first, second = run_seed(seed, storm), run_seed(seed, storm)
     assert first.chance.events
     assert first.chance.events == second.chance.events

@@ -64,7 +64,7 @@ class S3Gate:
 
     `refuses`: it answers 503 and passes nothing on. `loses_answers`: how many of the next changes are passed on and not
     answered. `ignores_conditions`: it removes conditions, as servers do that know none.
-    `on_get`: called when an object is read.
+    `forbids`: a name of objects that may not be read. `on_get`: called when an object is read.
     """
 
     server: str
@@ -72,11 +72,14 @@ class S3Gate:
     refuses: bool = False
     loses_answers: int = 0
     ignores_conditions: bool = False
+    forbids: str = ""
     on_get: Callable[[], object] | None = None
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if self.refuses:
             return web.Response(status=503)
+        if self.forbids and request.path.endswith(f"/{self.forbids}"):
+            return web.Response(status=403)
         headers = {name: value for name, value in request.headers.items() if name != "Transfer-Encoding"}
         if self.ignores_conditions:
             headers = {name: value for name, value in headers.items() if not name.lower().startswith("if-")}

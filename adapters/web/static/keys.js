@@ -8,8 +8,18 @@ const APPROVE = ".acts > button[value^='approve:'].go";
 
 const focusedCard = () => document.activeElement?.closest?.("article.card");
 let meant = null;  // the id of the card that asked when the person turned to it, by the focus or the pointer
+let before = null;  // what stood before the card in focus when that one left the page
 
-function turnTo(card) { if (card?.id !== meant) meant = card?.querySelector(APPROVE) ? card.id : null; }
+function turnTo(card) {
+  if (card) before = null;
+  if (card?.id !== meant) meant = card?.querySelector(APPROVE) ? card.id : null;
+}
+
+/** Remember where in the list the person is; call it before a card leaves the page. */
+function keepPlace(card) {
+  const isPlace = card === before || card.contains(document.activeElement);
+  if (isPlace) before = card.previousElementSibling || card.parentElement;
+}
 
 /** Whether somebody else decided the card that the person turned to: what they press now may be meant for that one. */
 function isOver() { return meant && !document.getElementById(meant)?.querySelector(APPROVE); }
@@ -26,9 +36,9 @@ function askingCard() {
 
 /** Move the focus to the next or previous card and show it from its beginning. */
 function walk(step) {
-  const cards = [...document.querySelectorAll(STOPS)], at = cards.indexOf(document.activeElement?.closest(STOPS));
-  const there = at < 0 && step < 0 ? cards.at(-1) : cards[Math.min(Math.max(at + step, 0), cards.length - 1)];
-  if (!there) return;
+  const cards = [...document.querySelectorAll(STOPS)], at = placeAmong(cards, step);
+  const there = cards[Math.min(Math.max(at + step, 0), cards.length - 1)];
+  if (!there) return hint("There is no card here.");
   if (!isInSight(there)) settleAgain(there);
   if (there.matches("article")) there.tabIndex = -1;
   there.focus({ preventScroll: true });
@@ -36,11 +46,36 @@ function walk(step) {
   there.scrollIntoView({ block: "start" });
 }
 
-/** Open a sheet of the card. */
-function openSheet(card, kind) {
-  const opener = card?.querySelector(`[popovertarget^="${kind}-"]`);
-  opener?.click();
-  focusIn(opener?.popoverTargetElement);
+/** The index of the card in focus; without one, that from which a step leads beside a card that left, or to an end. */
+function placeAmong(cards, step) {
+  const at = cards.indexOf(document.activeElement?.closest(STOPS));
+  if (at >= 0) return at;
+  if (!before?.isConnected) return step < 0 ? cards.length : -1;
+  const isBehind = each => before.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return cards.filter(each => !isBehind(each)).length - (step > 0);
+}
+
+let hintTimer = null;
+/** Say for some seconds why a key did nothing. */
+function hint(sentence) {
+  const place = document.getElementById("hint");
+  place.textContent = sentence;
+  clearTimeout(hintTimer);
+  hintTimer = setTimeout(() => { place.textContent = ""; }, HELD_MS);
+}
+
+/** Press what a key stands for on a card, or say why not. */
+function press(label, selector) {
+  const card = askingCard(), control = card?.querySelector(selector);
+  if (!control) return hint(whyNot(label));
+  control.click();
+  focusIn(control.popoverTargetElement);
+}
+
+/** Why a key presses nothing. */
+function whyNot(label) {
+  if (focusedCard()) return `There is no ${label} on this card.`;
+  return document.querySelector(APPROVE) ? "Which card? Press j or k to go to one." : "No card here asks for approval.";
 }
 
 /** Put the focus where a person writes in an open sheet, or on the sheet, so that no button takes what is typed. */
@@ -62,10 +97,10 @@ function openSearch() {
 const KEYS = {
   j: () => walk(1),
   k: () => walk(-1),
-  a: card => card?.querySelector(APPROVE).click(),
-  e: card => openSheet(card, "edit"),
-  r: card => openSheet(card, "reject"),
-  x: card => card?.querySelector(".pick")?.click(),
+  a: () => press("Approve", APPROVE),
+  e: () => press("Edit", "[popovertarget^='edit-']"),
+  r: () => press("Reject", "[popovertarget^='reject-']"),
+  x: () => press("checkbox", ".pick"),
   "/": openSearch,
   "?": () => document.getElementById("keys").togglePopover(),
 };
@@ -98,19 +133,24 @@ function isInText(event) {
   return isWritten || (continues && DECISIVE.includes(event.key));
 }
 
+/** Whether the keys are switched off, or a sheet is open, in which one writes. */
+function isKeyless(key) { return key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open")); }
+
 document.addEventListener("keydown", event => {
-  const isTyped = isInText(event), act = KEYS[event.key];
-  if (!act || isTyped || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open"))) return;
+  const isTyped = isInText(event), { key } = event, act = KEYS[key], isDecisive = DECISIVE.includes(key);
+  const isElsewhere = event.target.closest?.(TYPED_IN) || event.isComposing || event.ctrlKey || event.metaKey || event.altKey;
+  if (isElsewhere || event.repeat || isKeyless(key)) return;
+  if (!act && KEYS[key.toLowerCase()] && event.getModifierState("CapsLock")) return hint("Caps Lock is on: keys do nothing.");
+  if (!act) return;
   event.preventDefault();
+  if (isTyped) return hint("That looked like typed text: nothing was done. Keys decide again after two seconds.");
   if (isOver()) {
     meant = null;
     typedAt = event.timeStamp;  // it may begin a reason, the rest of which is no command either
-    const isDecisive = DECISIVE.includes(event.key);
-    document.getElementById("news").textContent = `Somebody decided that card.${isDecisive ? " Nothing was done." : ""}`;
+    hint(`Somebody else decided that card.${isDecisive ? " Nothing was done." : ""}`);
     if (isDecisive) return;
   }
-  act(askingCard());
+  act();
 });
 
 document.documentElement.classList.add("has-keys");

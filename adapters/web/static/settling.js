@@ -67,6 +67,7 @@ document.addEventListener("click", event => {
   if (was && !isHeld && performance.now() - settledSince(was, isPointer) >= SETTLING_MS) return;
   event.preventDefault();
   event.stopImmediatePropagation();
+  if (!isPointer && !isHeld) hint("This has just appeared: nothing was done. Read it, then press again.");
 }, true);
 
 document.addEventListener("pointermove", event => {

@@ -14,8 +14,9 @@ function staysForItsSheet(card, fresh) {
 
 /** Remove a region that is no longer on the page, unless something was written in one of its sheets. */
 function leave(region) {
-  if (!region.querySelector(":popover-open") || !isWritten(region)) region.remove();
-  else tellInSheets(region, "Meanwhile this was decided. What you wrote stays here.");
+  if (region.querySelector(":popover-open") && isWritten(region)) return tellInSheets(region, "Meanwhile this was decided. What you wrote stays here.");
+  keepPlace(region);
+  region.remove();
 }
 
 /** Whether a field of an open sheet differs from what the page was served with. */

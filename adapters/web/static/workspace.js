@@ -154,7 +154,7 @@ function endThread() {
 async function send(form, button) {
   const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
   const label = button?.textContent, written = contentOf(form);
-  const place = form.closest("article, aside"), nextId = place?.nextElementSibling?.id;
+  const place = form.closest("article, aside"), behind = idsBehind(place);
   const release = () => { for (const each of pressed) each.disabled = false; };
   for (const each of pressed) each.disabled = true;
   form.addEventListener("input", release, { once: true });
@@ -166,7 +166,7 @@ async function send(form, button) {
     if (answer.status === 503) { noteAway(NO_DATABASE, refusal(text)); return; }
     const isHere = new URL(answer.url).pathname === location.pathname || answer.url === form.action;
     if (answer.ok && !isHere) { location.href = answer.url; return; }
-    say(answer.ok ? "" : refusal(text));
+    say(answer.ok ? "" : cardOf(place) + refusal(text));
     tell(answer.ok ? text : "");
     if (answer.ok) {
       if (!place || place.id === meant) meant = null;  // the person decided it, not somebody else
@@ -174,7 +174,7 @@ async function send(form, button) {
       if (contentOf(form) === written) form.reset();
       take(text);
       if (form.matches(".reply") && !document.querySelector("#told > *")) showOwnReply();
-      comeBack(place?.id, nextId);
+      comeBack(place?.id, behind);
     } else {
       release();
       markWrong(form, button, text);
@@ -186,6 +186,12 @@ async function send(form, button) {
     release();
     if (button) button.textContent = label;
   }
+}
+
+/** Which card of a list a sentence at the top of the page is about. */
+function cardOf(place) {
+  const title = document.querySelector("[data-list]") && place?.querySelector("h2")?.textContent.trim();
+  return title && !place.querySelector(":popover-open") ? title + ": " : "";
 }
 
 /** Mark the fields that a refusal is about, and focus the first one, or the button, which lost the focus while it was disabled. */
@@ -201,11 +207,17 @@ function markWrong(form, button, text) {
 /** The values of a form, to notice what was typed while a request was running. */
 function contentOf(form) { return String(new URLSearchParams(new FormData(form))); }
 
-/** The focused button was removed: move the focus to its card, or in a list of cards to the one after it. */
-function comeBack(id, nextId) {
-  const own = id && document.getElementById(id), next = document.getElementById(nextId);
+/** The ids of what follows an element among its siblings. */
+function idsBehind(element) {
+  const siblings = [...element?.parentElement.children || []];
+  return siblings.slice(siblings.indexOf(element) + 1).map(each => each.id);
+}
+
+/** The focused button was removed: move the focus to its card, or in a list of cards to the first that is left behind it. */
+function comeBack(id, behind = []) {
+  const own = id && document.getElementById(id), next = behind.map(each => document.getElementById(each)).find(Boolean);
   const after = next?.id === "more" ? next.previousElementSibling : next;  // the card that moved up out of the fold
-  const card = own || (id && (after || document.querySelector("[data-list] > article")));
+  const card = own || (id && (after || document.querySelector("[data-list] > article:last-of-type")));
   if (!card || document.activeElement !== document.body) return;
   if (!own) settleAgain(card);
   card.tabIndex = -1;

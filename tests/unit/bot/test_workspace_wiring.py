@@ -108,6 +108,9 @@ async def test_the_doctor_tells_in_one_line_whether_the_bucket_can_be_used(
     settings = settings_for(tmp_path, s3_gate.bucket)
     assert await find_workspaces_fault(settings) == ""
     assert [each async for each in S3Storage(bucket=s3_gate.bucket).list_objects("")] == []
+    s3_gate.forbids = OWNER_NAME
+    assert await find_workspaces_fault(settings) == "The storage of the agents' files refuses access."
+    s3_gate.forbids = ""
     s3_gate.ignores_conditions = True
     assert (await find_workspaces_fault(settings)).startswith("ignores conditions of writes (If-None-Match)")
     s3_gate.refuses = True
