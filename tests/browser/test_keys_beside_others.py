@@ -123,7 +123,7 @@ async def test_a_refusal_in_a_list_names_the_card(ana: BrowserChat, ben: Browser
 async def test_a_key_that_does_nothing_says_why(ana: BrowserChat, model: ScriptedModel) -> None:
     hint = ana.page.locator("#hint")
     await ana.page.keyboard.press("a")
-    await expect(hint).to_have_text("No card here asks for approval.")
+    await expect(hint).to_have_text("No card here asks for your approval.")
     await ana.page.keyboard.press("j")
     await expect(hint).to_have_text("There is no card here.")
     await waiting(ana, model, "Ada", "Bob")
@@ -132,9 +132,7 @@ async def test_a_key_that_does_nothing_says_why(ana: BrowserChat, model: Scripte
     await press(ana, "j")
     await ana.page.keyboard.press("q")
     await ana.page.keyboard.press("a")
-    await expect(hint).to_have_text(
-        "That looked like typed text: nothing was done. Keys decide again after two seconds."
-    )
+    await expect(hint).to_have_text("Nothing was done. After typed text keys rest for two seconds.")
     await ana.page.wait_for_function(TEXT_IS_OVER)
     await ana.page.evaluate(
         "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'A', bubbles: true, modifierCapsLock: true}))"
@@ -211,7 +209,7 @@ async def test_a_key_for_a_turn_in_focus_that_somebody_decided_does_not_approve_
     await decide_and_go_on(ana, ben, model, sent)
     await ana.page.keyboard.press("a")
     assert sent == []
-    await expect(ana.page.get_by_text("Somebody else decided that card. Nothing was done.")).to_be_visible()
+    await expect(ana.page.get_by_text("That card does not ask you any more. Nothing was done.")).to_be_visible()
     await ana.page.wait_for_function(TEXT_IS_OVER)
     await ana.page.keyboard.press("a")
     await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)

@@ -53,6 +53,18 @@ function holdBack(control, isPointer) {
   return true;
 }
 
+let hintTimer = null;
+/** Say for some seconds why a key did nothing, or take that away. What lies below the line is not shown and takes no click. */
+function hint(sentence) {
+  const place = document.getElementById("hint");
+  if (!place) return;
+  place.textContent = sentence;
+  clearTimeout(hintTimer);
+  if (sentence) place.animate([{ opacity: 0.2 }, { opacity: 1 }], 200);  // the same sentence again is seen to be new
+  if (sentence) hintTimer = setTimeout(() => hint(""), HELD_MS);
+  noteSeen();
+}
+
 /** Say beside the buttons why nothing happened, for some seconds. */
 function tellHeld(card, sentence) {
   const place = card.querySelector(".below > .acts");

@@ -7,32 +7,48 @@ const STOPS = "#thread > article.card, #thread > .run > summary, #thread > .run[
 const APPROVE = ".acts > button[value^='approve:'].go";
 
 const focusedCard = () => document.activeElement?.closest?.("article.card");
-let meant = null;  // the id of the card that asked when the person turned to it, by the focus or the pointer
-let before = null;  // what stood before the card in focus when that one left the page
+let meant = null;   // the id of the card that asked when the person turned to it: by the focus, by the pointer, as the only one
+let walked = null;  // the id of the card to which j or k led
+let before = null;  // the id of what stood before the card in focus when that one left the page
+const decidedHere = new Set();  // ids of cards that the person decides on this page
 
+/** The card that a key decides on: the one in focus if it asks. In a thread the only one that does, unless one walked to another. */
+function askingCard() {
+  const asking = [...document.querySelectorAll("article.card")].filter(card => card.querySelector(APPROVE)), focused = focusedCard();
+  if (asking.includes(focused)) return focused;
+  const isAlone = asking.length === 1 && !document.querySelector("[data-list]");
+  return isAlone && !(focused && focused.id === walked) ? asking[0] : null;
+}
+
+/** The person turned to a card, or away from all. */
 function turnTo(card) {
   if (card) before = null;
-  if (card?.id !== meant) meant = card?.querySelector(APPROVE) ? card.id : null;
+  if (!card || card.id !== meant) meant = (card?.querySelector(APPROVE) ? card : askingCard())?.id ?? null;
 }
+
+/** Whether a card asks this person. */
+function isAsking(id) { return Boolean(document.getElementById(id)?.querySelector(APPROVE)); }
+
+/** A person who turned to no card sees the only one that asks. Call it after every change of the page. */
+function turnToOnly() {
+  const isFree = !meant || (decidedHere.has(meant) && !isAsking(meant)), card = isFree && askingCard();
+  if (!card) return;
+  meant = card.id;
+  settleForKeys(card);
+}
+
+/** Whether the card that the person turned to asks them no more, as somebody else decided it: a key may still be meant for it. */
+function isOver() { return meant && !decidedHere.has(meant) && !isAsking(meant); }
 
 /** Remember where in the list the person is; call it before a card leaves the page. */
 function keepPlace(card) {
-  const isPlace = card === before || card.contains(document.activeElement);
-  if (isPlace) before = card.previousElementSibling || card.parentElement;
+  if (card.id === meant && !decidedHere.has(meant)) hint(`${titleOfCard(card)} asks no more.`);
+  if (card.id !== before && !card.contains(document.activeElement)) return;
+  before = card.previousElementSibling?.id || card.parentElement.id;
 }
-
-/** Whether somebody else decided the card that the person turned to: what they press now may be meant for that one. */
-function isOver() { return meant && !document.getElementById(meant)?.querySelector(APPROVE); }
 
 document.addEventListener("focusin", event => { if (event.target.id !== "main") turnTo(focusedCard()); });
 document.addEventListener("pointerdown", event => turnTo(event.target.closest?.("article.card")));
-
-/** The card that a key decides on: the one in focus if it asks. Without one, the only one of a thread that does. */
-function askingCard() {
-  const asking = [...document.querySelectorAll("article.card")].filter(card => card.querySelector(APPROVE));
-  if (asking.includes(focusedCard())) return focusedCard();
-  return asking.length === 1 && !document.querySelector("[data-list]") ? asking[0] : null;
-}
 
 /** Move the focus to the next or previous card and show it from its beginning. */
 function walk(step) {
@@ -41,6 +57,7 @@ function walk(step) {
   if (!there) return hint("There is no card here.");
   if (!isInSight(there)) settleAgain(there);
   if (there.matches("article")) there.tabIndex = -1;
+  walked = there.id;
   there.focus({ preventScroll: true });
   noteScriptScroll();
   there.scrollIntoView({ block: "start" });
@@ -50,32 +67,36 @@ function walk(step) {
 function placeAmong(cards, step) {
   const at = cards.indexOf(document.activeElement?.closest(STOPS));
   if (at >= 0) return at;
-  if (!before?.isConnected) return step < 0 ? cards.length : -1;
-  const isBehind = each => before.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const place = before && document.getElementById(before);
+  if (!place) return step < 0 ? cards.length : -1;
+  const isBehind = each => place.compareDocumentPosition(each) & Node.DOCUMENT_POSITION_FOLLOWING;
   return cards.filter(each => !isBehind(each)).length - (step > 0);
-}
-
-let hintTimer = null;
-/** Say for some seconds why a key did nothing. */
-function hint(sentence) {
-  const place = document.getElementById("hint");
-  place.textContent = sentence;
-  clearTimeout(hintTimer);
-  hintTimer = setTimeout(() => { place.textContent = ""; }, HELD_MS);
 }
 
 /** Press what a key stands for on a card, or say why not. */
 function press(label, selector) {
   const card = askingCard(), control = card?.querySelector(selector);
-  if (!control) return hint(whyNot(label));
+  if (!control) return hint(whyNot(label, selector));
+  if (control.disabled) return hint("Your decision is being sent.");
+  if (control.matches(".pick") && !isSettledForKeys(card)) return hint(JUST_APPEARED);
   control.click();
   focusIn(control.popoverTargetElement);
 }
 
+/** Move the focus to the button that approves the selected cards; return whether there are any. */
+function goToSelected() {
+  const number = document.querySelectorAll(".pick:checked").length;
+  if (!number) return false;
+  document.querySelector("[data-selected]").focus();
+  hint(`Enter approves the ${number} selected. To decide on one card, take it out with x.`);
+  return true;
+}
+
 /** Why a key presses nothing. */
-function whyNot(label) {
+function whyNot(label, selector) {
   if (focusedCard()) return `There is no ${label} on this card.`;
-  return document.querySelector(APPROVE) ? "Which card? Press j or k to go to one." : "No card here asks for approval.";
+  if (!document.querySelector(APPROVE)) return "No card here asks for your approval.";
+  return document.querySelector(selector) ? "Which card? Press j or k to go to one." : `There is no ${label} here.`;
 }
 
 /** Put the focus where a person writes in an open sheet, or on the sheet, so that no button takes what is typed. */
@@ -97,7 +118,7 @@ function openSearch() {
 const KEYS = {
   j: () => walk(1),
   k: () => walk(-1),
-  a: () => press("Approve", APPROVE),
+  a: () => goToSelected() || press("Approve", APPROVE),
   e: () => press("Edit", "[popovertarget^='edit-']"),
   r: () => press("Reject", "[popovertarget^='reject-']"),
   x: () => press("checkbox", ".pick"),
@@ -121,14 +142,23 @@ document.addEventListener("mousedown", event => {
 // Enter on a checkbox would send the form of all that are selected.
 document.addEventListener("keydown", event => { if (event.key === "Enter" && event.target.matches?.(".pick")) event.preventDefault(); });
 
+// In a sheet Enter is a line end, and Ctrl+Enter or Cmd+Enter presses its button, as a click would.
+document.addEventListener("keydown", event => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("article.card .pop textarea")) return;
+  event.preventDefault();
+  event.target.form.querySelector("button:not([type=button])").click();
+});
+
+const AFTER_TEXT = "Nothing was done. After typed text keys rest for two seconds.";
+const AFTER_LOSS = "Nothing was done. After a card that others decided keys rest for two seconds, as you may be typing a reason.";
 const TEXT_PAUSE = 2000, TEXT_ENDS = ["Enter", "Tab", "Escape"], DECISIVE = "aerx";  // ms
-let typedAt = -TEXT_PAUSE;
+let typedAt = -TEXT_PAUSE, isAfterLoss = false;
 
 /** Whether a key is a letter in a field, or a command that people would not give in the middle of a text they type. */
 function isInText(event) {
   const isWritten = event.target.closest?.(TYPED_IN) || event.isComposing, continues = event.timeStamp - typedAt < TEXT_PAUSE;
   const isLetter = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
-  if (isLetter && (isWritten || !KEYS[event.key])) typedAt = event.timeStamp;
+  if (isLetter && (isWritten || !KEYS[event.key])) [typedAt, isAfterLoss] = [event.timeStamp, false];
   if (TEXT_ENDS.includes(event.key)) typedAt = -TEXT_PAUSE;
   return isWritten || (continues && DECISIVE.includes(event.key));
 }
@@ -140,14 +170,16 @@ document.addEventListener("keydown", event => {
   const isTyped = isInText(event), { key } = event, act = KEYS[key], isDecisive = DECISIVE.includes(key);
   const isElsewhere = event.target.closest?.(TYPED_IN) || event.isComposing || event.ctrlKey || event.metaKey || event.altKey;
   if (isElsewhere || event.repeat || isKeyless(key)) return;
+  hint("");
   if (!act && KEYS[key.toLowerCase()] && event.getModifierState("CapsLock")) return hint("Caps Lock is on: keys do nothing.");
   if (!act) return;
   event.preventDefault();
-  if (isTyped) return hint("That looked like typed text: nothing was done. Keys decide again after two seconds.");
+  if (isTyped) return hint(isAfterLoss ? AFTER_LOSS : AFTER_TEXT);
   if (isOver()) {
-    meant = null;
-    typedAt = event.timeStamp;  // it may begin a reason, the rest of which is no command either
-    hint(`Somebody else decided that card.${isDecisive ? " Nothing was done." : ""}`);
+    meant = walked = null;
+    turnToOnly();
+    [typedAt, isAfterLoss] = [event.timeStamp, true];  // it may begin a reason, the rest of which is no command either
+    hint(`That card does not ask you any more.${isDecisive ? " Nothing was done." : ""}`);
     if (isDecisive) return;
   }
   act();
@@ -160,3 +192,4 @@ keysOn.addEventListener("change", () => {
   if (keysOn.checked) localStorage.removeItem(KEYS_OFF);
   else localStorage.setItem(KEYS_OFF, "1");
 });
+turnToOnly();

@@ -7,6 +7,15 @@ function countSelected() {
   if (button) button.textContent = number ? `Approve ${number} selected` : "Approve selected";
 }
 
+/** The ids of the selected cards. */
+function selectedCards() { return [...document.querySelectorAll(".pick:checked")].map(each => each.closest("article").id); }
+
+/** Say so if cards that were selected are so no more, as others decided or changed them. */
+function noteFewerSelected(before) {
+  const now = selectedCards(), lost = before.filter(id => !now.includes(id) && !decidedHere.has(id)).length;
+  if (lost) hint(`${lost} of the ${before.length} selected ${lost === 1 ? "is" : "are"} selected no more: decided by others, or changed.`);
+}
+
 /** A card that was drawn again stays selected only if it shows what was selected. */
 function keepSelection(old, fresh) {
   for (const pick of old.querySelectorAll(".pick:checked")) {

@@ -3,6 +3,7 @@
 "use strict";
 
 const DECIDING = ".acts button:not([type=button]), .lease button, .pop button:not([type=button])";
+const JUST_APPEARED = "This has just appeared: nothing was done. Read it, then press again.";
 const SETTLING_MS = 700, SCRIPT_SCROLL_MS = 1000, MOVED_PX = 4;
 const seen = new Map();
 let timer = null, notedScroll = 0, pointerMoved = -Infinity, pointerAt = "", scrolledByScript = -Infinity;
@@ -50,6 +51,20 @@ function settledSince(was, isPointer) {
   return Math.max(was.moved, pointerMoved < was.scrolled ? was.scrolled : -Infinity);
 }
 
+/** Whether a key may decide on a card: it has been there, or the only one that asks, for long enough. */
+function isSettledForKeys(card) {
+  const times = [...card.querySelectorAll(DECIDING)].map(each => seen.get(keyOf(each))?.appeared).filter(Boolean);
+  return times.length > 0 && performance.now() - Math.max(...times) >= SETTLING_MS;
+}
+
+/** Let the controls of a card settle for keys; the pointer is on the card that it clicks. */
+function settleForKeys(card) {
+  for (const control of card.querySelectorAll(DECIDING)) {
+    const was = seen.get(keyOf(control));
+    if (was) was.appeared = performance.now();
+  }
+}
+
 /** Let the controls of a card settle as if they had just appeared. */
 function settleAgain(card) {
   for (const control of card.querySelectorAll(DECIDING)) {
@@ -67,7 +82,7 @@ document.addEventListener("click", event => {
   if (was && !isHeld && performance.now() - settledSince(was, isPointer) >= SETTLING_MS) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  if (!isPointer && !isHeld) hint("This has just appeared: nothing was done. Read it, then press again.");
+  if (!isPointer && !isHeld) hint(JUST_APPEARED);
 }, true);
 
 document.addEventListener("pointermove", event => {

@@ -1,17 +1,18 @@
-// Keeps the page up to date and sends its forms without a page load. All links and forms also work without it.
+// Keeps the page up to date. All links and forms also work without it.
 "use strict";
 
 const REGIONS = "[data-live]", END_PX = 44, RETRY_MS = 2000, SLOW_MS = 10_000, LONGEST_MS = 300;
 const UNCONFIRMED = "Signoff cannot be reached: your click is not confirmed. Look whether it took effect before you try again. What you wrote stays here.";
-let asked = null, sent = 0, pending = null, firstTold = 0, retry = null;
+let asked = null, sent = 0, taken = 0, pending = null, firstTold = 0, retry = null;
 
 /** Update the page from the server's HTML; text that the person is typing stays. */
 function take(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   const regions = [...fresh.querySelectorAll(REGIONS)], known = new Set(regions.map(region => region.id));
   const wasAtEnd = isAtEnd();
+  taken++;
   let isChangedThread = false;
-  const headlines = [];
+  const headlines = [], chosen = selectedCards();
   arrangeRuns(fresh);
   for (const region of regions) {
     const old = document.getElementById(region.id);
@@ -29,8 +30,10 @@ function take(text) {
   keepOpen();
   showLocalTimes();
   countSelected();
+  noteFewerSelected(chosen);
   if (wasAtEnd && isChangedThread) showNewest();
   noteControls();
+  turnToOnly();
 }
 
 const served = new WeakMap();
@@ -43,7 +46,8 @@ function insert(region) {
   const place = placeOf(region);
   if (!place) return;
   served.set(region, region.outerHTML);
-  insertInOrder(place, region);
+  if (place.matches("[data-list]")) place.insertBefore(region, idsBehind(region).map(id => document.getElementById(id)).find(Boolean) || null);
+  else insertInOrder(place, region);
 }
 
 /** Whether the newest entry fills the middle of the screen, or the end of the thread is in view, or almost. */
@@ -115,13 +119,17 @@ function announce(region, old) {
 const home = document.querySelector("header[data-refresh]")?.dataset.refresh;
 if (home && location.pathname !== new URL(home, location.href).pathname) history.replaceState(null, "", home);
 
+/** Fetch the page as it is now. */
+function fetchPage() {
+  return fetch(document.querySelector("[data-refresh]")?.dataset.refresh || location.href, { headers: { Accept: "text/html" } });
+}
+
 async function refresh() {
   if (asked) { asked.again = true; return; }
   asked = { again: false };
   const before = sent;
   try {
-    const address = document.querySelector("[data-refresh]")?.dataset.refresh || location.href;
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    const answer = await fetchPage();
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
@@ -150,63 +158,6 @@ function endThread() {
   say("This agent was deleted. Nothing can be decided here any more.");
 }
 
-/** Send a form and show the response; an error is shown at the top, and the typed text stays in its field. */
-async function send(form, button) {
-  const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
-  const label = button?.textContent, written = contentOf(form);
-  const place = form.closest("article, aside"), behind = idsBehind(place);
-  const release = () => { for (const each of pressed) each.disabled = false; };
-  for (const each of pressed) each.disabled = true;
-  form.addEventListener("input", release, { once: true });
-  if (button?.dataset.busy) document.getElementById("news").textContent = button.textContent = button.dataset.busy;
-  try {
-    const answer = await fetch(form.action, { method: "POST", body });
-    const text = await answer.text();
-    sent++;
-    if (answer.status === 503) { noteAway(NO_DATABASE, refusal(text)); return; }
-    const isHere = new URL(answer.url).pathname === location.pathname || answer.url === form.action;
-    if (answer.ok && !isHere) { location.href = answer.url; return; }
-    say(answer.ok ? "" : cardOf(place) + refusal(text));
-    tell(answer.ok ? text : "");
-    if (answer.ok) {
-      if (!place || place.id === meant) meant = null;  // the person decided it, not somebody else
-      form.closest("[popover]")?.hidePopover();
-      if (contentOf(form) === written) form.reset();
-      take(text);
-      if (form.matches(".reply") && !document.querySelector("#told > *")) showOwnReply();
-      comeBack(place?.id, behind);
-    } else {
-      release();
-      markWrong(form, button, text);
-      refresh();
-    }
-  } catch {
-    noteAway(UNREACHED, UNCONFIRMED);
-  } finally {
-    release();
-    if (button) button.textContent = label;
-  }
-}
-
-/** Which card of a list a sentence at the top of the page is about. */
-function cardOf(place) {
-  const title = document.querySelector("[data-list]") && place?.querySelector("h2")?.textContent.trim();
-  return title && !place.querySelector(":popover-open") ? title + ": " : "";
-}
-
-/** Mark the fields that a refusal is about, and focus the first one, or the button, which lost the focus while it was disabled. */
-function markWrong(form, button, text) {
-  const wrong = [...new DOMParser().parseFromString(text, "text/html").querySelectorAll("[aria-invalid]")];
-  const names = wrong.map(each => each.name || each.querySelector("[name]")?.name);
-  const fields = [...form.elements].filter(each => each.matches("input, select, textarea"));
-  for (const each of fields) each.removeAttribute("aria-invalid");
-  for (const each of fields.filter(each => names.includes(each.name))) each.setAttribute("aria-invalid", "true");
-  if (document.activeElement === document.body) (fields.find(each => names.includes(each.name)) || button)?.focus();
-}
-
-/** The values of a form, to notice what was typed while a request was running. */
-function contentOf(form) { return String(new URLSearchParams(new FormData(form))); }
-
 /** The ids of what follows an element among its siblings. */
 function idsBehind(element) {
   const siblings = [...element?.parentElement.children || []];
@@ -215,6 +166,7 @@ function idsBehind(element) {
 
 /** The focused button was removed: move the focus to its card, or in a list of cards to the first that is left behind it. */
 function comeBack(id, behind = []) {
+  walked = null;
   const own = id && document.getElementById(id), next = behind.map(each => document.getElementById(each)).find(Boolean);
   const after = next?.id === "more" ? next.previousElementSibling : next;  // the card that moved up out of the fold
   const card = own || (id && (after || document.querySelector("[data-list] > article:last-of-type")));
@@ -224,21 +176,9 @@ function comeBack(id, behind = []) {
   card.focus({ preventScroll: true });
 }
 
-/** Show the answer that only this person sees, until they send something else. */
-function tell(text) {
-  const place = document.getElementById("told"), page = new DOMParser().parseFromString(text, "text/html");
-  place?.replaceChildren(...(page.getElementById("told")?.childNodes || []));
-  place?.lastElementChild?.scrollIntoView({ block: "nearest" });
-}
-
-function refusal(text) {
-  const page = new DOMParser().parseFromString(text, "text/html");
-  return page.querySelector("#alert .alert")?.textContent || "That did not work.";
-}
-
 function say(sentence) {
-  const place = document.querySelector(".pop:popover-open") || document.getElementById("alert");
-  place.querySelector(":scope > .alert")?.remove();
+  const top = document.getElementById("alert"), place = document.querySelector(".pop:popover-open") || top;
+  for (const each of [top, place]) each.querySelector(":scope > .alert")?.remove();
   if (!sentence) return;
   const line = document.createElement("p");
   line.className = "alert";
@@ -247,33 +187,6 @@ function say(sentence) {
   place.prepend(line);
   line.scrollIntoView({ block: "nearest" });
 }
-
-document.addEventListener("submit", event => {
-  const form = event.target;
-  if (!form.matches(".acts, .apart, .reply, .lease, .pop form:not(.theme), aside form:not(.danger form, .add form)")) return;
-  event.preventDefault();
-  send(form, event.submitter);
-});
-
-document.addEventListener("keydown", event => {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.matches?.("[data-enter]")) {
-    event.preventDefault();
-    event.target.form.requestSubmit(document.getElementById(event.target.dataset.enter));
-  }
-});
-
-// A reply is about the cards that were shown when the person began to type it: about none if a browser brought it back.
-let begunWith = null;
-document.addEventListener("input", event => {
-  if (event.target.id !== "reply") return;
-  if (!event.target.value) begunWith = null;
-  else begunWith ??= { hashes: document.querySelector("input[name=seen]")?.value ?? "", read: new Set(read), noticed: new Set(noticed) };
-});
-document.addEventListener("reset", event => { if (event.target.matches("form.reply")) begunWith = null; });
-document.addEventListener("formdata", event => {
-  if (!event.target.matches?.("form.reply")) return;
-  event.formData.set("seen", begunWith ? seenOf(begunWith, event.formData.get("text")) : "");
-});
 
 const replyBox = document.querySelector("form.reply");
 if (replyBox) new ResizeObserver(() => {

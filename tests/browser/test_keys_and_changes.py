@@ -1,0 +1,273 @@
+"""Keys while the page changes: the only card that asks becomes another one, answers come late, selected cards go."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Route, expect
+
+from agent_core.model.messages import Message, Reply
+from agent_core.ports.models import CallOptions
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.browser.browsing import BrowserChat
+from tests.browser.test_keys import SETTLED, card, press, waiting
+from tests.browser.test_keys_beside_others import TEXT_IS_OVER, decide, start_one_turn, visit
+from tests.scenario.chat import writing
+from tests.scenario.served import served
+from tests.scenario.tools import ModelOfEach, Tools
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+OVER = "That card does not ask you any more. Nothing was done."
+# Presses a key as soon as the focus moves to another card.
+PRESS_ON_FOCUS = """key => document.addEventListener("focusin", event => {
+    event.target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    window.pressedOnFocus = true;
+}, { once: true })"""
+
+
+class SilentAtTheEnd(ModelOfEach):
+    """Answers no more when it has said all."""
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        try:
+            return await super().complete(messages, options)
+        except IndexError:
+            await asyncio.Event().wait()
+            raise
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ana(browser: Browser, address: str) -> BrowserChat:
+    return await visit(browser, address, "ana", height=1600)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ben(browser: Browser, address: str) -> BrowserChat:
+    return await visit(browser, address, "ben", height=3000)
+
+
+@pytest.fixture
+def sent(ana: BrowserChat) -> list[str]:
+    """What Ana's page sends from now on."""
+    return sent_by(ana)
+
+
+def sent_by(chat: BrowserChat) -> list[str]:
+    addresses: list[str] = []
+    chat.page.on("request", lambda request: addresses.append(request.url) if request.method == "POST" else None)
+    return addresses
+
+
+def asking(chat: BrowserChat, text: str) -> Locator:
+    """Cards that wait for a decision and show this text."""
+    return chat.page.locator("article.card.open", has_text=text)
+
+
+def hint(chat: BrowserChat) -> Locator:
+    return chat.page.locator("#hint")
+
+
+async def hold_answers(chat: BrowserChat, path: str) -> asyncio.Event:
+    """Keep the answers to what the page posts there until the event is set."""
+    released = asyncio.Event()
+
+    async def answer(route: Route) -> None:
+        response = await route.fetch()
+        await released.wait()
+        await route.fulfill(response=response)
+
+    await chat.page.route(path, answer)
+    return released
+
+
+async def reach_second_turn(ana: BrowserChat, model: ScriptedModel) -> None:
+    """Let Ana approve the first turn by a key, without a card in focus before."""
+    await start_one_turn(ana, model)
+    await ana.page.mouse.click(5, 5)
+    model.say(writing("two.md", "two"))
+    await press(ana, "a")
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    await ana.page.wait_for_function(SETTLED)
+
+
+@pytest.mark.proves("page:settles")
+async def test_a_key_for_the_only_card_that_somebody_decided_does_not_approve_the_next_turn(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await reach_second_turn(ana, model)
+    sent.clear()
+    model.say(writing("three.md", "three"))
+    await decide(ben, "Ada")
+    await expect(asking(ana, "three.md")).to_have_count(1)
+    await ana.page.wait_for_function(SETTLED)
+    await ana.page.keyboard.press("a")
+    await expect(hint(ana)).to_have_text(OVER)
+    await ana.page.keyboard.press("a")
+    await expect(hint(ana)).to_contain_text("After a card that others decided keys rest for two seconds")
+    assert sent == []
+    await ana.page.wait_for_function(TEXT_IS_OVER)
+    await ana.page.keyboard.press("a")
+    await expect(asking(ana, "three.md")).to_have_count(0)
+
+
+async def test_a_key_does_not_approve_another_card_while_one_looks_at_a_finished_one(
+    ana: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await reach_second_turn(ana, model)
+    sent.clear()
+    for _ in range(3):
+        await press(ana, "k")
+    await press(ana, "a")
+    await expect(hint(ana)).to_have_text("There is no Approve on this card.")
+    assert sent == []
+
+
+@pytest.mark.parametrize("turned", ["to it", "to none"])
+async def test_a_second_press_does_not_approve_the_card_of_a_helper(
+    browser: Browser, tmp_path: Path, turned: str
+) -> None:
+    start = reply_text("start_agent", {"name": "Finder", "task": "Find it"})
+    model = SilentAtTheEnd(Clerk=(start, writing("clerk.md", "one")), Finder=(writing("finder.md", "one"),))
+    async with served(model, tmp_path, prepared=Tools().register) as address:
+        ana = await visit(browser, address, "ana", height=2000)
+        await ana.new_agent("Clerk", "writes", "Write a report")
+        await (await ana.asks("start_agent")).press("Approve")
+        for name in ("finder.md", "clerk.md"):
+            await expect(asking(ana, name)).to_have_count(1)
+        ben = await visit(browser, address, "ben", height=2000)
+        await ben.page.goto(ana.page.url)
+        for chat in (ana, ben):
+            await chat.page.wait_for_function(SETTLED)
+        await ana.page.mouse.click(5, 5)
+        if turned == "to it":
+            await asking(ana, "clerk.md").evaluate("card => { card.tabIndex = -1; card.focus(); }")
+        sent = sent_by(ana)
+        await asking(ben, "clerk.md").locator(".acts .go").first.click()
+        await expect(asking(ana, "clerk.md")).to_have_count(0)
+        await ana.page.keyboard.press("a")
+        await expect(hint(ana)).to_contain_text("nothing was done" if turned == "to none" else "Nothing was done")
+        assert sent == []
+
+
+async def test_a_late_answer_to_a_line_takes_back_neither_the_page_nor_what_one_turned_to(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await start_one_turn(ana, model)
+    released = await hold_answers(ana, "**/say")
+    await ana.page.locator("#reply").fill("!help")
+    await ana.page.keyboard.press("Enter")
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "j")
+    model.say(writing("two.md", "two"))
+    await decide(ben, "Ada")
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    sent.clear()
+    released.set()
+    await expect(ana.page.locator("#told > *")).not_to_have_count(0)
+    await expect(ana.page.locator("article.card.open")).to_have_count(1)
+    await press(ana, "a")
+    await expect(hint(ana)).to_have_text(OVER)
+    assert sent == []
+
+
+async def test_an_own_decision_whose_answer_is_late_does_not_hold_the_next_key_back(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await start_one_turn(ana, model)
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "j")
+    released = await hold_answers(ana, "**/press")
+    model.say(writing("two.md", "two"))
+    await press(ana, "a")
+    await ana.page.keyboard.press("a")
+    await expect(hint(ana)).to_have_text("Your decision is being sent.")
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    released.set()
+    await press(ana, "a")
+    await expect(asking(ana, "two.md")).to_have_count(0)
+
+
+async def test_the_keys_go_on_beside_a_card_whose_neighbour_was_drawn_again(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob", "Cy", "Dan")
+    for _ in range(3):
+        await press(ana, "j")
+    await decide(ben, "Cy")
+    await expect(card(ana, "Cy")).to_have_count(0)
+    await expect(hint(ana)).to_have_text("Cy · turn 1 · write_to_file asks no more.")
+    await ben.page.get_by_role("link", name="Bob").first.click()
+    await ben.page.get_by_role("link", name="Change the policy").click()
+    await ben.page.get_by_label("Cards show").select_option("brief")
+    await ben.page.get_by_role("button", name="Set the policy").click()
+    await expect(card(ana, "Bob").get_by_text("Thoughts")).to_be_visible()
+    await press(ana, "j")
+    await expect(card(ana, "Dan")).to_be_focused()
+
+
+@pytest.mark.proves("page:keys")
+async def test_cards_are_selected_and_approved_by_keys_and_one_that_others_decide_is_told(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada", "Bob", "Cy", "Dan")
+    for _ in range(3):
+        await press(ana, "j")
+        await press(ana, "x")
+    await decide(ben, "Ada")
+    await expect(card(ana, "Ada")).to_have_count(0)
+    await expect(hint(ana)).to_have_text("1 of the 3 selected is selected no more: decided by others, or changed.")
+    await press(ana, "a")
+    await expect(hint(ana)).to_contain_text("Enter approves the 2 selected.")
+    await press(ana, "Enter")
+    for name in ("Bob", "Cy"):
+        await expect(card(ana, name)).to_have_count(0)
+    await expect(card(ana, "Dan")).to_have_count(1)
+
+
+async def test_a_key_that_comes_with_the_focus_selects_nothing(ana: BrowserChat, model: ScriptedModel) -> None:
+    await waiting(ana, model, "Ada", "Bob")
+    await press(ana, "j")
+    await ana.page.evaluate(PRESS_ON_FOCUS, "x")
+    await press(ana, "a")
+    await ana.page.wait_for_function("() => window.pressedOnFocus")
+    await expect(ana.page.locator(".pick:checked")).to_have_count(0)
+    await expect(hint(ana)).to_contain_text("This has just appeared")
+
+
+async def test_a_command_below_the_line_that_says_why_was_not_on_the_screen(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await waiting(ana, model, "Ada")
+    await ana.page.evaluate("hint('Nothing was done.'); read.clear();")
+    place = "const { x, y } = document.getElementById('hint').getBoundingClientRect();"
+    style = "`position: fixed; left: ${x - 80}px; top: ${y}px; width: 240px; height: 30px`"
+    await ana.page.evaluate(f"() => {{ {place} commandOf(document.querySelector('article')).style = {style}; }}")
+    assert await ana.page.evaluate("() => { read.clear(); noteSeen(); return read.size; }") == 0
+    assert await ana.page.evaluate("() => { hint(''); return read.size; }") == 1
+
+
+async def test_ctrl_enter_sends_a_reason(ana: BrowserChat, model: ScriptedModel) -> None:
+    await waiting(ana, model, "Ada")
+    await press(ana, "j")
+    await press(ana, "r")
+    await ana.page.keyboard.type("Another name")
+    await ana.page.wait_for_function("() => isSettledForKeys(document.querySelector(':popover-open'))")
+    await ana.page.keyboard.press("Control+Enter")
+    await expect(card(ana, "Ada")).to_have_count(0)
+
+
+async def test_what_is_written_beside_the_list_stays_when_the_navigation_changes(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
+) -> None:
+    await ana.page.goto(ana.base)
+    field = ana.page.get_by_label("Open or make a channel")
+    await field.fill("research")
+    await waiting(ben, model, "Zed")
+    await expect(card(ana, "Zed")).to_have_count(1)
+    await expect(field).to_have_value("research")
