@@ -8,7 +8,7 @@ const APPROVE = ".acts > button[value^='approve:'].go";
 
 const focusedCard = () => document.activeElement?.closest?.("article.card");
 let meant = null;   // the id of the card that asked when the person turned to it: by the focus, by the pointer, as the only one
-let walked = null;  // the id of the card to which j or k led
+let walked = null;  // what names the card, or the entry of several, to which j or k led
 let before = null;  // the id of what stood before the card in focus when that one left the page
 const decidedHere = new Set();  // ids of cards that the person decides on this page
 
@@ -17,8 +17,12 @@ function askingCard() {
   const asking = [...document.querySelectorAll("article.card")].filter(card => card.querySelector(APPROVE)), focused = focusedCard();
   if (asking.includes(focused)) return focused;
   const isAlone = asking.length === 1 && !document.querySelector("[data-list]");
-  return isAlone && !(focused && focused.id === walked) ? asking[0] : null;
+  const stop = document.activeElement?.closest(STOPS);
+  return isAlone && !(stop && nameOfStop(stop) === walked) ? asking[0] : null;
 }
+
+/** The id of a card; of an entry of several commands, in which the title has the focus, that of the entry. */
+function nameOfStop(stop) { return stop.id || stop.parentElement.id; }
 
 /** The person turned to a card, or away from all. */
 function turnTo(card) {
@@ -31,14 +35,20 @@ function isAsking(id) { return Boolean(document.getElementById(id)?.querySelecto
 
 /** A person who turned to no card sees the only one that asks. Call it after every change of the page. */
 function turnToOnly() {
-  const isFree = !meant || (decidedHere.has(meant) && !isAsking(meant)), card = isFree && askingCard();
+  const isFree = !meant || (isDecidedByPerson(meant) && !isAsking(meant)), card = isFree && askingCard();
   if (!card) return;
   meant = card.id;
   settleForKeys(card);
 }
 
 /** Whether the card that the person turned to asks them no more, as somebody else decided it: a key may still be meant for it. */
-function isOver() { return meant && !decidedHere.has(meant) && !isAsking(meant); }
+function isOver() { return meant && !isDecidedByPerson(meant) && !isAsking(meant); }
+
+/** Whether this person decided a card: here, or as the card itself says by a line, in another window, or by a click whose answer was lost. */
+function isDecidedByPerson(id) {
+  const name = document.getElementById("me")?.defaultValue, said = document.getElementById(id)?.getAttribute("aria-label") ?? "";
+  return decidedHere.has(id) || (name && !isAsking(id) && said.endsWith(` by @${name}`));
+}
 
 /** Remember where in the list the person is; call it before a card leaves the page. */
 function keepPlace(card) {
@@ -57,7 +67,7 @@ function walk(step) {
   if (!there) return hint("There is no card here.");
   if (!isInSight(there)) settleAgain(there);
   if (there.matches("article")) there.tabIndex = -1;
-  walked = there.id;
+  walked = nameOfStop(there);
   there.focus({ preventScroll: true });
   noteScriptScroll();
   there.scrollIntoView({ block: "start" });
@@ -88,7 +98,7 @@ function goToSelected() {
   const number = document.querySelectorAll(".pick:checked").length;
   if (!number) return false;
   document.querySelector("[data-selected]").focus();
-  hint(`Enter approves the ${number} selected. To decide on one card, take it out with x.`);
+  hint(`Enter approves ${number === 1 ? "the selected card" : `the ${number} selected cards`}. To decide on one alone, take it out with x.`);
   return true;
 }
 
@@ -144,7 +154,7 @@ document.addEventListener("keydown", event => { if (event.key === "Enter" && eve
 
 // In a sheet Enter is a line end, and Ctrl+Enter or Cmd+Enter presses its button, as a click would.
 document.addEventListener("keydown", event => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("article.card .pop textarea")) return;
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches?.("article.card .pop :is(textarea, input)")) return;
   event.preventDefault();
   event.target.form.querySelector("button:not([type=button])").click();
 });
@@ -164,7 +174,7 @@ function isInText(event) {
 }
 
 /** Whether the keys are switched off, or a sheet is open, in which one writes. */
-function isKeyless(key) { return key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open")); }
+function isKeyless(key) { return key !== "?" && (localStorage.getItem(KEYS_OFF) || document.querySelector(":popover-open:not(#outage)")); }
 
 document.addEventListener("keydown", event => {
   const isTyped = isInText(event), { key } = event, act = KEYS[key], isDecisive = DECISIVE.includes(key);

@@ -4,6 +4,7 @@
 /** Write the number of selected cards on the button; call it after every change of the page. */
 function countSelected() {
   const button = document.querySelector("[data-selected]"), number = document.querySelectorAll(".pick:checked").length;
+  noteControls();  // the button appears with the first one that is selected
   if (button) button.textContent = number ? `Approve ${number} selected` : "Approve selected";
 }
 
@@ -13,7 +14,7 @@ function selectedCards() { return [...document.querySelectorAll(".pick:checked")
 /** Say so if cards that were selected are so no more, as others decided or changed them. */
 function noteFewerSelected(before) {
   const now = selectedCards(), lost = before.filter(id => !now.includes(id) && !decidedHere.has(id)).length;
-  if (lost) hint(`${lost} of the ${before.length} selected ${lost === 1 ? "is" : "are"} selected no more: decided by others, or changed.`);
+  if (lost) hint(`${lost} of the ${before.length} selected ${lost === 1 ? "was" : "were"} decided or changed meanwhile, and ${lost === 1 ? "is" : "are"} selected no more.`);
 }
 
 /** A card that was drawn again stays selected only if it shows what was selected. */

@@ -1,12 +1,15 @@
 // Sends the page's forms without a page load, and shows the answer.
 "use strict";
 
+const DECIDES = /^(approve|edit|reject|stop):/;
+let sendings = 0, told = 0;  // how many forms were sent, and which of them has told this person something last
+
 /** Send a form and show the response; an error is shown at the top, and the typed text stays in its field. */
 async function send(form, button) {
   const body = new URLSearchParams(new FormData(form, button)), pressed = [...form.elements].filter(each => each.matches("button"));
   const label = button?.textContent, written = contentOf(form);
   const place = form.closest("article, aside"), behind = idsBehind(place), shown = taken;
-  const decided = place ? [place.id] : form.id === "selected" ? selectedCards() : [];
+  const decided = form.id === "selected" ? selectedCards() : DECIDES.test(button?.value) ? [place?.id] : [], order = ++sendings;
   const release = () => { for (const each of pressed) each.disabled = false; };
   for (const each of pressed) each.disabled = true;
   form.addEventListener("input", release, { once: true });
@@ -21,12 +24,15 @@ async function send(form, button) {
     const isHere = new URL(answer.url).pathname === location.pathname || answer.url === form.action;
     if (answer.ok && !isHere) { location.href = answer.url; return; }
     say(answer.ok ? "" : cardOf(place) + refusal(text));
-    tell(answer.ok ? text : "");
+    if (order > told) tell(answer.ok ? text : "");
+    told = Math.max(told, order);
     if (answer.ok) {
       isAccepted = true;
       form.closest("[popover]")?.hidePopover();
       if (contentOf(form) === written) form.reset();
-      await takeAnswer(text, shown, !place);
+      walked = null;
+      if (taken === shown) take(text);
+      else await refresh();  // a newer page was shown since the form was sent
       if (form.matches(".reply") && !document.querySelector("#told > *")) showOwnReply();
       comeBack(place?.id, behind);
     } else {
@@ -41,19 +47,6 @@ async function send(form, button) {
     release();
     if (button) button.textContent = label;
   }
-}
-
-/**
- * Show the page of an answer. If a newer one was shown since the form was sent, the answer is from before: ask again.
- * `isAny`: the form may have decided the card that the person turned to, as a line in the reply box does.
- */
-async function takeAnswer(text, shown, isAny) {
-  const answer = taken === shown ? null : await fetchPage().catch(() => ({ ok: false }));
-  const page = answer?.ok ? await answer.text() : text, wasOver = isOver();
-  sent++;
-  if (answer && !answer.ok) refresh();
-  else take(page);
-  if (isAny && !wasOver && isOver()) decidedHere.add(meant);
 }
 
 /** Which card of a list a sentence at the top of the page is about. */

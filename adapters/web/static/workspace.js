@@ -114,22 +114,33 @@ function announce(region, old) {
   if (region.matches("article, .notice")) document.getElementById("news").textContent = said;
 }
 
-/** Fetch this page again, or where its answer took long a page with the same navigation; calls during a fetch share one more fetch. A response from before a sent form is ignored. */
 // An answer to a form has the form's address; what a reload shows is the page itself.
 const home = document.querySelector("header[data-refresh]")?.dataset.refresh;
 if (home && location.pathname !== new URL(home, location.href).pathname) history.replaceState(null, "", home);
 
-/** Fetch the page as it is now. */
-function fetchPage() {
-  return fetch(document.querySelector("[data-refresh]")?.dataset.refresh || location.href, { headers: { Accept: "text/html" } });
+/**
+ * Fetch this page again, or where its answer took long a page with the same navigation; return when it is shown. Calls
+ * during a fetch share one more fetch. A response from before a sent form is ignored.
+ */
+function refresh() {
+  if (asked) asked.again = true;
+  else {
+    asked = { again: true };
+    asked.done = fetchWhileAsked();
+  }
+  return asked.done;
 }
 
-async function refresh() {
-  if (asked) { asked.again = true; return; }
-  asked = { again: false };
+async function fetchWhileAsked() {
+  for (; asked.again; await fetchPage()) asked.again = false;
+  asked = null;
+}
+
+async function fetchPage() {
   const before = sent;
   try {
-    const answer = await fetchPage();
+    const address = document.querySelector("[data-refresh]")?.dataset.refresh || location.href;
+    const answer = await fetch(address, { headers: { Accept: "text/html" } });
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
@@ -137,9 +148,6 @@ async function refresh() {
     else if (answer.ok && document.querySelector("[data-reloads]")) location.reload();
     else if (answer.ok && document.querySelector(REGIONS)) take(text);
   } catch { /* the event stream reconnects and refreshes */ }
-  const { again } = asked;
-  asked = null;
-  if (again) refresh();
 }
 
 /** Fetch this page again after the changes of a moment, however many follow; one with drawings, which take many reads, after ten seconds. */
@@ -166,7 +174,6 @@ function idsBehind(element) {
 
 /** The focused button was removed: move the focus to its card, or in a list of cards to the first that is left behind it. */
 function comeBack(id, behind = []) {
-  walked = null;
   const own = id && document.getElementById(id), next = behind.map(each => document.getElementById(each)).find(Boolean);
   const after = next?.id === "more" ? next.previousElementSibling : next;  // the card that moved up out of the fold
   const card = own || (id && (after || document.querySelector("[data-list] > article:last-of-type")));

@@ -1,0 +1,140 @@
+"""Keys while what one did has not been answered yet."""
+
+import asyncio
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Route, expect
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.browser.browsing import BrowserChat
+from tests.browser.test_keys import SETTLED, card, press
+from tests.browser.test_keys_and_changes import OVER, asking, hint, sent_by
+from tests.browser.test_keys_beside_others import decide, start_one_turn, visit
+from tests.scenario.chat import writing
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.asyncio(loop_scope="session"),
+]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ana(browser: Browser, address: str) -> BrowserChat:
+    return await visit(browser, address, "ana", height=1600)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ben(browser: Browser, address: str) -> BrowserChat:
+    return await visit(browser, address, "ben", height=3000)
+
+
+@pytest.fixture
+def sent(ana: BrowserChat) -> list[str]:
+    """What Ana's page sends from now on."""
+    return sent_by(ana)
+
+
+async def hold_answers(chat: BrowserChat, path: str) -> asyncio.Event:
+    """Keep the answers to what the page posts there until the event is set."""
+    released = asyncio.Event()
+
+    async def answer(route: Route) -> None:
+        response = await route.fetch()
+        await released.wait()
+        await route.fulfill(response=response)
+
+    await chat.page.route(path, answer)
+    return released
+
+
+async def test_a_late_answer_to_a_line_takes_back_neither_the_page_nor_what_one_turned_to(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await start_one_turn(ana, model)
+    released = await hold_answers(ana, "**/say")
+    await ana.page.locator("#reply").fill("!help")
+    await ana.page.keyboard.press("Enter")
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "j")
+    model.say(writing("two.md", "two"))
+    await decide(ben, "Ada")
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    sent.clear()
+    released.set()
+    await expect(ana.page.locator("#told > *")).not_to_have_count(0)
+    await expect(ana.page.locator("article.card.open")).to_have_count(1)
+    await press(ana, "a")
+    await expect(hint(ana)).to_have_text(OVER)
+    assert sent == []
+
+
+async def test_a_second_opinion_is_no_decision(
+    ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]
+) -> None:
+    await start_one_turn(ana, model)
+    released = await hold_answers(ana, "**/press")
+    model.say("It looks fine.")
+    await ana.page.wait_for_function(SETTLED)
+    await card(ana, "Ada").get_by_text("More", exact=True).click()
+    await card(ana, "Ada").get_by_role("button", name="Review").click()
+    await expect(card(ana, "Ada").get_by_text("It looks fine.")).to_be_visible()
+    await ana.page.mouse.click(5, 5)
+    model.say(writing("two.md", "two"))
+    await decide(ben, "Ada")
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    sent.clear()
+    await press(ana, "a")
+    await expect(hint(ana)).to_have_text(OVER)
+    released.set()
+    assert sent == []
+
+
+async def test_an_own_line_that_approves_does_not_hold_the_next_key_back(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await start_one_turn(ana, model)
+    released = await hold_answers(ana, "**/say")
+    model.say(writing("two.md", "two"))
+    await ana.page.wait_for_function(SETTLED)
+    await ana.page.locator("#reply").fill("!approve")
+    await ana.page.keyboard.press("Enter")
+    await ana.page.mouse.click(5, 5)
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    released.set()
+    await press(ana, "a")
+    await expect(asking(ana, "two.md")).to_have_count(0)
+
+
+async def test_an_answer_that_comes_late_leaves_what_was_told_since(ana: BrowserChat, model: ScriptedModel) -> None:
+    await start_one_turn(ana, model)
+    released = await hold_answers(ana, "**/press")
+    model.say(writing("two.md", "two"))
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "a")
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    await ana.page.locator("#reply").fill("!help")
+    await ana.page.keyboard.press("Enter")
+    await expect(ana.page.locator("#told > *")).not_to_have_count(0)
+    async with ana.page.expect_response("**/press"):
+        released.set()
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    await expect(ana.page.locator("#told > *")).not_to_have_count(0)
+
+
+async def test_an_own_decision_whose_answer_is_late_does_not_hold_the_next_key_back(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    await start_one_turn(ana, model)
+    await ana.page.mouse.click(5, 5)
+    await press(ana, "j")
+    released = await hold_answers(ana, "**/press")
+    model.say(writing("two.md", "two"))
+    await press(ana, "a")
+    await ana.page.keyboard.press("a")
+    await expect(hint(ana)).to_have_text("Your decision is being sent.")
+    await expect(asking(ana, "two.md")).to_have_count(1)
+    released.set()
+    await press(ana, "a")
+    await expect(asking(ana, "two.md")).to_have_count(0)
