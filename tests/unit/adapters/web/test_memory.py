@@ -190,12 +190,12 @@ async def test_everything_is_forgotten_once_the_name_was_typed(ana: PageChat) ->
 
 
 async def test_a_memory_is_not_found_from_another_channel(ana: PageChat) -> None:
-    await ana.send("memory/add", {"text": "one"})
+    await ana.send("memory/add", {"text": "lighthouse"})
     kept, path = (await remembered(ana))[0], ana.path
     ana.path = path.replace("/general/", "/other/")
     assert (await ana.send("memory/forget", {"memory": kept["id"]}))[0] == 404
     async with ana.session.get(f"{ana.base}{ana.path}/memory") as page:
-        assert (page.status, "one" in text_of(await page.text()).split()) == (404, False)
+        assert (page.status, "lighthouse" in text_of(await page.text()).split()) == (404, False)
     async with ana.session.get(f"{ana.base}{ana.path}/memory.jsonl") as export:
         assert export.status == 404
     ana.path = path
