@@ -28,6 +28,11 @@ def remember(response: web.StreamResponse, person: Actor, *, secure: bool) -> No
     response.set_cookie(COOKIE, text, max_age=COOKIE_SECONDS, httponly=True, samesite="Strict", path="/", secure=secure)
 
 
+def is_sent_by_script(request: web.Request) -> bool:
+    """Whether the page's script asked, not the browser: a late answer to it must not undo a new name in the cookie."""
+    return request.headers.get("X-Requested-With") == "fetch"
+
+
 def renamed(person: Actor, name: str) -> Actor:
     """The person with a new name without special characters; unchanged if no characters are left."""
     tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:MAX_NAME_CHARACTERS].strip()

@@ -137,7 +137,8 @@ class WebContext:
         )
         response = web.Response(text=html, content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
-        identity.remember(response, person, secure=self.guard.is_secure)
+        if not identity.is_sent_by_script(request):
+            identity.remember(response, person, secure=self.guard.is_secure)
         return response
 
     async def list_waiting_for(self, person: Actor, census: Sequence[Headcount]) -> tuple[Agent, ...]:

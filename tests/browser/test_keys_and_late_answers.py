@@ -123,6 +123,28 @@ async def test_an_answer_that_comes_late_leaves_what_was_told_since(ana: Browser
     await expect(ana.page.locator("#told > *")).not_to_have_count(0)
 
 
+async def test_a_page_that_comes_late_does_not_take_a_new_name_back(ana: BrowserChat) -> None:
+    released, asked = asyncio.Event(), asyncio.Event()
+
+    async def answer(route: Route) -> None:
+        response = await route.fetch()
+        if route.request.resource_type == "fetch":
+            asked.set()
+            await released.wait()
+        await route.fulfill(response=response)
+
+    await ana.page.goto(ana.base)
+    await ana.page.route(f"{ana.base}/", answer)
+    await ana.page.evaluate("void refresh()")
+    await asked.wait()
+    other = BrowserChat(await ana.page.context.new_page(), ana.base)
+    await other.call_me("anna")
+    async with ana.page.expect_event("requestfinished"):
+        released.set()
+    await other.page.reload()
+    await expect(other.page.get_by_label("You are")).to_have_value("anna")
+
+
 async def test_an_own_decision_whose_answer_is_late_does_not_hold_the_next_key_back(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:

@@ -140,7 +140,7 @@ async function fetchPage() {
   const before = sent;
   try {
     const address = document.querySelector("[data-refresh]")?.dataset.refresh || location.href;
-    const answer = await fetch(address, { headers: { Accept: "text/html" } });
+    const answer = await fetch(address, { headers: { Accept: "text/html", "X-Requested-With": "fetch" } });
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }
