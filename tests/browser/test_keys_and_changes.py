@@ -199,6 +199,12 @@ async def test_cards_are_selected_and_approved_by_keys_and_one_that_others_decid
     await expect(card(ana, "Dan")).to_have_count(1)
 
 
+async def test_the_first_refresh_draws_nothing_again_that_is_as_it_was(ana: BrowserChat, model: ScriptedModel) -> None:
+    await waiting(ana, model, "Ada")
+    served = "[...document.querySelectorAll('#thread > *')].every(each => !signature(each).includes('aria-disabled'))"
+    assert await ana.page.evaluate(served)
+
+
 async def test_the_button_of_the_selected_approves_at_the_first_press(ana: BrowserChat, model: ScriptedModel) -> None:
     await waiting(ana, model, "Ada", "Bob")
     await press(ana, "j")

@@ -4,7 +4,6 @@
 /** Write the number of selected cards on the button; call it after every change of the page. */
 function countSelected() {
   const button = document.querySelector("[data-selected]"), number = document.querySelectorAll(".pick:checked").length;
-  noteControls();  // the button appears with the first one that is selected
   if (button) button.textContent = number ? `Approve ${number} selected` : "Approve selected";
 }
 
@@ -25,6 +24,10 @@ function keepSelection(old, fresh) {
   }
 }
 
-document.addEventListener("change", event => { if (event.target.matches(".pick")) countSelected(); });
+document.addEventListener("change", event => {
+  if (!event.target.matches(".pick")) return;
+  countSelected();
+  noteControls();  // the button appears with the first one that is selected
+});
 document.addEventListener("reset", () => setTimeout(countSelected));
 countSelected();
