@@ -145,6 +145,22 @@ async def test_a_page_that_comes_late_does_not_take_a_new_name_back(ana: Browser
     await expect(other.page.get_by_label("You are")).to_have_value("anna")
 
 
+async def test_the_focus_goes_to_the_entry_that_took_the_card_in_before_the_answer_came(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    for number in range(7):
+        model.say(writing(f"{number}.md", "one"))
+    await ana.new_agent("Ada", "writes", "Write files")
+    asks = await ana.asks("write_to_file")
+    await ana.page.wait_for_function(SETTLED)
+    released = await hold_answers(ana, "**/press")
+    await asks.press("Approve ×10")
+    title = ana.page.locator("#thread > .run > summary")
+    await expect(title).to_contain_text("6 commands ran")
+    released.set()
+    await expect(title).to_be_focused()
+
+
 async def test_an_own_decision_whose_answer_is_late_does_not_hold_the_next_key_back(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:

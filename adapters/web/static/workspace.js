@@ -179,8 +179,9 @@ function comeBack(id, behind = []) {
   const card = own || (id && (after || document.querySelector("[data-list] > article:last-of-type")));
   if (!card || document.activeElement !== document.body) return;
   if (!own) settleAgain(card);
-  card.tabIndex = -1;
-  card.focus({ preventScroll: true });
+  const title = card.closest(".run:not([open])")?.querySelector("summary");  // a card in it cannot have the focus
+  if (!title) card.tabIndex = -1;
+  (title || card).focus({ preventScroll: true });
 }
 
 function say(sentence) {
