@@ -11,7 +11,7 @@ async function draft(form, button) {
   button.disabled = true;
   say("");
   try {
-    const answer = await fetch(button.formAction, { method: "POST", body: new URLSearchParams(sentForm) });
+    const answer = await fetch(button.formAction, { method: "POST", body: new URLSearchParams(sentForm), headers: BY_SCRIPT });
     const text = await answer.text();
     place.textContent = "";
     if (answer.status === 503) noteAway(NO_DATABASE, refusal(text));

@@ -54,6 +54,7 @@ function sendFile(file, line, address) {
     request.addEventListener("load", () => done(request.status < 400 ? "" : whyRefused(file, request)));
     request.addEventListener("error", () => done(UNSURE));
     request.open("POST", address);
+    for (const [name, value] of Object.entries(BY_SCRIPT)) request.setRequestHeader(name, value);
     request.send(body);
   });
 }

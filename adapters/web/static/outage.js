@@ -2,6 +2,7 @@
 "use strict";
 
 const CHECK_MS = 1400, READING_MS = 4000, AWAY_STATUSES = [502, 503, 504];
+const BY_SCRIPT = { "X-Requested-With": "fetch" };  // the answer sets no cookie: it may come after a new name
 const SENDING = "button:not([type=button])";
 const UNREACHED = "Signoff cannot be reached now. What you wrote stays here, and the buttons work again as soon as it answers.";
 const NO_DATABASE = "Signoff cannot reach its database now. What you wrote stays here, and the buttons work again as soon as it answers.";

@@ -17,7 +17,7 @@ async function send(form, button) {
   for (const id of decided) decidedHere.add(id);
   let isAccepted = false;
   try {
-    const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Requested-With": "fetch" } });
+    const answer = await fetch(form.action, { method: "POST", body, headers: BY_SCRIPT });
     const text = await answer.text();
     sent++;
     if (answer.status === 503) { noteAway(NO_DATABASE, refusal(text)); return; }

@@ -132,7 +132,10 @@ function refresh() {
 }
 
 async function fetchWhileAsked() {
-  for (; asked.again; await fetchPage()) asked.again = false;
+  while (asked.again) {
+    asked.again = false;
+    await fetchPage();
+  }
   asked = null;
 }
 
@@ -140,7 +143,7 @@ async function fetchPage() {
   const before = sent;
   try {
     const address = document.querySelector("[data-refresh]")?.dataset.refresh || location.href;
-    const answer = await fetch(address, { headers: { Accept: "text/html", "X-Requested-With": "fetch" } });
+    const answer = await fetch(address, { headers: { Accept: "text/html", ...BY_SCRIPT } });
     const text = await answer.text();
     if (before !== sent) asked.again = true;
     else if (answer.status === 503) { clearTimeout(retry); retry = setTimeout(refresh, RETRY_MS); checkServer(); }

@@ -102,6 +102,13 @@ async def test_the_cookie_stays_on_this_site_and_away_from_scripts(base: str) ->
     assert "frame-ancestors 'none'" in policy
 
 
+async def test_an_answer_to_the_pages_script_sets_no_cookie(base: str) -> None:
+    headers = {"X-Requested-With": "fetch"}
+    async with ClientSession() as session, session.get(base, headers=headers) as answer:
+        assert answer.status == 200
+        assert "Set-Cookie" not in answer.headers
+
+
 @pytest.mark.proves("page:token")
 async def test_with_a_token_nothing_is_shown_before_it_was(tmp_path: Path) -> None:
     async with served(ScriptedModel(), tmp_path, token=TOKEN) as base:
