@@ -9,7 +9,8 @@ from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from agent_core.providers.web.browser_pages import chromium
 from agent_core.testing.language_model import ScriptedModel
-from tests.browser.browsing import open_context
+from tests.browser.browsing import BrowserChat, open_context
+from tests.browser.two_people import sent_by, visit
 from tests.packages import need
 from tests.scenario.served import served
 
@@ -58,3 +59,21 @@ async def address(model: ScriptedModel, tmp_path: Path) -> AsyncIterator[str]:
     """Where the page is served."""
     async with served(model, tmp_path) as base:
         yield base
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ana(browser: Browser, address: str) -> BrowserChat:
+    """Ana's page, whose clock goes as it does for people."""
+    return await visit(browser, address, "ana", height=1600)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ben(browser: Browser, address: str) -> BrowserChat:
+    """Ben's, on which all cards are on the screen."""
+    return await visit(browser, address, "ben", height=3000)
+
+
+@pytest.fixture
+def sent(ana: BrowserChat) -> list[str]:
+    """What Ana's page sends from now on."""
+    return sent_by(ana)

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, expect
 
 from agent_core.model.messages import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat
 from tests.browser.test_keys import SETTLED, card, press, waiting
-from tests.browser.test_keys_beside_others import TEXT_IS_OVER, decide, start_one_turn, visit
+from tests.browser.two_people import OVER, TEXT_IS_OVER, asking, decide, hint, sent_by, start_one_turn, visit
 from tests.scenario.chat import writing
 from tests.scenario.served import served
 from tests.scenario.tools import ModelOfEach, Tools
@@ -23,7 +22,6 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
     pytest.mark.asyncio(loop_scope="session"),
 ]
-OVER = "That card does not ask you any more. Nothing was done."
 # Presses a key as soon as the focus moves to another card.
 PRESS_ON_FOCUS = """key => document.addEventListener("focusin", event => {
     event.target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
@@ -40,37 +38,6 @@ class SilentAtTheEnd(ModelOfEach):
         except IndexError:
             await asyncio.Event().wait()
             raise
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ana(browser: Browser, address: str) -> BrowserChat:
-    return await visit(browser, address, "ana", height=1600)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ben(browser: Browser, address: str) -> BrowserChat:
-    return await visit(browser, address, "ben", height=3000)
-
-
-@pytest.fixture
-def sent(ana: BrowserChat) -> list[str]:
-    """What Ana's page sends from now on."""
-    return sent_by(ana)
-
-
-def sent_by(chat: BrowserChat) -> list[str]:
-    addresses: list[str] = []
-    chat.page.on("request", lambda request: addresses.append(request.url) if request.method == "POST" else None)
-    return addresses
-
-
-def asking(chat: BrowserChat, text: str) -> Locator:
-    """Cards that wait for a decision and show this text."""
-    return chat.page.locator("article.card.open", has_text=text)
-
-
-def hint(chat: BrowserChat) -> Locator:
-    return chat.page.locator("#hint")
 
 
 async def reach_second_turn(ana: BrowserChat, model: ScriptedModel) -> None:

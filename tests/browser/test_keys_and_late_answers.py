@@ -3,14 +3,12 @@
 import asyncio
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Route, expect
+from playwright.async_api import Route, expect
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat
 from tests.browser.test_keys import SETTLED, card, press
-from tests.browser.test_keys_and_changes import OVER, asking, hint, sent_by
-from tests.browser.test_keys_beside_others import decide, start_one_turn, visit
+from tests.browser.two_people import OVER, asking, decide, hint, start_one_turn
 from tests.scenario.chat import writing
 
 pytestmark = [
@@ -18,22 +16,6 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
     pytest.mark.asyncio(loop_scope="session"),
 ]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ana(browser: Browser, address: str) -> BrowserChat:
-    return await visit(browser, address, "ana", height=1600)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ben(browser: Browser, address: str) -> BrowserChat:
-    return await visit(browser, address, "ben", height=3000)
-
-
-@pytest.fixture
-def sent(ana: BrowserChat) -> list[str]:
-    """What Ana's page sends from now on."""
-    return sent_by(ana)
 
 
 async def hold_answers(chat: BrowserChat, path: str) -> asyncio.Event:

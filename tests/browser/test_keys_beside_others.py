@@ -1,12 +1,12 @@
 """A single key decides on the card that the person means, also when somebody else decides at the same time."""
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import expect
 
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat
 from tests.browser.test_keys import SETTLED, card, press, waiting
+from tests.browser.two_people import OVER, TEXT_IS_OVER, decide, start_one_turn
 from tests.scenario.chat import writing
 
 pytestmark = [
@@ -14,39 +14,6 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
     pytest.mark.asyncio(loop_scope="session"),
 ]
-TEXT_IS_OVER = "() => performance.now() - typedAt >= TEXT_PAUSE"  # what is typed now begins a new text
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ana(browser: Browser, address: str) -> BrowserChat:
-    return await visit(browser, address, "ana")
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def ben(browser: Browser, address: str) -> BrowserChat:
-    return await visit(browser, address, "ben", height=3000)  # all cards are on the screen
-
-
-@pytest.fixture
-def sent(ana: BrowserChat) -> list[str]:
-    """What Ana's page sends from now on."""
-    addresses: list[str] = []
-    ana.page.on("request", lambda request: addresses.append(request.url) if request.method == "POST" else None)
-    return addresses
-
-
-async def visit(browser: Browser, address: str, name: str, height: int = 720) -> BrowserChat:
-    """The page of a person whose clock goes as it does for people. `height`: of the window, in pixels."""
-    context = await browser.new_context(viewport={"width": 1280, "height": height})
-    chat = BrowserChat(await context.new_page(), address)
-    await chat.call_me(name)
-    return chat
-
-
-async def decide(ben: BrowserChat, name: str) -> None:
-    await ben.page.goto(ben.base)
-    await ben.page.wait_for_function(SETTLED)
-    await card(ben, name).get_by_role("button", name="Approve", exact=True).click()
 
 
 async def look_at_ada(ana: BrowserChat, model: ScriptedModel, sent: list[str]) -> None:
@@ -184,12 +151,6 @@ async def test_a_reason_for_a_turn_that_somebody_decided_does_not_approve_the_ne
     await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)
 
 
-async def start_one_turn(ana: BrowserChat, model: ScriptedModel) -> None:
-    model.say(writing("one.md", "one"))
-    await ana.new_agent("Ada", "writes", "Write a file")
-    await ana.asks("write_to_file")
-
-
 async def decide_and_go_on(ana: BrowserChat, ben: BrowserChat, model: ScriptedModel, sent: list[str]) -> None:
     """Let Ben approve Ana's card, and wait until the next turn asks and nothing keeps keys from deciding on it."""
     sent.clear()
@@ -209,7 +170,7 @@ async def test_a_key_for_a_turn_in_focus_that_somebody_decided_does_not_approve_
     await decide_and_go_on(ana, ben, model, sent)
     await ana.page.keyboard.press("a")
     assert sent == []
-    await expect(ana.page.get_by_text("That card does not ask you any more. Nothing was done.")).to_be_visible()
+    await expect(ana.page.get_by_text(OVER)).to_be_visible()
     await ana.page.wait_for_function(TEXT_IS_OVER)
     await ana.page.keyboard.press("a")
     await expect(ana.page.locator("article.card.open", has_text="two.md")).to_have_count(0)

@@ -1,0 +1,46 @@
+"""Two people at one page: what Ana sees and sends while Ben decides."""
+
+from playwright.async_api import Browser, Locator
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.browser.browsing import BrowserChat
+from tests.browser.test_keys import SETTLED, card
+from tests.scenario.chat import writing
+
+TEXT_IS_OVER = "() => performance.now() - typedAt >= TEXT_PAUSE"  # what is typed now begins a new text
+OVER = "That card does not ask you any more. Nothing was done."
+
+
+async def visit(browser: Browser, address: str, name: str, height: int = 720) -> BrowserChat:
+    """The page of a person whose clock goes as it does for people. `height`: of the window, in pixels."""
+    context = await browser.new_context(viewport={"width": 1280, "height": height})
+    chat = BrowserChat(await context.new_page(), address)
+    await chat.call_me(name)
+    return chat
+
+
+async def decide(ben: BrowserChat, name: str) -> None:
+    await ben.page.goto(ben.base)
+    await ben.page.wait_for_function(SETTLED)
+    await card(ben, name).get_by_role("button", name="Approve", exact=True).click()
+
+
+async def start_one_turn(ana: BrowserChat, model: ScriptedModel) -> None:
+    model.say(writing("one.md", "one"))
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await ana.asks("write_to_file")
+
+
+def sent_by(chat: BrowserChat) -> list[str]:
+    addresses: list[str] = []
+    chat.page.on("request", lambda request: addresses.append(request.url) if request.method == "POST" else None)
+    return addresses
+
+
+def asking(chat: BrowserChat, text: str) -> Locator:
+    """Cards that wait for a decision and show this text."""
+    return chat.page.locator("article.card.open", has_text=text)
+
+
+def hint(chat: BrowserChat) -> Locator:
+    return chat.page.locator("#hint")
