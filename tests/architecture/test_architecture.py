@@ -210,9 +210,9 @@ def test_what_a_listener_fails_at_is_told_in_one_place(shipped: Sequence[Source]
     assert anything == {*listeners, "adapters/mcp/server.py"}
 
 
-def test_no_shipped_file_is_longer_than_300_lines() -> None:
+def test_no_shipped_file_is_longer_than_500_lines() -> None:
     lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in sources(*SHIPPED)}
-    assert {path: length for path, length in lengths.items() if length > 300} == {}
+    assert {path: length for path, length in lengths.items() if length > 500} == {}
 
 
 def test_no_shipped_function_is_longer_than_40_lines(shipped: Sequence[Source]) -> None:
