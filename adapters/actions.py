@@ -9,15 +9,17 @@ from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.cards import spend_text, status_text
 from adapters.management_commands import ManagementCommands, ThreadVerb
+from adapters.typed_text import TypedText, typed
 from adapters.ui_text import RESUME_TO_READ, HelpText, first_word, size_text
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Awaiting
+from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.model.turn import Turn
-from agent_core.service.agents import AgentService, NoteKept, QuestionAsked
+from agent_core.service.agents import AgentService, NoteKept, QuestionAsked, StepRejected
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews
 
@@ -81,7 +83,7 @@ class ActionDispatcher:
 
     async def press(self, button: Button, filled: FormInput, origin: Origin) -> None:
         """Carry out a button; the card then shows the result. A self-review calls a model and may take a minute."""
-        agent_id, turn_id = AgentId(button.subject), TurnId(button.subject)
+        turn_id = TurnId(button.subject)
         match button.verb:
             case "approve" | "edit" | "reject":
                 await self.service.decide(turn_id, _decision(button, filled), origin, shown=button.shown)
@@ -89,14 +91,21 @@ class ActionDispatcher:
                 await self.service.settle(turn_id, button.verb, origin, shown=button.shown)
             case "review":
                 await self.review.review(turn_id, origin)
-            case "stop":
-                await self.service.stop(agent_id, origin)
-            case "resume":
-                await self.service.resume(agent_id, origin)
-            case "revoke":
-                await self.service.revoke(agent_id, origin)
+            case "undo" | "stop" | "resume" | "revoke":
+                await self._turn_back(button.verb, button.subject, origin)
             case "reply" | "answer" | "decline":
                 await self._write(button, filled, origin)
+
+    async def _turn_back(self, verb: Literal["undo", "stop", "resume", "revoke"], subject: str, origin: Origin) -> None:
+        match verb:
+            case "undo":
+                await self.service.undo(TurnId(subject), origin)
+            case "stop":
+                await self.service.stop(AgentId(subject), origin)
+            case "resume":
+                await self.service.resume(AgentId(subject), origin)
+            case "revoke":
+                await self.service.revoke(AgentId(subject), origin)
 
     async def _write(self, button: Button, filled: FormInput, origin: Origin) -> None:
         """Send what a person wrote: to the agent, or to the tool server that asks."""
@@ -113,21 +122,29 @@ class ActionDispatcher:
     async def reply(self, button: Button, text: str, origin: Origin) -> Answer:
         """Carry out a text from a reply box. Like a typed line, but it can decide only on the proposal shown there."""
         seen = SeenProposal(hashes=(button.shown,) if button.shown else ())
-        return await self.say(AgentId(button.subject), text, origin, seen)
+        return await self.say(AgentId(button.subject), typed(text), origin, seen)
 
-    async def say(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL) -> Answer:
+    async def say(
+        self,
+        agent_id: AgentId,
+        line: TypedText,
+        origin: Origin,
+        seen: SeenProposal = UNKNOWN_PROPOSAL,
+        meaning: ReplyMeaning | None = None,
+    ) -> Answer:
         """Carry out a line typed in the thread: a command such as `!stop`, or a reply to the agent.
 
-        A line that begins with @ and a helper's name goes to that helper. A line decides on a proposal only if the
-        writer had `seen` the proposal in its present state.
+        A line whose author typed @ and a helper's name first goes to that helper. A line decides on a proposal only if
+        the writer had `seen` the proposal in its present state. `meaning`: what the writer chose, or None to read it
+        from the words.
         """
-        if text.startswith("@"):
-            agent_id, text = await self._find_addressee(agent_id, text, origin)
-        if SLASH_COMMAND.match(text):
+        if line.head.startswith("@"):
+            agent_id, line = await self._find_addressee(agent_id, line, origin)
+        if SLASH_COMMAND.match(line.head):
             raise InvalidInput({"text": NO_SLASH})
-        if not text.startswith("!"):
-            return await self._reply(agent_id, text, origin, seen)
-        verb, rest = first_word(text[1:])
+        if not line.head.startswith("!"):
+            return await self._reply(agent_id, line, origin, seen, meaning)
+        verb, rest = first_word(line.order[1:])
         match verb:
             case "approve" | "reject" | "review":
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
@@ -196,16 +213,17 @@ class ActionDispatcher:
             raise NotPossible(f"Several agents ask here: {names}. Start with the name, as in @NAME !approve.")
         return await self.views.newest_turn(origin.channel, asking[0].id) if asking else None
 
-    async def _find_addressee(self, agent_id: AgentId, text: str, origin: Origin) -> tuple[AgentId, str]:
-        """The agent that a line is for, and the text to send to it.
+    async def _find_addressee(self, agent_id: AgentId, line: TypedText, origin: Origin) -> tuple[AgentId, TypedText]:
+        """The agent that a line is for, and the line to send to it.
 
-        This is a helper if the line begins with @ and its name (the longest name that fits), else the given agent.
+        This is a helper if its author typed @ and its name first (the longest name that fits), else the given agent.
         """
         helpers = await self.views.family(origin.channel, agent_id)
         for helper in sorted(helpers, key=lambda each: -len(each.name)):
-            if named := re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*(?=\S)", text, re.IGNORECASE):
-                return helper.id, text[named.end() :]
-        return agent_id, text
+            named = re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*", line.head, re.IGNORECASE)
+            if named and (said := line.after(named.end())).parts:
+                return helper.id, said
+        return agent_id, line
 
     async def _on_turn(self, button: Button, number: int, rest: str, origin: Origin) -> Answer:
         if button.verb == "review":
@@ -217,23 +235,44 @@ class ActionDispatcher:
             "rejected" if button.verb == "reject" else f"approved ×{button.times}" if button.times > 1 else "approved"
         )
 
-    async def _reply(self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal) -> Answer:
-        outcome = await self.service.reply(agent_id, text, origin, seen)
+    async def _reply(
+        self, agent_id: AgentId, line: TypedText, origin: Origin, seen: SeenProposal, meaning: ReplyMeaning | None
+    ) -> Answer:
+        if meaning is None and line.mentions_somebody:
+            meaning = meaning_of(line.own_words, to_somebody=line.is_to_somebody, names_somebody=True)
+        outcome = await self.service.reply(agent_id, line.shown, origin, seen, meaning)
         match outcome:
             case NoteKept(agent) if agent.is_at_rest:
                 state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
-                return Answer(f"Noted. {agent.name} is {state}. {RESUME_TO_READ}", outcome)
+                return Answer(
+                    f"Noted. {agent.name} is {state}. {RESUME_TO_READ}", outcome, buttons=(Button("resume", agent.id),)
+                )
+            case NoteKept(agent, undecided=Turn() as turn, meaning=meant):
+                return _undecided(agent, turn, outcome, is_agreement=meant == "agreement")
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
             case QuestionAsked():
                 return Answer(ASKED, is_asked=True)
-            case _:
+            case StepRejected(agent, turn, can_undo=True):
+                said = (
+                    f"Turn {turn.number} is rejected with your reply as the reason. You can undo this for ten seconds."
+                )
+                return Answer(said, buttons=(Button("undo", turn.id),))
+            case StepRejected():
                 return Answer("rejected with your reply as the reason")
 
 
-def takes_long(text: str) -> bool:
+def _undecided(agent: Agent, turn: Turn, kept: NoteKept, *, is_agreement: bool) -> Answer:
+    """Say that a reply decided nothing, and offer the decisions it may have meant."""
+    approve, reject = (Button(verb, turn.id, shown=turn.control_hash) for verb in ("approve", "reject"))
+    asked = f"Approve turn {turn.number}, {turn.call.name}?" if is_agreement else f"Turn {turn.number} still waits."
+    said = f"Nothing is decided. {asked} {agent.name} reads your words as a note."
+    return Answer(said, kept, buttons=(approve,) if is_agreement else (approve, reject))
+
+
+def takes_long(line: TypedText) -> bool:
     """Whether a line is a slow command (`!review`, `!memory`, `!audit`): the next line should not wait for it."""
-    return re.match(r"!\s*(review|memory|audit)\b", text, re.IGNORECASE) is not None
+    return re.match(r"!\s*(review|memory|audit)\b", line.head, re.IGNORECASE) is not None
 
 
 def reviewed_text(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from adapters.buttons import Button
 from agent_core.service.agents import NoteKept
 from agent_core.service.decision_log import LogRow
 
@@ -21,6 +22,7 @@ class Answer:
 
     `is_wanted`: the person asked for information, so the text must be shown.
     `is_asked`: the person asked the model a question; the answer comes in the thread.
+    `buttons`: what the person can do about it now, shown below the text.
     `log`: the rows of the decision log in `text`, for surfaces that link each row to its card.
     """
 
@@ -28,6 +30,7 @@ class Answer:
     kept: NoteKept | None = None
     is_wanted: bool = False
     is_asked: bool = False
+    buttons: tuple[Button, ...] = ()
     files: tuple[Attachment, ...] = ()
     log: tuple[LogRow, ...] = ()
 

@@ -103,7 +103,7 @@ class Card:
 
     @property
     def risk(self) -> str:
-        """The risk classes of the command as text; execute, publish and spend have their emoji."""
+        """The risk classes of the command as text; delete, execute, publish and spend have their emoji."""
         return risk_text(self.risks)
 
     @property

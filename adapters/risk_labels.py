@@ -1,4 +1,4 @@
-"""Labels of the risk classes: a word for each; execute, publish and spend also have a shape and a colour.
+"""Labels of the risk classes: a word for each; delete, execute, publish and spend also have a shape and a colour.
 
 No surface uses colour alone: the word is always shown, and each shape has its own colour.
 """
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from agent_core.model.command import RiskClass
 
-Level: TypeAlias = Literal["neutral", "execute", "publish", "spend"]
+Level: TypeAlias = Literal["neutral", "delete", "execute", "publish", "spend"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class RiskLabel:
 LABELS: dict[RiskClass, RiskLabel] = {
     "read": RiskLabel("read"),
     "write": RiskLabel("write"),
+    "delete": RiskLabel("delete", "delete", "✕", "🟥"),
     "network": RiskLabel("network"),
     "execute": RiskLabel("execute", "execute", "▲", "🔺"),
     "publish": RiskLabel("publish", "publish", "◆", "🔷"),
@@ -51,6 +52,7 @@ LABELS: dict[RiskClass, RiskLabel] = {
 MEANINGS: dict[RiskClass, str] = {
     "read": "look at its files, memory and helpers",
     "write": "change its own files",
+    "delete": "delete its files, memories and helpers",
     "network": "fetch pages and files from the internet",
     "execute": "run programs in the sandbox",
     "publish": "send something out of the team",
@@ -64,7 +66,7 @@ def meaning_of(risk: RiskClass) -> str:
 
 
 def labels_of(risks: Sequence[RiskClass]) -> tuple[RiskLabel, ...]:
-    """The labels of a command's classes; execute, publish and spend first."""
+    """The labels of a command's classes; delete, execute, publish and spend first."""
     return tuple(sorted((LABELS[risk] for risk in risks), key=lambda label: label.is_neutral))
 
 
@@ -74,5 +76,5 @@ def risk_text(labels: Sequence[RiskLabel]) -> str:
 
 
 def alert_text(labels: Sequence[RiskLabel]) -> str:
-    """Only the classes execute, publish and spend, for headlines and notifications; "" if there are none."""
+    """Only the classes delete, execute, publish and spend, for headlines and notifications; "" if there are none."""
     return " + ".join(label.text for label in labels if not label.is_neutral)

@@ -1,26 +1,25 @@
 """Texts that several surfaces show around their cards: sentences, counts, ages, sizes."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.text_fit import beginning, cut, ending, fits
-from adapters.visible_text import one_line
+from adapters.text_fit import beginning, ending, fits
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.command import RISK_CLASSES, CommandSpec, RiskClass
+from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.deletion import Retention
 from agent_core.model.lease import covered_classes
 from agent_core.model.lines import counted
+from agent_core.model.turn import Turn
 from agent_core.service.deleting import Deleted
 
 APPROVE_TIMES = (3, 5, 10)
 HEAD_LINES, TAIL_LINES, EXCERPT_CHARACTERS = 8, 4, 1200
 JUST_NOW = "just now"
 MAX_SHOWN_SECONDS = 120
-MAX_ASKING, MAX_ASKING_NAME = 3, 32  # commands that are named, and characters of a name
 STOP_MEANS = "This ends what it is doing. It continues only after Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "The command is too long to show here in full. Read the rest before you approve."
@@ -37,11 +36,21 @@ MEDIA_TYPES = {
     "opus": "audio/ogg",
     "m4a": "audio/mp4",
 }  # no SVG: an SVG file can contain scripts
-REPLY_DOES = "Reply: rejects this step · end with ? to ask"
+REPLY_DOES = "What should be different? · end with ? to ask"
+STEPS: dict[RiskClass, str] = {
+    "read": "reads",
+    "write": "changes to its own files",
+    "delete": "deletions",
+    "network": "web pages",
+    "execute": "programs",
+    "publish": "posts",
+    "spend": "paid calls",
+}
 LEFT = {
     "files": "Some of its files could not be removed yet; they are removed later.",
     "index": "Its entries in the vector index are removed as soon as the index can be reached.",
 }
+SAY_LABELS = {"note": "Note", "ask": "Ask", "reject": "Reject with reason"}
 RESUME_TO_READ = "Press Resume so that it reads this."
 NOTE_AT_REST = "Write a note: it is read after Resume."
 TOO_LONG_TO_EDIT = "The arguments are too long to edit here. Reject with a reason that says what to change."
@@ -76,25 +85,18 @@ def deciders_text(agent: Agent, reader: Actor) -> str:
     return f"Decisions here: {who}{namesake}"
 
 
-def covered_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec] = (), proposed: str = "") -> str:
-    """Say which risk classes Approve ×N covers for a command of these classes, and what asks all the same.
-
-    `asking`: the commands that ask each time. `proposed`: the command, which is named first if it is one of them.
-    """
-    covered = covered_classes(risks)
-    asked = [risk for risk in RISK_CLASSES if risk not in covered]
-    still = f" Still asks for: {', '.join(asked)}." if asked else ""
-    each_time = f" {said}" if (said := asking_text(risks, asking, proposed)) else ""
-    return f"This command and the next ones run without asking. Covered: {', '.join(covered)}.{still}{each_time}"
+def covered_text(turn: Turn) -> str:
+    """Say what Approve ×N on this turn lets run without asking, what asks all the same, and what pauses it."""
+    return " ".join(("The next steps run without asking.", *covered_parts(turn), "A note from anyone pauses this."))
 
 
-def asking_text(risks: Sequence[RiskClass], asking: Sequence[CommandSpec], proposed: str = "") -> str:
-    """Which commands ask each time under Approve ×N, although it covers their classes: a few of them, or ""."""
-    covered = covered_classes(risks)
-    ordered = sorted(asking, key=lambda each: each.name != proposed)
-    names = [cut(one_line(each.name), MAX_ASKING_NAME) for each in ordered if {*each.risks} <= {*covered}]
-    more = f" and {len(names) - MAX_ASKING:,} more" if len(names) > MAX_ASKING else ""
-    return f"Asks each time: {', '.join(names[:MAX_ASKING])}{more}." if names else ""
+def covered_parts(turn: Turn) -> tuple[str, str]:
+    """What an Approve ×N on this turn covers, and what it does not."""
+    covered = covered_classes(turn.risks)
+    own = [STEPS[risk] for risk in covered] + ([f"tools of {turn.source_name}"] if turn.source else [])
+    asked = [STEPS[risk] for risk in RISK_CLASSES if risk not in covered]
+    others = "other plugins and servers" if turn.source else "plugins and servers"
+    return f"Covered: {', '.join(own)}.", f"Still asked: {', '.join((*asked, others))}, the end."
 
 
 def most_times(continuous_limit: int | None) -> int:

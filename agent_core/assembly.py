@@ -6,6 +6,7 @@ Parts that it leaves out have defaults that work without accounts. Without a san
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Self, TypeAlias
 
@@ -42,7 +43,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.service.agent_settings import AgentSettings
-from agent_core.service.agents import AgentService
+from agent_core.service.agents import UNDO_WINDOW, AgentService
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.erasing import Eraser
@@ -114,6 +115,7 @@ class CoreOptions:
     `history_tokens`: older turns are summarised when the history takes more.
     `shows_reasoning`: whether cards offer what a reasoning model wrote before its reply.
     `price_setting`, `commands_setting`: names of settings. `retention`: how long agents at rest and the log are kept.
+    `undo_window`: how long an agent waits after a reply that rejected, so that it can be undone.
     `extensions`: hooks around every command, observers of turns, and lines for the standing prompt.
     """
 
@@ -130,6 +132,7 @@ class CoreOptions:
     commands_setting: str = COMMANDS_SETTING
     secrets: Secrets = NO_SECRETS
     retention: Retention = KEEP_ALL
+    undo_window: timedelta = UNDO_WINDOW
     extensions: Extensions = NO_EXTENSIONS
 
 
@@ -296,5 +299,6 @@ class _Foundation:
             default_budget=self.options.default_budget,
             limits=self.options.limits,
             continuous_limit=self.options.continuous_limit,
+            undo_window=self.options.undo_window,
             rehearsal=self.ports.rehearsal,
         )

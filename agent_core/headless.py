@@ -41,6 +41,10 @@ class HeadlessSurface:
     notifications: None = None
     shows_what_is_saved: bool = True
 
+    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+        """No people are known."""
+        return False
+
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Name a thread for the agent's records."""
         return ThreadRef(agent.channel, agent.id)

@@ -130,7 +130,6 @@ async def assemble(
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools))
-        parts.asking.tools = core.views.tools
         await stack.enter_async_context(serve_core(settings, tools.servers, core, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 

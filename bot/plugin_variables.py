@@ -44,10 +44,10 @@ PLUGINS = (
     plugin(
         name="PLUGIN_CLASSES",
         meaning="Risk classes of plugins' commands, by the name of a plugin or of one command (Plugin.command), which "
-        "wins. They replace the classes network and spend of AutoGPT's plugins; commands of Signoff's own plugins keep "
+        "wins. They replace the class publish of AutoGPT's plugins; commands of Signoff's own plugins keep "
         "theirs and get these as well. What only reads is run again after a crash without asking.",
-        rule="names with = and some of read, write, network, execute, publish and spend joined by +, separated by "
-        "commas",
+        rule="names with = and some of read, write, delete, network, execute, publish and spend joined by +, separated "
+        "by commas",
         default="none",
         example="AutoGPTWikipediaSearch=read+network,AutoGPTEmailPlugin.send_email=network+publish",
     ),

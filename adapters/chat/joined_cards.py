@@ -11,11 +11,9 @@ from cachetools import LRUCache
 
 from adapters.turn_lines import TurnLine, line_of
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS
 from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
-from agent_core.service.asking_commands import AskingCommands
 from agent_core.service.thread_turns import ThreadTurns
 
 MAX_JOINED = MAX_LEASE_COMMANDS  # turns on one card
@@ -43,16 +41,12 @@ class CardPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardContent:
-    """A card as it should look now: the lines of all its turns, and the newest of them, which it shows in full.
-
-    `asking`: the commands that ask each time in the channel, if people are asked about the newest turn.
-    """
+    """A card as it should look now: the lines of all its turns, and the newest of them, which it shows in full."""
 
     lines: tuple[TurnLine, ...]
     newest: Turn
     place: CardPlace
     is_folded: bool
-    asking: tuple[CommandSpec, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +57,6 @@ class JoinedCards:
     """
 
     turns: ThreadTurns
-    asking: AskingCommands = field(default_factory=AskingCommands)
     folds: bool = True
     known: LRUCache[AgentId, dict[int, TurnLine]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_AGENTS))
 
@@ -78,8 +71,7 @@ class JoinedCards:
                 lines[turn.number] = _addressed(line_of(turn), known)  # also for the next turn, if this is not sent now
             if max(lines, default=0) > turn.number:
                 return await self.read_card(agent, turn)
-        place, asking = await self.place(agent, turn), await self._find_asking(turn, agent)
-        return CardContent(lines=(), newest=turn, place=place, is_folded=False, asking=asking)
+        return CardContent(lines=(), newest=turn, place=await self.place(agent, turn), is_folded=False)
 
     async def place(self, agent: Agent, turn: Turn) -> CardPlace:
         """Where the turn is to be shown in its present state."""
@@ -106,7 +98,6 @@ class JoinedCards:
             newest=newest,
             place=self._place(lines, replace(newest, shown_as=last.address)),
             is_folded=self.folds and not newest.is_open and after is not None and not after.is_open,
-            asking=await self._find_asking(newest, agent),
         )
 
     def remember(self, agent: Agent, turn: Turn, place: CardPlace, address: str) -> None:
@@ -122,9 +113,6 @@ class JoinedCards:
     def forget(self, agent: Agent) -> None:
         """Forget the agent's lines: another process has shown turns since."""
         self.known.pop(agent.id, None)
-
-    async def _find_asking(self, turn: Turn, agent: Agent) -> tuple[CommandSpec, ...]:
-        return await self.asking.of_channel(agent.channel) if turn.state == "proposed" else ()
 
     async def _lines(self, agent: Agent) -> dict[int, TurnLine]:
         lines = self.known.get(agent.id)

@@ -1,7 +1,7 @@
 """Handles people's messages in agents' threads: each once and in order; slow commands run in the background."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
@@ -9,7 +9,9 @@ from weakref import WeakValueDictionary
 
 from adapters.actions import takes_long
 from adapters.answers import Answer
+from adapters.buttons import Button
 from adapters.chat.services import ChatServices
+from adapters.typed_text import TypedText
 from agent_core.errors import CommandError, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -22,8 +24,8 @@ class ThreadMessage(Protocol):
     """A person's message in an agent's thread, and the ways to answer it."""
 
     @property
-    def text(self) -> str:
-        """The message's text with mentions as names instead of ids, without the mention of the bot."""
+    def line(self) -> TypedText:
+        """The message's text with mentions as tokens, without the mention of the bot."""
 
     @property
     def origin(self) -> Origin:
@@ -42,8 +44,8 @@ class ThreadMessage(Protocol):
     async def give(self, answer: Answer) -> None:
         """Answer with a text and its files."""
 
-    async def offer_resume(self, said: str) -> None:
-        """Answer with a sentence and a Resume button."""
+    async def offer(self, said: str, buttons: Sequence[Button]) -> None:
+        """Answer with a sentence and buttons, to the author alone where the platform can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,11 @@ class ThreadListener:
 
     async def take_text(self, agent: Agent, message: ThreadMessage) -> bool:
         """Carry out the text; return False if it was refused. A slow command (`takes_long`) runs in the background."""
-        if takes_long(message.text):
+        if takes_long(message.line):
             self.context.soon(self._ask(agent, message))
             return True
         async with self.locks.setdefault(agent.id, asyncio.Lock()):
-            return not message.text or await self._say(agent, message)
+            return not message.line.parts or await self._say(agent, message)
 
     async def take_file(
         self, agent: Agent, message: ThreadMessage, file_id: str, fetched: Awaitable[tuple[str, bytes]]
@@ -82,7 +84,7 @@ class ThreadListener:
         """
         seen = SeenProposal(written_at=message.written_at)
         try:
-            answer = await self.context.actions.say(agent.id, message.text, message.origin, seen)
+            answer = await self.context.actions.say(agent.id, message.line, message.origin, seen)
         except PersonError as error:
             if await self._is_first(message):
                 await message.tell(str(error))
@@ -92,8 +94,8 @@ class ThreadListener:
                 await message.give(answer)
             return True
         await message.react("asked" if answer.is_asked else "kept" if answer.kept else "decided")
-        if answer.kept and answer.kept.agent.is_at_rest and await self._is_first(message, "/answer"):
-            await message.offer_resume(answer.text)
+        if answer.buttons and await self._is_first(message, "/answer"):
+            await message.offer(answer.text, answer.buttons)
         return True
 
     async def _ask(self, agent: Agent, message: ThreadMessage) -> None:
@@ -103,7 +105,7 @@ class ThreadListener:
         await message.react("kept")
         seen, once = SeenProposal(written_at=message.written_at), replace(message.origin, delivery=None)
         try:
-            await message.give(await self.context.actions.say(agent.id, message.text, once, seen))
+            await message.give(await self.context.actions.say(agent.id, message.line, once, seen))
         except PersonError as error:
             await message.tell(str(error))
 

@@ -7,6 +7,7 @@ from adapters.actions import HELP as IN_THREAD
 from adapters.chat.services import ChatServices
 from adapters.chat.texts import creation_text
 from adapters.subcommands import HELP, Helping, Listing, NewFrom, NewTour, OnAgent, agent_called, archived_text
+from adapters.typed_text import typed
 from adapters.ui_text import HelpText
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -91,7 +92,7 @@ async def _on_agent(
 ) -> str | M:
     match verb:
         case "stop" | "resume" | "archive" | "unarchive":
-            return (await context.actions.say(agent.id, f"!{verb}", origin)).text
+            return (await context.actions.say(agent.id, typed(f"!{verb}"), origin)).text
         case "delete":
             return render.delete_message(agent)
         case "files":

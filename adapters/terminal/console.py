@@ -37,12 +37,15 @@ from adapters.terminal.server_dialogue import ServerDialogue
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface, is_only_live
 from adapters.terminal.unasked import require_covered
+from adapters.typed_text import typed
 from adapters.ui_text import REVIEWS, covered_text
 from adapters.visible_text import one_line
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.note import is_question
+from agent_core.model.reply_meaning import ReplyMeaning
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.turn import Turn
 from agent_core.service.views import AgentViews
@@ -235,8 +238,7 @@ class Console:
             case "stop":
                 await self._stop()
             case "help":
-                asking = await self.views.tools.list_asking_in(self.origin.channel)
-                covered = covered_text(turn.risks, asking, turn.call.name) if self._can_approve_more else ""
+                covered = covered_text(turn) if self._can_approve_more else ""
                 self.streams.write(help_text(turn, self.streams.look, covered=covered))
             case UnclearWord(word):
                 self.streams.write(unclear_text(word, self.streams.look))
@@ -251,7 +253,9 @@ class Console:
 
     async def _send(self, turn: Turn, text: str) -> None:
         if text:
-            told = await self.actions.say(turn.agent_id, text, self.origin, SeenProposal(hashes=(turn.control_hash,)))
+            seen = SeenProposal(hashes=(turn.control_hash,))
+            meaning: ReplyMeaning = "question" if is_question(text) else "feedback"
+            told = await self.actions.say(turn.agent_id, typed(text), self.origin, seen, meaning)
             self._unanswered += told.is_asked
             self._say(told.whole)
 

@@ -47,7 +47,8 @@ CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow"
 TONES: dict[str, list[Style]] = {"open": ["yellow"], "good": ["green"], "bad": ["red"]}
 LEVELS: dict[Level, list[Style]] = {
     "neutral": ["dim"],
-    "execute": ["bold", "red"],
+    "delete": ["bold", "red"],
+    "execute": ["bold", "yellow"],
     "publish": ["bold", "blue"],
     "spend": ["bold", "magenta"],
 }

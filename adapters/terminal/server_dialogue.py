@@ -9,6 +9,7 @@ from adapters.buttons import Button
 from adapters.terminal.input_parser import parse_answer
 from adapters.terminal.line_reader import LineReader
 from adapters.terminal.render import said_text, server_question
+from adapters.typed_text import typed
 from adapters.visible_text import one_line
 from agent_core.errors import PersonError
 from agent_core.model.actors import Origin
@@ -107,7 +108,7 @@ class ServerDialogue:
             return False
         if is_answer(line):
             read_reply(asked.question, line)
-        told = await self.actions.say(turn.agent_id, line, self.origin)
+        told = await self.actions.say(turn.agent_id, typed(line), self.origin)
         if not is_answer(line):
             self._say(told.whole)
         return is_answer(line)

@@ -55,6 +55,9 @@ class TerminalSurface:
     notifications: None = None
     shows_what_is_saved: bool = False
 
+    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+        return False
+
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the terminal's only thread."""
         return ThreadRef(agent.channel, agent.id)

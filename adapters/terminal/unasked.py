@@ -11,5 +11,5 @@ NOT_COVERED = "--continuous covers this command no more, so it was not run. Star
 def require_covered(agent: Agent, turn: Turn, spec: CommandSpec) -> None:
     """Raise NotPossible unless the lease covers this open turn, and nothing else requires a person."""
     is_for_people = bool(turn.remark) or turn.exposed or spec.always_asks
-    if agent.lease is None or not agent.lease.covers(turn.risks) or is_for_people:
+    if agent.lease is None or not agent.lease.covers(turn) or is_for_people:
         raise NotPossible(NOT_COVERED)

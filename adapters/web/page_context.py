@@ -110,7 +110,6 @@ class WebContext:
         shown: ChannelScope | None = values.get("channel")
         agents = await self.views.agents(shown) if shown else ()
         person = identity.person_of(request)
-        listed = [shown] if shown else {each.channel: None for each in census if each.status == "awaiting"}
         html = await asyncio.to_thread(
             page,
             template,
@@ -124,7 +123,6 @@ class WebContext:
             has_workers=self.has_workers(),
             is_stopping=self.is_stopping(),
             now=self.clock.now(),
-            asking_in=await self.views.tools.list_asking(listed),
             continuous_limit=self.service.continuous_limit,
             risk_classes=RISK_CLASSES,
             retention=self.views.retention,

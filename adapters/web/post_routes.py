@@ -8,6 +8,7 @@ from aiohttp import web
 from adapters.actions import FormInput
 from adapters.forms import Form, dollars, draft_of, effort_of, model_name
 from adapters.settings_file import FILENAME
+from adapters.typed_text import typed
 from adapters.ui_text import deleted_text
 from adapters.web import identity
 from adapters.web.answering import send_answer
@@ -39,7 +40,11 @@ from adapters.web.waiting import APPROVE, approve_selected
 from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
+from agent_core.model.reply_meaning import ReplyMeaning
 from agent_core.model.seen_proposal import SeenProposal
+
+# The switch beside the reply box; without it, a reply is a note.
+SAY_MODES: dict[str, ReplyMeaning] = {"note": "talk", "ask": "question", "reject": "feedback"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +164,9 @@ class PostRoutes:
         """Send a line from the reply box; the answer to a `!command` is shown on the page."""
         form, origin = await form_of(request), self.workspace.own(request)
         seen = SeenProposal(hashes=form.get("seen", "").split())
-        answer = await self.workspace.actions.say(agent_id_of(request), form.get("text", "").strip(), origin, seen)
+        meaning = SAY_MODES.get(form.get("as", ""), "talk")
+        line = typed(form.get("text", ""))
+        answer = await self.workspace.actions.say(agent_id_of(request), line, origin, seen, meaning)
         if not answer.is_wanted:
             return redirect_to_parent(request)
         with after_saving():

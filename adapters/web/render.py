@@ -19,8 +19,8 @@ from adapters.turn_lines import about_text
 from adapters.turn_state import StateParts, cut_parts, state_text, untimed_text
 from adapters.ui_text import (
     NOTE_AT_REST,
-    REPLY_DOES,
     RESUME_TO_READ,
+    SAY_LABELS,
     ago,
     covered_text,
     deciders_text,
@@ -179,7 +179,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(REPLY_DOES=REPLY_DOES, RESUME_TO_READ=RESUME_TO_READ, NOTE_AT_REST=NOTE_AT_REST)
+    environment.globals.update(SAY_LABELS=SAY_LABELS, RESUME_TO_READ=RESUME_TO_READ, NOTE_AT_REST=NOTE_AT_REST)
     environment.globals.update(MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE)
     environment.globals.update(NEWEST_FILES=NEWEST_FILES)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})

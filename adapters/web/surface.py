@@ -70,6 +70,9 @@ class WebSurface:
     notifications: None = None
     shows_what_is_saved: bool = True
 
+    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+        return False
+
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Return the thread, whose key is the agent's id; no page needs to be created."""
         self.hub.publish(agent)

@@ -110,7 +110,7 @@ class AgentCommands:
                 self.delete_agent,
                 self.preview_delete,
                 label="Delete helper",
-                risks=("write",),
+                risks=("delete",),
                 category="agents",
                 aliases=HELPER_ALIASES,
                 always_asks=True,

@@ -134,7 +134,16 @@ class FileCommands:
             read(ReadFrom, self.read_file, self.preview_read, label="Read file", aliases=FILE_ALIASES),
             read(DirectoryArguments, self.list_files, preview_list, label="List files", aliases=DIRECTORY_ALIASES),
             read(FileSearchArguments, self.search_files, preview_list, label="Search files", aliases=SEARCH_ALIASES),
-            write(Filename, delete, preview_delete, find_delete, label="Delete file", aliases=FILE_ALIASES),
+            declare(
+                Filename,
+                delete,
+                preview_delete,
+                find_delete,
+                label="Delete file",
+                risks=("delete",),
+                category="files",
+                aliases=FILE_ALIASES,
+            ),
         )
 
     async def _read(self, given: Filename, context: CommandContext) -> DocumentText:
@@ -160,14 +169,16 @@ async def preview_append(given: FilenameAndText, context: CommandContext) -> Pre
 
 
 async def preview_delete(given: Filename, context: CommandContext) -> Preview:
-    """The file's size and its text."""
+    """The file's size and all of its lines as removed."""
     basis = await context.files.fingerprint(given.filename)
     folder = given.filename.rpartition("/")[0] if basis else ""
     sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
     size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
     old = await context.files.read(given.filename) if size is None or size <= MAX_RESULT_CHARACTERS else b""
-    title = f"{given.filename} · {counted(size or len(old), 'byte')} will be deleted"
-    return Preview(title=title, body=decode_unicode(old) or "", target=given.filename, basis=basis)
+    change = diff_of(decode_unicode(old) or "", "")
+    lost = f" · −{change.minus}" if change.minus else ""
+    title = f"{given.filename} · deletes {counted(size or len(old), 'byte')}{lost}"
+    return Preview(title=title, body=change.body, kind="diff", target=given.filename, basis=basis)
 
 
 async def preview_list(given: DirectoryArguments, context: CommandContext) -> None:

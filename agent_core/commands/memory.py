@@ -110,8 +110,14 @@ class MemoryCommands:
                 asks_models=True,
             ),
             read(NoArguments, self.memory_list, label="List memory"),
-            write(
-                MemoryArguments, self.memory_forget, label="Forget", synonyms=FORGET_SYNONYMS, aliases=MEMORY_ALIASES
+            declare(
+                MemoryArguments,
+                self.memory_forget,
+                label="Forget",
+                risks=("delete",),
+                category="memory",
+                synonyms=FORGET_SYNONYMS,
+                aliases=MEMORY_ALIASES,
             ),
             write(Filename, self.ingest_file, label="Ingest file", aliases=FILE_ALIASES, asks_models=True),
         )

@@ -33,7 +33,7 @@ from agent_core.model.ids import TurnId
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn, TurnState, changed_text
 from agent_core.model.usage import CallKind, Usage
-from agent_core.oversight.untrusted_content import is_still_allowed
+from agent_core.oversight.lease import is_still_allowed
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.budget_ledger import BudgetLedger

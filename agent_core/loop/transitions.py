@@ -61,6 +61,7 @@ def propose(
         risks=thought.spec.risks,
         source=thought.spec.source,
         always_asks=thought.spec.always_asks,
+        finishes=thought.spec.finishes,
         usage=agent.unbilled,
         proposed_at=now,
         exposed=agent.exposed,
@@ -255,11 +256,11 @@ def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, t
 
 
 def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:
-    if runs_without_approval(agent, turn.risks, granters.chooser_of(agent)):
+    if runs_without_approval(agent, turn, granters.chooser_of(agent)):
         allowed = Approve(under="policy", granted_at=agent.free_at or agent.created_at)
         return _run_without_asking(agent, turn.decide(allowed, by=agent.free_chooser, at=now), now)
     lease = agent.lease
-    if lease is None:
+    if lease is None or lease.paused_by:
         return _ask(agent, turn, now)
     if why := why_not_covered(
         replace(agent, budget=turn_context.own), turn, turn_context.turns, granters.granter_of(lease)

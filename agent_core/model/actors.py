@@ -1,5 +1,6 @@
 """People and bots as actors, and the origin of a request."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,3 +32,9 @@ class Origin:
     by: Actor
     channel: ChannelScope
     delivery: str | None = None
+
+
+def is_name_of(people: Iterable[str], name: str) -> bool:
+    """Whether one of these display names, or its first word, is this name, in any case."""
+    wanted = name.casefold()
+    return any(wanted in (each.casefold(), *each.casefold().split()[:1]) for each in people)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-RiskClass = Literal["read", "write", "network", "execute", "publish", "spend"]
-RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "network", "execute", "publish", "spend")
+RiskClass = Literal["read", "write", "delete", "network", "execute", "publish", "spend"]
+RISK_CLASSES: tuple[RiskClass, ...] = ("read", "write", "delete", "network", "execute", "publish", "spend")
 GUARDED_CLASSES: frozenset[RiskClass] = frozenset({"execute", "publish"})
 Arguments: TypeAlias = Mapping[str, object]
 DIGEST_HEX_DIGITS = 32  # of the 100 characters that Discord allows in a button's custom_id

@@ -1,7 +1,7 @@
 """Texts on one line, and numbers with their nouns, for tables, notices and lists."""
 
 
-def one_line(text: str, most: int) -> str:
+def one_line(text: str, most: int = 2**31) -> str:
     """The text with white space collapsed, cut to `most` characters with "…" as the last."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

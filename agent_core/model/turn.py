@@ -35,6 +35,7 @@ class Turn:
 
     `source`: name and version of the plugin or server that added the command; "" for Signoff's own.
     `always_asks`: no lease and no policy covers the command.
+    `finishes`: its success ends the agent's work.
     `remark`: why the turn is shown again, for people.
     `review`: the model's criticism of its own proposal, if a person asked for it.
     `live`: the output so far of its running command.
@@ -64,6 +65,7 @@ class Turn:
     result: Result | None = None
     source: str = ""
     always_asks: bool = False
+    finishes: bool = False
     remark: str = ""
     review: str = ""
     live: str = ""
@@ -127,6 +129,10 @@ class Turn:
         return set(self.risks) == {"read"}
 
     @property
+    def changes_files(self) -> bool:
+        return not {"write", "delete"}.isdisjoint(self.risks)
+
+    @property
     def is_open(self) -> bool:
         """Whether people must decide on the proposal, or say whether an interrupted command ran."""
         return self.state in ("proposed", "interrupted")
@@ -161,6 +167,12 @@ class Turn:
             case Approve() | ApproveEdited():
                 return replace(decided, state="approved")
         assert_never(decision)
+
+    def reopen(self, at: datetime) -> Self:
+        """The proposal again, after a rejection that was undone; raise NotPossible unless the turn is rejected."""
+        if self.state != "rejected":
+            raise NotPossible(f"Turn {self.number} is {self.state}, not rejected.")
+        return replace(self, state="proposed", approvals=self.approvals[:-1], ended_at=None, ended_by=None, asked_at=at)
 
     def start(self, at: datetime, preview: Preview | None = None) -> Self:
         """Start the approved command; raise NotPossible unless the turn is approved.

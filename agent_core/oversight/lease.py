@@ -6,12 +6,12 @@ from datetime import datetime
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.command import RiskClass
-from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
+from agent_core.model.command import RISK_CLASSES
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Approve
 from agent_core.model.lease import Lease, covered_classes
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import may_decide
+from agent_core.oversight.policy import is_preapproved, may_decide
 from agent_core.oversight.untrusted_content import requires_approval
 
 MAX_SAME_CALLS = 2
@@ -35,11 +35,17 @@ def require_within_limit(times: int, limit: int | None) -> None:
         )
 
 
-def grant(times: int, risks: tuple[RiskClass, ...], *, by: Actor, at: datetime) -> Lease:
-    """A lease over the classes of `covered_classes`; raise InvalidInput if `times` is below 1."""
+def grant(times: int, turn: Turn, *, by: Actor, at: datetime) -> Lease:
+    """The lease of an Approve ×N on this turn; it counts the turn's command as its first."""
+    classes = covered_classes(turn.risks)
+    return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=classes, source=turn.source_name)
+
+
+def grant_unattended(times: int, *, by: Actor, at: datetime) -> Lease:
+    """A lease over every class, for a terminal that asks nobody; raise InvalidInput if `times` is below 1."""
     if times < 1:
         raise InvalidInput({"times": f"A number of commands from 1, not {times}."})
-    return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=covered_classes(risks))
+    return Lease(granted_by=by, granted_at=at, total=times, left=times, classes=RISK_CLASSES, is_unattended=True)
 
 
 def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: Actor | None) -> str:
@@ -55,15 +61,28 @@ def why_not_covered(agent: Agent, turn: Turn, earlier: Sequence[Turn], granter: 
         return f"whether {lease.granted_by} may still approve here cannot be found out now"
     if not may_decide(agent, granter):
         return f"{lease.granted_by} may not approve here any more"
-    if requires_approval(agent, turn.risks):
+    if requires_approval(agent, turn):
         return f"it was given untrusted content since, and now wants {turn.call.name}"
-    if not lease.covers(turn.risks):
-        outside = ", ".join(risk for risk in turn.risks if risk not in lease.classes)
-        return f"{turn.call.name} is of class {outside}, which was not granted"
+    if not lease.covers(turn):
+        return _why_outside(lease, turn)
     same = sum(before.call == turn.call for before in earlier if before.state == "done")
     if same >= MAX_SAME_CALLS:
         return f"{turn.call.name} was proposed with the same arguments for the third time"
     return "the budget is nearly spent" if agent.budget.nearly_spent else ""
+
+
+def is_still_allowed(agent: Agent, turn: Turn) -> bool:
+    """Whether the permission under which a turn was approved (person, lease or policy) still covers it."""
+    match turn.approvals[-1].decision:
+        case Approve(under="lease", granted_at=granted_at):
+            lease = agent.lease
+            if lease is None or lease.granted_at != granted_at or lease.paused_by:
+                return False
+            return lease.covers(turn) and not requires_approval(agent, turn)
+        case Approve(under="policy"):
+            return is_preapproved(agent.policy, turn.risks) and not requires_approval(agent, turn)
+        case _:
+            return True
 
 
 def why_lease_ends(ended: Sequence[Turn]) -> str:
@@ -71,3 +90,13 @@ def why_lease_ends(ended: Sequence[Turn]) -> str:
     last = ended[-MAX_FAILURES_IN_A_ROW:]
     failed = len(last) == MAX_FAILURES_IN_A_ROW and all(isinstance(turn.result, Failed) for turn in last)
     return "two commands in a row failed" if failed else ""
+
+
+def _why_outside(lease: Lease, turn: Turn) -> str:
+    outside = ", ".join(risk for risk in turn.risks if risk not in lease.classes)
+    if outside:
+        return f"{turn.call.name} is of class {outside}, which was not granted"
+    if turn.finishes:
+        return f"{turn.call.name} ends the work, which always asks"
+    whose = f" of {turn.source_name}" if turn.source else ""
+    return f"{turn.call.name}{whose} always asks"

@@ -113,7 +113,7 @@ def _makes_progress(turns: Sequence[Turn]) -> bool:
 
 def _outcome(turn: Turn) -> str:
     """The turn's result; for a command that writes, the written text, because results of writing are always similar."""
-    if "write" in turn.risks and isinstance(turn.result, Succeeded):
+    if turn.changes_files and isinstance(turn.result, Succeeded):
         return " ".join(str(value) for value in turn.call.arguments.values())
     return text_of(turn.result) if turn.result else ""
 

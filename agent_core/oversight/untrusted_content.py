@@ -1,7 +1,7 @@
 """Taint tracking: which results contain untrusted content (pages, search hits, program output made from them).
 
 Untrusted content may contain instructions (prompt injection). After an agent read some, no lease and no policy covers
-execute and publish until a person who was informed decides again.
+execute, publish and the commands of plugins and servers until a person who was informed decides again.
 
     result from outside ─► agent exposed ─► (writes, runs, spends) ─► folder tainted ─► others that read the folder
                                 └─► messages and reports to helpers and back
@@ -13,14 +13,13 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import GUARDED_CLASSES, CommandSpec, RiskClass
 from agent_core.model.copies import replace
-from agent_core.model.decision import Approve
 from agent_core.model.note import Notice
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import is_preapproved, may_decide
 
 PROCESSING_CATEGORIES, STORAGE_CATEGORIES = ("code", "shell"), ("files", "memory")
-WRITING_CLASSES: frozenset[RiskClass] = frozenset({"write", "execute", "spend"})
+WRITING_CLASSES: frozenset[RiskClass] = frozenset({"write", "delete", "execute", "spend"})
 
 
 def is_from_outside(result: Result | None) -> bool:
@@ -38,14 +37,14 @@ def may_return_untrusted(spec: CommandSpec, agent: Agent) -> bool:
     return inherits and (agent.is_tainted or agent.folder_tainted)
 
 
-def requires_approval(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether these classes need approval even if a lease or the policy covers them."""
-    return agent.exposed and bool(GUARDED_CLASSES.intersection(risks))
+def requires_approval(agent: Agent, turn: Turn) -> bool:
+    """Whether the turn needs approval even if a lease or the policy covers it: what else may send something out."""
+    return agent.exposed and bool(turn.source or GUARDED_CLASSES.intersection(turn.risks))
 
 
-def runs_without_approval(agent: Agent, risks: tuple[RiskClass, ...], chooser: Actor | None) -> bool:
-    """Whether the policy lets these classes run. The `chooser` of the free classes must still be an approver."""
-    is_allowed = is_preapproved(agent.policy, risks) and not requires_approval(agent, risks)
+def runs_without_approval(agent: Agent, turn: Turn, chooser: Actor | None) -> bool:
+    """Whether the policy lets the turn run. The `chooser` of the free classes must still be an approver."""
+    is_allowed = is_preapproved(agent.policy, turn.risks) and not requires_approval(agent, turn)
     return is_allowed and chooser is not None and may_decide(agent, chooser)
 
 
@@ -60,19 +59,6 @@ def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
         return agent
     exposed = agent.expose()
     return replace(exposed, folder_tainted=agent.folder_tainted or taints_folder(exposed, spec.risks))
-
-
-def is_still_allowed(agent: Agent, turn: Turn) -> bool:
-    """Whether the permission under which a turn was approved (person, lease or policy) still covers it."""
-    match turn.approvals[-1].decision:
-        case Approve(under="lease", granted_at=granted_at):
-            lease = agent.lease
-            holds = lease is not None and lease.granted_at == granted_at and lease.covers(turn.risks)
-            return holds and not requires_approval(agent, turn.risks)
-        case Approve(under="policy"):
-            return is_preapproved(agent.policy, turn.risks) and not requires_approval(agent, turn.risks)
-        case _:
-            return True
 
 
 def has_tainted_memory(agent: Agent) -> bool:

@@ -32,7 +32,7 @@ CATEGORY = "tool servers"
 MAX_NAME_CHARACTERS, DIGEST_DIGITS = 64, 6
 MAX_QUOTED_CHARACTERS, MAX_TITLE_CHARACTERS = 2_000, 60
 MAX_SHOWN_RESOURCES, MAX_SHOWN_CHARACTERS = 200, 200_000
-ASKS_UNLESS_TOLD: tuple[RiskClass, ...] = ("network",)
+UNLESS_TOLD: tuple[RiskClass, ...] = ("publish",)  # nobody knows what it sends, and to whom
 
 
 class ResourceAddress(BaseModel):
@@ -191,7 +191,7 @@ class ServerCommands:
             return entry.classes or ("read", "network"), False
         is_destructive = tool.destructive is True or (tool.destructive is None and not entry.classes)
         is_unknown = not entry.is_trusted and not entry.classes
-        risks = entry.classes or ASKS_UNLESS_TOLD
+        risks = entry.classes or UNLESS_TOLD
         if is_destructive and risks == ("read",):
             risks = ("read", "network")  # what only reads is run again after a crash, and nobody is asked
         return risks, is_destructive or is_unknown
@@ -200,7 +200,7 @@ class ServerCommands:
         if not self.server.has_resources:
             return
         entry = self.server.entry
-        risks: tuple[RiskClass, ...] = entry.classes or (("read", "network") if entry.is_trusted else ASKS_UNLESS_TOLD)
+        risks: tuple[RiskClass, ...] = entry.classes or (("read", "network") if entry.is_trusted else UNLESS_TOLD)
         asks = not entry.is_trusted and not entry.classes
         facts: dict[str, Any] = {"risks": risks, "category": CATEGORY, "outside": True, "always_asks": asks}
         listing = declare(NoArguments, self.resources, self.preview_resources, label="List resources", **facts)

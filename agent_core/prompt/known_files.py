@@ -101,5 +101,5 @@ def _apply(turn: Turn, output: str, files: dict[str, str]) -> None:
             is_from_outside(turn.result) or turn.call.arguments.get("start") or CUT_RESULT.search(output)
         ):
             files[name] = output
-        case _ if before is not None and "write" not in turn.risks:
+        case _ if before is not None and not turn.changes_files:
             files[name] = before

@@ -1,24 +1,25 @@
-"""What people do with agents: decide, reply, ask, settle, grant and revoke leases.
+"""What people do with agents: decide, reply, ask, undo, settle, grant and revoke leases.
 
 Each call is one short transaction followed by a wake. It checks the person's rights, whatever the card offered, and
 calls no model and no chat platform.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeAlias
 
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Acting, Agent, Thinking
+from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
-from agent_core.model.command import RISK_CLASSES
 from agent_core.model.copies import replace
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import Note, Notice, is_question
+from agent_core.model.note import Note, Notice
+from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.model.turn import Turn
-from agent_core.oversight.lease import grant, require_within_limit
+from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
@@ -27,22 +28,30 @@ from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.spending.helper_tree import deliver_note
 
 MAX_NOTE_CHARACTERS = 20_000
+UNDO_WINDOW = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class StepRejected:
-    """The reply rejected an open proposal."""
+    """The reply rejected an open proposal. `can_undo`: the agent waits a moment before it thinks."""
 
     agent: Agent
     turn: Turn
+    can_undo: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NoteKept:
-    """The reply was saved as a note for the agent's next turn."""
+    """The reply was saved as a note for the agent's next turn.
+
+    `undecided`: the open proposal on which the writer may decide, if the reply may have been meant as a decision.
+    `meaning`: what the reply meant.
+    """
 
     agent: Agent
     note: Note
+    undecided: Turn | None = None
+    meaning: ReplyMeaning = "talk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +70,11 @@ class AgentService(AgentLifecycle):
     """Everything people can do to agents. An event that the platform delivers twice takes effect once.
 
     `continuous_limit`: the most commands that one approval may cover; None is no limit.
+    `undo_window`: how long an agent waits after a reply that rejected, before it thinks.
     """
 
     continuous_limit: int | None = None
+    undo_window: timedelta = UNDO_WINDOW
 
     async def decide(self, turn_id: TurnId, decision: Decision, origin: Origin, *, shown: str) -> tuple[Agent, Turn]:
         """Approve, edit or reject an open proposal. `shown` is the hash that the pressed control carried.
@@ -91,16 +102,23 @@ class AgentService(AgentLifecycle):
         return agent, turn
 
     async def reply(
-        self, agent_id: AgentId, text: str, origin: Origin, seen: SeenProposal = UNKNOWN_PROPOSAL
+        self,
+        agent_id: AgentId,
+        text: str,
+        origin: Origin,
+        seen: SeenProposal = UNKNOWN_PROPOSAL,
+        meaning: ReplyMeaning | None = None,
     ) -> ReplyOutcome:
-        """Reply to the agent: reject an open proposal if the person may decide; otherwise save the reply as a note.
+        """Reply to the agent: feedback from an approver rejects an open proposal; all else is saved as a note.
 
-        A text that ends with a question mark is a question about the proposal and rejects nothing. If the writer had
-        not `seen` the proposal as it is now, the reply is a note. A reply from a person who may not decide is an
-        objection and ends a lease.
+        `meaning`: what the writer chose, or None to read it from the text. A question about the proposal is answered
+        and decides nothing. Agreement, talk and unclear words decide nothing either. If the writer had not `seen` the
+        proposal as it is now, the reply is a note. A reply from a person who may not decide is an objection and ends a
+        lease.
         """
         message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
+        meant = meaning or meaning_of(message)
 
         async def act(work: UnitOfWork) -> ReplyOutcome:
             agent = await work.agents.get(origin.channel, agent_id)
@@ -108,19 +126,60 @@ class AgentService(AgentLifecycle):
             repeated = await self.is_repeated(work, origin)
             answers = turn is not None and turn.state == "proposed" and seen.follows(turn)
             if turn and answers and may_decide(agent, origin.by) and not repeated:
-                if is_question(message):
+                if meant == "question":
                     return self._save_question(work, agent, message, origin)
-                return StepRejected(
-                    *record_decision(work, agent, turn, Reject(message), by=origin.by, at=self.clock.now())
-                )
+                if meant == "feedback":
+                    return self._reject(work, agent, turn, message, origin, can_undo=meaning is None)
             note = Note.to(agent, message, by=origin.by, at=self.clock.now())
             if repeated:
                 return NoteKept(agent, note)
-            return NoteKept(deliver_note(work, self._end_lease_on_objection(work, agent, origin), note), note)
+            kept = deliver_note(work, self._end_lease_on_objection(work, agent, origin), note)
+            offers = turn if answers and may_decide(agent, origin.by) and meant in ("agreement", "unclear") else None
+            return NoteKept(kept, note, offers, meant)
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)
         return outcome
+
+    def _reject(
+        self, work: UnitOfWork, agent: Agent, turn: Turn, reason: str, origin: Origin, *, can_undo: bool
+    ) -> StepRejected:
+        now = self.clock.now()
+        changed, rejected = record_decision(work, agent, turn, Reject(reason), by=origin.by, at=now)
+        if can_undo and self.undo_window:
+            changed = replace(changed, wake_at=now + self.undo_window)
+            work.agents.save(changed)
+        return StepRejected(changed, rejected, can_undo and bool(self.undo_window))
+
+    async def undo(self, turn_id: TurnId, origin: Origin) -> Turn:
+        """Take back a rejection by a reply, before the agent thinks: the proposal is open again, the reply a note.
+
+        Raise NotAllowed, or NotPossible if the agent has begun to think.
+        """
+
+        async def act(work: UnitOfWork) -> Turn:
+            turn, now = await work.turns.get(origin.channel, turn_id), self.clock.now()
+            agent = await work.agents.get(origin.channel, turn.agent_id)
+            if await self.is_repeated(work, origin):
+                return turn
+            require_may_decide(agent, origin.by)
+            waits = isinstance(agent.status, Thinking) and agent.wake_at is not None and now < agent.wake_at
+            if turn.state != "rejected" or turn.number != agent.turns or not waits:
+                raise NotPossible(
+                    f"It is too late to undo: turn {turn.number} is {turn.state}, and {agent.name} goes on."
+                )
+            rejection = turn.approvals[-1]
+            if isinstance(rejection.decision, Reject) and rejection.decision.reason:
+                work.notes.add(Note.to(agent, rejection.decision.reason, by=rejection.by, at=now))
+            opened = turn.reopen(now)
+            self.audit(work, agent, origin, "undone", f"turn {turn.number}")
+            work.turns.save(opened)
+            work.agents.save(agent.become(Awaiting(), now))
+            return opened
+
+        opened = await self.save(act)
+        self.waker.wake(opened.agent_id)
+        return opened
 
     async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> QuestionAsked:
         """Save a question about the agent, which the model answers in the thread; raise NotAllowed, InvalidInput."""
@@ -173,7 +232,7 @@ class AgentService(AgentLifecycle):
         async def change(work: UnitOfWork, agent: Agent) -> Agent:
             require_may_decide(agent, origin.by)
             self.require_may_grant(times)
-            lease = grant(times, RISK_CLASSES, by=origin.by, at=self.clock.now())
+            lease = grant_unattended(times, by=origin.by, at=self.clock.now())
             lease = lease.without_guarded() if agent.exposed else lease
             commands = "command" if times == 1 else f"{times} commands"
             self.announce(work, agent, "changed", f"{origin.by} approved its next {commands}, of every class.")

@@ -96,23 +96,6 @@ class ChannelTools:
         sources = tuple(self._in_channel(each, switches, timings) for each in self.list_sources())
         return ToolsInChannel(sources=sources, switches=switches, number=len(timings))
 
-    async def list_asking(self, channels: Iterable[ChannelScope]) -> Mapping[ChannelScope, tuple[CommandSpec, ...]]:
-        """The commands of each channel that ask each time, whatever was approved; tools of sources first."""
-        asking = [each.spec for each in self.commands.by_name.values() if each.spec.always_asks]
-        asking.sort(key=lambda spec: not spec.source)
-        if not any(spec.source for spec in asking):
-            return dict.fromkeys(channels, tuple(asking))
-        async with self.database.begin() as work:
-            switches = {channel: await load_tool_switches(work, channel) for channel in channels}
-        return {
-            channel: tuple(spec for spec in asking if not spec.source or each.allows(spec))
-            for channel, each in switches.items()
-        }
-
-    async def list_asking_in(self, channel: ChannelScope) -> tuple[CommandSpec, ...]:
-        """The commands that ask each time in one channel."""
-        return (await self.list_asking([channel]))[channel]
-
     async def list_prompts(self, channel: ChannelScope) -> tuple[ToolSource, ...]:
         """The sources that offer prompts now, and are on in this channel."""
         async with self.database.begin() as work:

@@ -46,10 +46,12 @@ def record_decision(
     match decision:
         case Approve(times) if times != 1:
             require_approvable(times)
-            lease = grant(times, turn.risks, by=by, at=at)
+            lease = grant(times, turn, by=by, at=at)
             changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():
             changed = replace(changed, lease=None)
+        case _ if changed.lease:
+            changed = replace(changed, lease=replace(changed.lease, paused_by=None))
         case _:
             pass
     work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail_of(decision), turn=turn))

@@ -1,9 +1,11 @@
 """Helpers: agents that other agents start, message, list and delete. Each call is one short transaction."""
 
+import re
 from dataclasses import dataclass
 
 from agent_core.commands.agents import find_helper
 from agent_core.errors import CommandError
+from agent_core.model.actors import is_name_of
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.audit import AuditEntry
 from agent_core.model.copies import replace
@@ -23,6 +25,7 @@ from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers
 
 MAX_HELPERS = 5
 MAX_QUOTE_CHARACTERS = 200
+NOT_IN_A_NAME = re.compile(r"[^\w.'-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +43,15 @@ class AgentHelpers(TransactionalService):
         async def act(work: UnitOfWork) -> Agent:
             present, head = await _save_at_work(work, agent)
             _require_room(agent, len(await list_helpers_below(work, head)))
-            helper = self._new_helper(
-                present, head, await find_free_name(work, agent.channel, name), " ".join(task.split())
-            )
+            own = await self._own_name(work, head, name)
+            helper = self._new_helper(present, head, await find_free_name(work, agent.channel, own), one_line(task))
             work.agents.add(helper)
             if prompt.strip():
                 work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
             work.audit.append(AuditEntry.on(helper, "created", by=as_actor(agent), at=self.clock.now(), detail=task))
-            self.announce(work, agent, "helper", f"{agent.name} started {helper.name}: {task}")
+            self.announce(
+                work, agent, "helper", f"{agent.name} started {helper.name}: “{one_line(task, MAX_QUOTE_CHARACTERS)}”"
+            )
             return helper
 
         return self._wake_both(await self.save(act), agent)
@@ -66,7 +70,7 @@ class AgentHelpers(TransactionalService):
                 helper = helper.become(Thinking(), now)
             helper = deliver_note(work, helper, Note.to(helper, text, by=as_actor(agent), at=now))
             self.announce(
-                work, agent, "helper", f"{agent.name} to {helper.name}: {one_line(text, MAX_QUOTE_CHARACTERS)}"
+                work, agent, "helper", f"{agent.name} to {helper.name}: “{one_line(text, MAX_QUOTE_CHARACTERS)}”"
             )
             return helper
 
@@ -94,6 +98,18 @@ class AgentHelpers(TransactionalService):
             await self.eraser.erase(each)
         await self.eraser.empty_journal()
         return found
+
+    async def _own_name(self, work: UnitOfWork, head: Agent, wanted: str) -> str:
+        """The wanted name in letters and digits; one that a person here has gets "helper-" before it.
+
+        Otherwise a line for that person would be for the helper.
+        """
+        name = " ".join(NOT_IN_A_NAME.sub(" ", wanted).split())
+        people = {each.owner.display for each in await work.agents.of(head.channel)}
+        people |= {note.by.display for note in await work.notes.of(head) if note.by.kind != "bot"}
+        surface = next((each for each in self.eraser.surfaces if each.name == head.channel.surface), None)
+        is_known = surface is not None and surface.names_somebody(head.channel, name)
+        return f"helper-{name}" if is_known or is_name_of(people, name) else name
 
     def _wake_both(self, helper: Agent, agent: Agent) -> Agent:
         """Wake the helper and the agent that started it, whose next step posts the notice in the thread."""

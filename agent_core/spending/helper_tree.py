@@ -10,7 +10,8 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Finished, Paused, Stopped, Thinking
 from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
-from agent_core.model.note import Note
+from agent_core.model.lease import Lease
+from agent_core.model.note import Note, Notice
 from agent_core.model.reservation import Account
 from agent_core.model.usage import FREE, Budget, CallKind, Usage, total_cost
 from agent_core.oversight.untrusted_content import expose
@@ -115,14 +116,25 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
 def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
     """Save a note for the agent's next turn and end the agent's wait for helpers; return the agent as saved.
 
+    A person's note pauses the agent's lease: the next command asks.
+
     The agent is saved even if it does not change. A step of the loop that found no note then conflicts and starts over;
     otherwise it could begin a long wait, or finish, beside a note that nobody reads.
     """
     work.notes.add(note)
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
     heard = agent.become(Thinking(), note.at) if waits else agent
+    if heard.lease and not heard.lease.paused_by and note.by.kind != "bot":
+        paused = replace(heard.lease, paused_by=note.by)
+        heard = replace(heard, lease=paused)
+        work.notes.announce(Notice.to(heard, "changed", _pause_text(paused, note.by), note.at))
     work.agents.save(heard)
     return heard
+
+
+def _pause_text(lease: Lease, by: Actor) -> str:
+    whose = f"{lease.granted_by}'s ×{lease.total}"
+    return f"{by} wrote a note, so {whose} is paused with {lease.left} left: the next step asks."
 
 
 def as_actor(agent: Agent) -> Actor:

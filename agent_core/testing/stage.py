@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import fields
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack
 
@@ -51,6 +52,7 @@ class StageOptions(TypedDict, total=False):
     profile: ProfileName
     retention: Retention
     secrets: Secrets
+    undo_window: timedelta
 
 
 class Stage(Core):
@@ -85,6 +87,7 @@ class Stage(Core):
             peers=peers,
             rehearsal=rehearsal,
         )
+        options.setdefault("undo_window", timedelta())  # agents think at once after a reply
         chosen = commands or Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
         self.core = Core.assemble(ports, partial(_with_memory, chosen), CoreOptions(**options))
         super().__init__(**{each.name: getattr(self.core, each.name) for each in fields(Core)})

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent_core.errors import NotFound, SurfaceError
-from agent_core.model.actors import Actor
+from agent_core.model.actors import Actor, is_name_of
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, TurnId
@@ -90,6 +90,9 @@ class RecordingSurface:
     people: dict[str, Actor | None] = field(default_factory=dict)
     faults: list[SurfaceError] = field(default_factory=list)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+        return is_name_of((each.display for each in self.people.values() if each), name)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         await self._raise_fault()

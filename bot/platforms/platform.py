@@ -18,7 +18,6 @@ from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
-from agent_core.service.asking_commands import AskingCommands
 from bot.settings import Settings
 
 
@@ -39,7 +38,6 @@ class PlatformParts:
     """The parts that a platform needs besides the settings.
 
     `model`: the language model, whose label is shown. `broadcast`: connects the processes of this installation.
-    `asking`: which commands ask each time, as soon as the core is assembled.
     """
 
     database: Database
@@ -47,7 +45,6 @@ class PlatformParts:
     clock: Clock
     model: LanguageModel
     broadcast: Broadcast = NO_BROADCAST
-    asking: AskingCommands = field(default_factory=AskingCommands)
     templates: AgentTemplates = field(default_factory=load_templates)
 
 

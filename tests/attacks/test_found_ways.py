@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from adapters.cards import turn_card
+from adapters.typed_text import typed
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
@@ -345,7 +346,7 @@ async def test_a_typed_approval_is_for_the_turn_that_was_on_the_page() -> None:
     three = await turn_no(stage, agent, 3)
     assert (three.call.name, three.state, three.exposed) == ("run", "proposed", True)
     try:
-        await actions_of(stage).say(agent.id, "!approve", stage.origin(), page)
+        await actions_of(stage).say(agent.id, typed("!approve"), stage.origin(), page)
     except PersonError:
         return
     agent = await stage.wait_until_settled(agent)
@@ -354,7 +355,7 @@ async def test_a_typed_approval_is_for_the_turn_that_was_on_the_page() -> None:
 
 @pytest.mark.proves("trust:lease")
 def test_what_memory_offers_by_itself_exposes_where_it_may_hold_what_others_wrote() -> None:
-    lease = grant(10, ("execute",), by=ANA, at=NOON)
+    lease = grant(10, a_turn(an_agent(), risks=("execute",)), by=ANA, at=NOON)
     seen = Recall(offered=(Recalled(Memory.of(FORGED, source="page.txt", at=NOON), 0.9),))
     agent = an_agent(lease=lease, folder_tainted=True)
     exposed, notices = expose_to_recalled(agent, seen, None, NOON)

@@ -9,6 +9,7 @@ from adapters.buttons import Button
 from adapters.cards import status_text, turn_card
 from adapters.forms import fields_of
 from adapters.subcommands import ThreadSubcommand, grant_to_agent
+from adapters.typed_text import typed
 from adapters.ui_text import free_text
 from adapters.visible_text import visible
 from agent_core.errors import PersonError
@@ -176,7 +177,7 @@ class CoreChat:
     async def sends(self, text: str, seen: SeenProposal) -> None:
         """Have a line heard."""
         try:
-            answer = await self.actions.say(self.agent.id, text, self.stage.origin(self.person), seen)
+            answer = await self.actions.say(self.agent.id, typed(text), self.stage.origin(self.person), seen)
         except PersonError as error:
             answer = Answer(str(error))
         self.answers.append(answer.text)

@@ -189,7 +189,6 @@ async def at_work(
         "workspaces": workspaces,
     }
     played = Stage(model=model, surface=side.surface, **kept, **stage)
-    parts.asking.tools = played.views.tools
     connection = side.connect(actions_of(played), played.core)
     await guild.enter(side.client)
     engine = asyncio.create_task(work(played.engine, played.loop))

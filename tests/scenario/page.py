@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
+from agent_core.model.note import is_question
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import free_fields, free_in, times_in
 from tests.scenario.page_forms import sent
@@ -163,13 +164,14 @@ class PageChat:
         return text_of(header[0]) if header else ""
 
     async def says(self, text: str) -> None:
-        """Write into the reply box."""
+        """Write into the reply box, as a question or as a reason to reject where a command waits."""
         await (await self.writes(text)).arrives()
 
     async def writes(self, text: str) -> PageLine:
         """Write into the reply box of the page as it is."""
         seen = re.search(r'name="seen" value="([^"]*)"', await self.page())
-        return PageLine(self, {"text": text, "seen": seen[1] if seen else ""})
+        mode = "ask" if is_question(text) else "reject"
+        return PageLine(self, {"text": text, "as": mode, "seen": seen[1] if seen else ""})
 
     async def stops(self) -> None:
         """Press Stop."""

@@ -169,7 +169,6 @@ async def at_work(
 
 
 def _connected(side: WiredSlack, stage: Stage, model: LanguageModel) -> SlackConnection:
-    side.parts.asking.tools = stage.views.tools
     connection = side.connect(actions_of(stage), stage.core)
     connection.ping_interval = 0.2
     return connection

@@ -135,27 +135,23 @@ async def test_no_control_of_a_card_decides_once_what_it_shows_has_changed(surfa
         assert await ana.file("notes.md") == "one\n"
 
 
-# 3. A lease over programs ends where an agent reads what others wrote
+# 3. A free class covers no program any more where an agent reads what others wrote
 
 
 @pytest.mark.proves("trust:lease")
 @on_each_surface()
-async def test_a_lease_over_programs_covers_none_after_a_page_however_long_ago_it_was_read(
-    surface: Name, tmp_path: Path
-) -> None:
+async def test_free_programs_ask_after_a_page_however_long_ago_it_was_read(surface: Name, tmp_path: Path) -> None:
     tools = Tools()
     steps = [writing(f"step{number}.md", f"Step {number} is done.\n") for number in range(13)]
     programs = [running("program", word) for word in ("one", "two", "three", "four")]
     model = ModelOfEach(Clerk=(*programs[:2], running("look", "prices"), *steps, *programs[2:], WAIT))
     async with opened(surface, model, tmp_path, tools.register) as scene:
         ana = await clerk(scene)
-        await (await ana.asks("program")).press("Approve ×20")
+        card = await ana.asks("program")
+        await ana.says("!policy free execute network write")
+        await card.press("Approve")
         asked = await ana.asks("program")
         assert tools.ran == ["program one", "program two", "look prices"]
-        assert await ana.sees(
-            f"The approval by {scene.by} no longer covers execute: Clerk was given untrusted content by look"
-        )
-        assert await ana.sees("it was given untrusted content since, and now wants program")
         assert READ_UNTRUSTED in asked.text
         assert "turn 17" in asked.text.casefold()
         await asked.press("Reject", reason="Not that one")

@@ -112,9 +112,8 @@ class DiscordClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                asking = await seen.tools.list_asking_in(origin.channel)
                 most = most_times(self.context.service.continuous_limit)
-                await open_form(interaction, views.number_form(turn, most, asking))
+                await open_form(interaction, views.number_form(turn, most))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":

@@ -1,17 +1,34 @@
-"""Converts Discord's message markup to the text that people saw."""
+"""Converts Discord's message markup to text and mentions."""
 
 import re
+from collections.abc import Iterator
 
 import discord
+
+from adapters.typed_text import Mention, TypedText
 
 MENTION = re.compile(r"<(@[!&]?|#)(\d+)>")
 
 
-def plain_text(message: discord.Message) -> str:
-    """The text with mentions as displayed, without the bot's own mention."""
-    me = message.guild.me if message.guild else None
-    names = {user.id: f"@{user.display_name}" for user in message.mentions}
-    names |= {role.id: f"@{role.name}" for role in message.role_mentions}
-    names |= {channel.id: f"#{channel.name}" for channel in message.channel_mentions}
-    names |= {me.id: ""} if me else {}
-    return MENTION.sub(lambda found: names.get(int(found[2]), found[0]), message.content).strip()
+def typed_text(message: discord.Message) -> TypedText:
+    """The text with its mentions as tokens, without the bot's own mention."""
+    return TypedText.of(_parts(message))
+
+
+def _parts(message: discord.Message) -> Iterator[str | Mention]:
+    names = _names(message)
+    me, end, plain = message.guild.me.id if message.guild else 0, 0, ""
+    for found in MENTION.finditer(message.content):
+        plain += message.content[end : found.start()]
+        end, named = found.end(), int(found[2])
+        if named == me:
+            continue
+        yield from (plain, names.get(named) or Mention(found[2], found[1][0], is_somebody=found[1][0] == "@"))
+        plain = ""
+    yield plain + message.content[end:]
+
+
+def _names(message: discord.Message) -> dict[int, Mention]:
+    named = {user.id: Mention(user.display_name) for user in message.mentions}
+    named |= {role.id: Mention(role.name) for role in message.role_mentions}
+    return named | {channel.id: Mention(channel.name, "#", is_somebody=False) for channel in message.channel_mentions}

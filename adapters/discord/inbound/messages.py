@@ -1,22 +1,25 @@
 """Turns messages in an agent's thread (replies and files) into calls of the services."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import discord
 
 from adapters.answers import Answer
+from adapters.buttons import Button
 from adapters.chat.catchup import retry_while_rate_limited
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
-from adapters.discord.inbound.message_markup import plain_text
+from adapters.discord.inbound.message_markup import typed_text
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
-from adapters.discord.outbound.render import answer_message, kept_message, text_message
+from adapters.discord.outbound.render import answer_message, choice_message, text_message
+from adapters.typed_text import TypedText
 from agent_core.errors import SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -38,8 +41,8 @@ class DiscordThreadMessage:
     origin: Origin
 
     @property
-    def text(self) -> str:
-        return plain_text(self.message)
+    def line(self) -> TypedText:
+        return typed_text(self.message)
 
     @property
     def written_at(self) -> datetime:
@@ -60,8 +63,8 @@ class DiscordThreadMessage:
     async def give(self, answer: Answer) -> None:
         await self._answer(answer_message(answer))
 
-    async def offer_resume(self, said: str) -> None:
-        await self._answer(kept_message(self.agent, said))
+    async def offer(self, said: str, buttons: Sequence[Button]) -> None:
+        await self._answer(choice_message(said, buttons))
 
     async def _answer(self, said: DiscordMessage) -> None:
         try:

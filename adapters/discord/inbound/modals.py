@@ -30,8 +30,9 @@ from adapters.discord.inbound.submitted_forms import (
     TextForm,
 )
 from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.render import answer_message, kept_message, note_message, refused_message, text_message
+from adapters.discord.outbound.render import answer_message, choice_message, note_message, refused_message, text_message
 from adapters.forms import times_of
+from adapters.typed_text import typed
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
@@ -106,16 +107,14 @@ class DiscordModalListener:
 
     async def _reply(self, sent: TextForm, interaction: discord.Interaction, origin: Origin) -> None:
         """Send the reply to the agent; if it becomes a note, post it in the thread for the others."""
-        if takes_long(sent.text):
+        if takes_long(typed(sent.text)):
             await show_thinking(interaction)
         answer = await self.context.actions.reply(sent.button, sent.text, origin)
-        if answer.kept is None:
-            if answer.is_wanted or answer.is_asked or interaction.response.is_done():
-                await tell(interaction, answer_message(answer))
-            return
-        agent = answer.kept.agent
-        await tell(interaction, kept_message(agent, answer.text) if agent.is_at_rest else answer.text)
-        if agent.thread:
+        if answer.buttons:
+            await tell(interaction, choice_message(answer.text, answer.buttons))
+        elif answer.kept or answer.is_wanted or answer.is_asked or interaction.response.is_done():
+            await tell(interaction, answer_message(answer))
+        if answer.kept and (agent := answer.kept.agent).thread:
             thread = int(agent.thread.thread)
             await self.context.surface.sending.post(
                 thread, note_message(agent, origin.by, sent.text), str(interaction.id)

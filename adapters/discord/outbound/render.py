@@ -122,6 +122,11 @@ def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:
     return kept_message(agent, said, *openings) if notice.kind in AT_REST else text_message(said)
 
 
+def choice_message(said: str, buttons: Sequence[Button]) -> DiscordMessage:
+    """Tells a person what became of their reply, with the buttons for what they may have meant."""
+    return compose(ui.TextDisplay(_shortened(said)), *rows([*map(element, buttons)]))
+
+
 def kept_message(agent: Agent, said: str, *buttons: Item) -> DiscordMessage:
     resume = element(Button("resume", agent.id))
     return compose(ui.Section(_shortened(said), accessory=resume), *rows(buttons))

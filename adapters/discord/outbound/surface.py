@@ -23,7 +23,7 @@ from adapters.discord.outbound.turn_messages import folded_message, turn_message
 from adapters.turn_lines import TurnLine
 from adapters.visible_text import one_line, visible
 from agent_core.errors import SurfaceError, ThreadGone
-from agent_core.model.actors import Actor
+from agent_core.model.actors import Actor, is_name_of
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.note import Notice
@@ -68,6 +68,10 @@ class DiscordSurface:
         )
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
         self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
+
+    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+        guild = self.sending.calls.client.get_guild(int(channel.workspace or 0))
+        return is_name_of((each.display_name for each in guild.members if not each.bot) if guild else (), name)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message and open its thread, unless they exist."""
@@ -161,7 +165,6 @@ class DiscordSurface:
             card.place.earlier,
             model="" if agent.model else self.model.label,
             continuous_limit=self.continuous_limit,
-            asking=card.asking,
         )
 
     def _root(self, agent: Agent, files: str = "") -> DiscordMessage:

@@ -14,9 +14,8 @@ from adapters.risk_labels import Level
 from adapters.text_fit import units
 from adapters.turn_lines import TurnLine
 from adapters.turn_state import Tone, cut_parts
-from adapters.ui_text import asking_text, covered_text, model_text
+from adapters.ui_text import covered_parts, model_text
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandSpec
 from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
 
@@ -40,17 +39,16 @@ def turn_message(
     *,
     model: str = "",
     continuous_limit: int | None = None,
-    asking: Sequence[CommandSpec] = (),
 ) -> DiscordMessage:
     """The card of a turn in its current state, below the lines of `earlier` turns that share the card.
 
-    `model` is the label of the language model, if it is shown; `asking`: the commands that ask each time.
+    `model` is the label of the language model, if it is shown.
     """
     card = turn_card(agent, turn, continuous_limit)
     above = _list_of(earlier, MAX_LINES_ABOVE) if earlier else ""
     footer = [part for part in (card.risk, *card.footer, card.lease, model_text(agent, model)) if part]
     drawn = card_items(card, footer, units(above))
-    controls = card_controls(agent, card, drawn.openings, _covered(turn, asking))
+    controls = card_controls(agent, card, drawn.openings, covered_parts(turn))
     items = [
         *([ui.TextDisplay[ui.LayoutView](above)] if above else []),
         *drawn.items,
@@ -58,11 +56,6 @@ def turn_message(
         *controls,
     ]
     return compose(ui.Container(*items, accent_colour=_accent(card)))
-
-
-def _covered(turn: Turn, asking: Sequence[CommandSpec]) -> tuple[str, str]:
-    """What Approve ×N covers, without the sentence that its menu says anyway, and what asks each time."""
-    return covered_text(turn.risks).partition(". ")[2], asking_text(turn.risks, asking, turn.call.name)
 
 
 def folded_message(agent: Agent, lines: Sequence[TurnLine]) -> DiscordMessage:

@@ -4,7 +4,7 @@ The `custom_id` has everything a form refers to, so a form that was opened befor
 allows five fields: the form for a new agent has four texts, and one menu for all other settings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import discord
@@ -116,13 +116,13 @@ def reply_form(agent: Agent, shown: str) -> ui.Modal:
     return form.add_item(labelled("Reply", entry, REPLY_DOES if shown else ""))
 
 
-def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS, asking: Sequence[CommandSpec] = ()) -> ui.Modal:
-    """The form for the number of commands to approve, at most `most`; `asking`: the commands that ask each time."""
+def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> ui.Modal:
+    """The form for the number of commands to approve, at most `most`."""
     form = modal(f"{APPROVE_N} · turn {turn.number}", form_id(Button("approve", turn.id, shown=turn.control_hash)))
     entry = text_entry("text", "", placeholder=f"From {MIN_LEASE_COMMANDS} to {most}")
     entry.required = True
     form.add_item(labelled("How many commands", entry, "This command is the first."))
-    return form.add_item(ui.TextDisplay(covered_text(turn.risks, asking, turn.call.name)))
+    return form.add_item(ui.TextDisplay(covered_text(turn)))
 
 
 def _more(form: Form) -> ui.Select[Any]:

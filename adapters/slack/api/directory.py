@@ -12,7 +12,7 @@ from adapters.chat.background import BackgroundTasks
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
-from agent_core.model.actors import Actor, ActorKind
+from agent_core.model.actors import Actor, ActorKind, is_name_of
 from agent_core.model.channels import ChannelScope
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
@@ -115,6 +115,11 @@ class SlackDirectory:
             if place == workspace and actor.display.casefold() == name.casefold()
         }
         return found.pop() if len(found) == 1 else ""
+
+    def names_somebody(self, workspace: str, name: str) -> bool:
+        """Whether a known person of the workspace is called so, also by the first name."""
+        people = (actor for (place, _), (actor, _) in self.known.items() if place == workspace)
+        return is_name_of((actor.display for actor in people if actor.kind != "bot"), name)
 
     def name_of(self, workspace: str, person: str) -> str:
         """The person's display name if it is cached, else their id."""

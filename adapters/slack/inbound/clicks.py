@@ -17,7 +17,8 @@ from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.render import kept_message, note_message
+from adapters.slack.outbound.render import choice_message, note_message
+from adapters.typed_text import typed
 from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT, most_times
 from agent_core.errors import NotPossible
 from agent_core.model.draft import AgentDraft
@@ -60,7 +61,7 @@ class SlackClickListener:
                 await self._create_offered(offer, event)
 
     async def _reply(self, button: Button, text: str, event: SlackEvent) -> None:
-        if takes_long(text):
+        if takes_long(typed(text)):
             self.context.soon(self._tell_refusal(event, self._say(button, text, event)))
         else:
             await self._say(button, text, event)
@@ -72,8 +73,8 @@ class SlackClickListener:
         if answer.kept:
             note = answer.kept
             self.context.soon(self.context.post(event, note_message(note.agent, origin.by, text)))
-            if note.agent.is_at_rest:
-                self.context.soon(self.context.tell(event, kept_message(note.agent, answer.text)))
+        if answer.buttons:
+            self.context.soon(self.context.tell(event, choice_message(answer.text, answer.buttons)))
         elif answer.is_asked:
             self.context.soon(self.context.tell(event, answer.text))
         elif answer.is_wanted:

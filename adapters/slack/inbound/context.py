@@ -15,13 +15,14 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
-from adapters.slack.inbound.message_markup import plain_text
+from adapters.slack.inbound.message_markup import typed_text
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.prompts import with_prompts
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
 from adapters.slack.outbound.template_menu import with_templates
+from adapters.typed_text import TypedText
 from agent_core.errors import CommandError, NotAllowed, NotFound, NotPossible, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -59,11 +60,11 @@ class SlackContext(ChatServices):
         await self.directory.require_in_channel(channel, event.person)
         return await self.origin(replace(event, channel=channel.channel))
 
-    async def plain_text(self, text: str, workspace: str) -> str:
+    async def read_text(self, text: str, workspace: str) -> TypedText:
         """A person's text without Slack's markup and without the bot's own mention."""
         install = await self.calls.tokens.source.install(workspace)
         names = partial(self.directory.name_of, workspace)
-        return plain_text(text, names, bot=install.bot_user if install else "")
+        return typed_text(text, names, bot=install.bot_user if install else "")
 
     async def tell(self, event: SlackEvent, said: str | SlackMessage) -> None:
         """Send an ephemeral message to one person."""

@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.answers import Answer
+from adapters.buttons import Button
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.slack.inbound.context import SlackContext, thread_of
 from adapters.slack.inbound.downloads import SlackDownloads
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, is_from_person, of_message, with_thread
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
-from adapters.slack.outbound.render import explanation_message, kept_message, offer_message
+from adapters.slack.outbound.render import choice_message, explanation_message, offer_message
+from adapters.typed_text import TypedText
 from agent_core.errors import InvalidInput, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -34,7 +36,7 @@ class SlackThreadMessage:
     agent: Agent
     event: SlackEvent
     origin: Origin
-    text: str
+    line: TypedText
     ts: str
 
     @property
@@ -50,8 +52,8 @@ class SlackThreadMessage:
     async def give(self, answer: Answer) -> None:
         self.context.soon(self.context.give(self.event, answer, self.agent.id, self.origin))
 
-    async def offer_resume(self, said: str) -> None:
-        self.context.soon(self.context.tell(self.event, kept_message(self.agent, said)))
+    async def offer(self, said: str, buttons: Sequence[Button]) -> None:
+        self.context.soon(self.context.tell(self.event, choice_message(said, buttons)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +101,9 @@ class SlackMessageListener(ThreadListener):
         except PersonError as error:
             self.context.soon(self.context.tell(event, str(error)))
             return
-        said = await self.context.plain_text(payload.get("text") or "", event.workspace)
+        line = await self.context.read_text(payload.get("text") or "", event.workspace)
         message = SlackThreadMessage(
-            context=self.context, agent=agent, event=event, origin=origin, text=said, ts=payload["ts"]
+            context=self.context, agent=agent, event=event, origin=origin, line=line, ts=payload["ts"]
         )
         if await self.take_text(agent, message) and (files := payload.get("files")):
             self.context.soon(self._take_files(agent, message, files))
@@ -115,7 +117,7 @@ class SlackMessageListener(ThreadListener):
         """Answer a mention or direct message outside of agents' threads: offer an agent for it, or explain Signoff."""
         if not await self.context.inbound_log.first_time(event.delivery):
             return
-        said = await self.context.plain_text(payload.get("text") or "", event.workspace)
+        said = (await self.context.read_text(payload.get("text") or "", event.workspace)).shown
         file = next(
             (file for file in payload.get("files") or () if str(file.get("name")).endswith(SETTINGS_SUFFIXES)), None
         )

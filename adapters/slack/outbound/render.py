@@ -113,9 +113,9 @@ def note_message(agent: Agent, by: Actor, text: str) -> SlackMessage:
     return SlackMessage(notification(f"{said}: {text}"), blocks)
 
 
-def kept_message(agent: Agent, said: str) -> SlackMessage:
-    """Tells a person that the reply to a paused, stopped or finished agent was kept as a note. Has a Resume button."""
-    return SlackMessage(notification(said), [section(said, element(Button("resume", agent.id)))])
+def choice_message(said: str, buttons: Sequence[Button]) -> SlackMessage:
+    """Tells a person what became of their reply, with the buttons for what they may have meant."""
+    return SlackMessage(notification(said), [section(said), actions(*map(element, buttons))])
 
 
 def answer_message(answer: Answer) -> SlackMessage:

@@ -88,6 +88,9 @@ class SlackSurface:
             delay=STATUS_DELAY_SECONDS,
         )
 
+    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+        return self.directory.names_somebody(channel.workspace, name)
+
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message, unless it exists."""
         message = self._root(agent)
@@ -207,7 +210,6 @@ class SlackSurface:
             card.place.earlier,
             model="" if agent.model else self.model.label,
             continuous_limit=self.continuous_limit,
-            asking=card.asking,
         )
 
     def _root(self, agent: Agent, files: str = "") -> SlackMessage:

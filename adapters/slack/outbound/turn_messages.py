@@ -12,7 +12,6 @@ from adapters.text_fit import cut
 from adapters.turn_lines import TurnLine, timeless
 from adapters.ui_text import covered_text, model_text
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandSpec
 from agent_core.model.ids import TurnId
 from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
@@ -29,14 +28,13 @@ def turn_message(
     *,
     model: str = "",
     continuous_limit: int | None = None,
-    asking: Sequence[CommandSpec] = (),
 ) -> SlackMessage:
     """The card of a turn in its current state, below the lines of `earlier` turns that share the card.
 
-    `model` is the label of the language model, if it is shown; `asking`: the commands that ask each time.
+    `model` is the label of the language model, if it is shown.
     """
     card = turn_card(agent, turn, continuous_limit)
-    controls = card_controls(agent, card, covered_text(turn.risks, asking, turn.call.name))
+    controls = card_controls(agent, card, covered_text(turn))
     if earlier:
         *others, last = controls or [actions()]
         controls = [*others, actions(*last["elements"], turn_chooser(earlier))]

@@ -10,7 +10,7 @@ from agent_core.model.command import Arguments, CommandSpec, RiskClass
 from agent_core.plugins.declaring import COMMAND_NAME
 from agent_core.plugins.loaded import one_line
 
-RISKS: tuple[RiskClass, ...] = ("network", "spend")
+RISKS: tuple[RiskClass, ...] = ("publish",)
 MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS = 64, 300
 ARGUMENT = "as text"
 

@@ -39,9 +39,7 @@ class WiredDiscord:
             sending=DiscordSender(calls=calls),
             clock=parts.clock,
             model=parts.model,
-            cards=JoinedCards(
-                turns=ThreadTurns(parts.database), asking=parts.asking, folds=settings.fold_finished_turns
-            ),
+            cards=JoinedCards(turns=ThreadTurns(parts.database), folds=settings.fold_finished_turns),
             standing=StandingLines(parts.workspaces),
             continuous_limit=settings.continuous_limit,
         )

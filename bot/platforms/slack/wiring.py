@@ -63,9 +63,7 @@ class WiredSlack:
             soon=soon,
             model=parts.model,
             directory=directory,
-            cards=JoinedCards(
-                turns=ThreadTurns(parts.database), asking=parts.asking, folds=settings.fold_finished_turns
-            ),
+            cards=JoinedCards(turns=ThreadTurns(parts.database), folds=settings.fold_finished_turns),
             standing=StandingLines(parts.workspaces),
             continuous_limit=settings.continuous_limit,
         )

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.actions import HELP
+from adapters.typed_text import typed
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Paused
 from agent_core.model.seen_proposal import SeenProposal
@@ -20,19 +21,19 @@ async def test_a_line_that_comes_late_decides_nothing_that_was_asked_after_it(li
     turn, actions = await stage.turn(agent), actions_of(stage)
     with pytest.raises(NotPossible, match="before turn 1 was shown"):
         await actions.say(
-            agent.id, line, stage.origin(), SeenProposal(written_at=turn.proposed_at - timedelta(seconds=1))
+            agent.id, typed(line), stage.origin(), SeenProposal(written_at=turn.proposed_at - timedelta(seconds=1))
         )
     assert (await stage.turn(agent)).state == "proposed"
-    await actions.say(agent.id, line, stage.origin(), SeenProposal(written_at=turn.proposed_at))
+    await actions.say(agent.id, typed(line), stage.origin(), SeenProposal(written_at=turn.proposed_at))
     assert (await stage.turn(agent)).state != "proposed"
 
 
 async def test_a_verb_that_does_not_exist_is_named_before_the_list_of_verbs() -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
     agent, actions = await stage.create(), actions_of(stage)
-    told = (await actions.say(agent.id, "!bogus", stage.origin())).text
+    told = (await actions.say(agent.id, typed("!bogus"), stage.origin())).text
     assert told == f"There is no command !bogus.\n{HELP.text}"
-    assert (await actions.say(agent.id, "!help", stage.origin())).text == HELP.text
+    assert (await actions.say(agent.id, typed("!help"), stage.origin())).text == HELP.text
 
 
 async def test_a_reply_to_a_paused_agent_is_kept_and_asks_for_resume_without_the_reason_again() -> None:
@@ -40,7 +41,7 @@ async def test_a_reply_to_a_paused_agent_is_kept_and_asks_for_resume_without_the
     stage = Stage(model=ScriptedModel("one", "two", "three"))
     agent = await stage.create()
     assert isinstance(agent.status, Paused)
-    answer = await actions_of(stage).say(agent.id, "Answer in JSON", stage.origin())
+    answer = await actions_of(stage).say(agent.id, typed("Answer in JSON"), stage.origin())
     assert answer.text == "Noted. Clerk is paused. Press Resume so that it reads this."
     assert (await stage.wait_until_settled(agent)).is_at_rest
 
@@ -49,14 +50,14 @@ async def test_a_file_of_one_byte_is_listed_as_one_byte() -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
     agent = await stage.create()
     await stage.workspaces.of(agent).write("a.txt", b"1", expected="")
-    assert (await actions_of(stage).say(agent.id, "!files", stage.origin())).text == "a.txt · 1 byte"
+    assert (await actions_of(stage).say(agent.id, typed("!files"), stage.origin())).text == "a.txt · 1 byte"
 
 
 async def test_a_slash_command_in_a_reply_is_neither_sent_nor_a_reason_to_reject() -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
     agent = await stage.create()
     with pytest.raises(InvalidInput, match="In a thread commands begin with !"):
-        await actions_of(stage).say(agent.id, "/agent tools off time", stage.origin())
+        await actions_of(stage).say(agent.id, typed("/agent tools off time"), stage.origin())
     assert (await stage.turn(agent)).state == "proposed"
-    await actions_of(stage).say(agent.id, "/agents are not what I meant", stage.origin())
+    await actions_of(stage).say(agent.id, typed("/agents are not what I meant"), stage.origin())
     assert (await stage.turn(agent)).state == "rejected"

@@ -11,12 +11,12 @@ from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
 from adapters.preview_repeats import AS_ABOVE, IN_TITLE, WITHOUT_LINE_END
 from adapters.slack.outbound.blocks import MAX_CONFIRM_TEXT
-from adapters.ui_text import age, ago, asking_text, covered_text, head_and_tail, size_text
+from adapters.ui_text import STEPS, age, ago, covered_text, head_and_tail, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
-from agent_core.model.command import CommandCall, CommandSpec, Preview, Proposal, RiskClass, Thoughts
+from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.diffs import diff_of
 from agent_core.model.lease import Lease
@@ -390,8 +390,9 @@ def test_a_turn_in_one_line_says_who_asks_for_what() -> None:
 
 @pytest.mark.parametrize("risks", [("write",), ("execute",), ("execute", "publish"), ("network", "write")])
 def test_what_is_said_to_be_covered_is_what_is_granted(risks: tuple[RiskClass, ...]) -> None:
-    covered = covered_text(risks).partition("Covered: ")[2].partition(".")[0]
-    assert tuple(covered.split(", ")) == grant(3, risks, by=ANA, at=NOON).classes
+    turn = a_turn(AGENT, risks=risks)
+    covered = covered_text(turn).partition("Covered: ")[2].partition(".")[0]
+    assert covered.split(", ") == [STEPS[risk] for risk in grant(3, turn, by=ANA, at=NOON).classes]
 
 
 def test_an_opening_is_read_back_from_its_text() -> None:
@@ -424,21 +425,22 @@ def test_ages_and_sizes_in_words() -> None:
     assert [counted(number, "byte") for number in (0, 1, 1200)] == ["0 bytes", "1 byte", "1,200 bytes"]
 
 
-def test_of_the_commands_that_ask_each_time_three_are_named_and_none_whose_class_asks_anyway() -> None:
-    spec = CommandSpec(name="", label="", description="", parameters={}, risks=("network",), category="tools")
-    asking = [replace(spec, name=f"tea.{'x' * 99}{number}") for number in range(5)]
-    asking.append(replace(spec, name="tea.post", risks=("publish",)))
-    said = asking_text(("write",), asking)
-    assert said.startswith("Asks each time: tea.xxx")
-    assert said.endswith("… and 2 more.")
-    assert len(covered_text(("write",), asking)) <= MAX_CONFIRM_TEXT
-    assert "4 more" not in asking_text(("publish",), asking)
-    assert asking_text(("publish",), asking).endswith("and 3 more.")
-    assert asking_text(("write",), ()) == ""
-
-
-def test_the_command_of_the_card_is_named_first_among_those_that_ask_each_time() -> None:
-    spec = CommandSpec(name="", label="", description="", parameters={}, risks=("network",), category="tools")
-    asking = [replace(spec, name=f"tea.{number}") for number in range(5)]
-    assert asking_text(("write",), asking, "tea.4") == "Asks each time: tea.4, tea.0, tea.1 and 2 more."
-    assert asking_text(("write",), asking, "read_file") == "Asks each time: tea.0, tea.1, tea.2 and 2 more."
+def test_what_approve_xn_lets_run_is_said_in_words_and_so_is_what_still_asks() -> None:
+    own, foreign = a_turn(AGENT, risks=("write",)), a_turn(AGENT, risks=("execute",), source="mail 1.0")
+    assert covered_text(own).split(". ") == snapshot(
+        [
+            "The next steps run without asking",
+            "Covered: reads, changes to its own files",
+            "Still asked: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
+            "A note from anyone pauses this.",
+        ]
+    )
+    assert covered_text(foreign).split(". ") == snapshot(
+        [
+            "The next steps run without asking",
+            "Covered: reads, changes to its own files, programs, tools of mail",
+            "Still asked: deletions, web pages, posts, paid calls, other plugins and servers, the end",
+            "A note from anyone pauses this.",
+        ]
+    )
+    assert len(covered_text(a_turn(AGENT, risks=("read",)))) <= MAX_CONFIRM_TEXT

@@ -13,6 +13,7 @@ from adapters.actions import takes_long
 from adapters.answers import Answer
 from adapters.management_commands import ManagementCommands, ThreadVerb, is_thread_command
 from adapters.site_settings import set_sites, sites_text
+from adapters.typed_text import typed
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -292,12 +293,12 @@ async def test_who_may_not_decide_looks_and_changes_nothing(verb: ThreadVerb, sa
 async def test_the_thread_takes_wishes_and_reviews() -> None:
     stage, agent = await a_stage("It is pointless.")
     actions = actions_of(stage)
-    assert "2. Check" in (await actions.say(agent.id, "!goals", stage.origin())).text
-    assert "1. Rest" in (await actions.say(agent.id, "!Goals Rest", stage.origin())).text
-    told = await actions.say(agent.id, "!review", stage.origin(), SeenProposal(written_at=stage.clock.now()))
+    assert "2. Check" in (await actions.say(agent.id, typed("!goals"), stage.origin())).text
+    assert "1. Rest" in (await actions.say(agent.id, typed("!Goals Rest"), stage.origin())).text
+    told = await actions.say(agent.id, typed("!review"), stage.origin(), SeenProposal(written_at=stage.clock.now()))
     assert told == Answer("The self-review is on the card of turn 1.", is_wanted=True)
     assert (await stage.turn(agent)).review == "It is pointless."
-    assert "ai_name: Clerk" in (await actions.say(agent.id, "!export", stage.origin())).text
+    assert "ai_name: Clerk" in (await actions.say(agent.id, typed("!export"), stage.origin())).text
 
 
 async def test_a_review_of_what_was_asked_after_it_was_wanted_is_not_made() -> None:
@@ -305,7 +306,7 @@ async def test_a_review_of_what_was_asked_after_it_was_wanted_is_not_made() -> N
     turn = await stage.turn(agent)
     with pytest.raises(NotPossible, match="before turn 1 was shown"):
         await actions_of(stage).say(
-            agent.id, "!review", stage.origin(), SeenProposal(written_at=turn.proposed_at - timedelta(seconds=1))
+            agent.id, typed("!review"), stage.origin(), SeenProposal(written_at=turn.proposed_at - timedelta(seconds=1))
         )
     assert stage.script.left == 1
 
@@ -349,7 +350,7 @@ def test_a_line_without_a_mark_is_a_wish_only_where_it_goes_on_as_one(line: str,
     [("!review", True), ("! Memory search x", True), ("!memories", False), ("!goals a", False), ("review", False)],
 )
 def test_lines_that_ask_a_model_are_told_from_those_that_do_not(line: str, is_slow: bool) -> None:
-    assert takes_long(line) == is_slow
+    assert takes_long(typed(line)) == is_slow
 
 
 def test_the_sites_of_a_channel_are_told_and_a_host_is_on_one_list() -> None:

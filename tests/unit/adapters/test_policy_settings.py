@@ -40,7 +40,7 @@ def test_a_line_says_what_changes(said: str, change: PolicyChange) -> None:
     ],
 )
 def test_any_other_line_is_answered_with_how_to_write_it(said: str) -> None:
-    with pytest.raises(InvalidInput, match=r"Policy: write approvers owner.* Classes: read, write, network"):
+    with pytest.raises(InvalidInput, match=r"Policy: write approvers owner.* Classes: read, write, delete, network"):
         parse_policy_change(said)
 
 

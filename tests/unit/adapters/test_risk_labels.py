@@ -74,4 +74,4 @@ def test_a_terminal_tells_classes_apart_with_colour_and_without() -> None:
     turn = replace(a_turn(AGENT), risks=("network", "execute", "publish", "spend"))
     assert card_text(AGENT, turn, Look()).splitlines()[-1].startswith("▲ execute + ◆ publish + ■ spend + network · ")
     coloured = card_text(AGENT, turn, Look(colour=True)).splitlines()[-1]
-    assert coloured.startswith("\x1b[1;31m▲ execute\x1b[0m + \x1b[1;34m◆ publish\x1b[0m + \x1b[1;35m■ spend\x1b[0m")
+    assert coloured.startswith("\x1b[1;33m▲ execute\x1b[0m + \x1b[1;34m◆ publish\x1b[0m + \x1b[1;35m■ spend\x1b[0m")

@@ -13,7 +13,7 @@ from discord import app_commands
 
 import adapters.chat.messages
 from adapters import actions
-from adapters.buttons import LABELS, VIEW_LABELS, Verb, ViewVerb
+from adapters.buttons import LABELS, VIEW_LABELS, Button, Verb, ViewVerb
 from adapters.chat.messages import ThreadListener
 from adapters.discord.inbound import submitted_forms as discord_fields
 from adapters.discord.inbound.messages import DiscordMessageListener
@@ -119,7 +119,7 @@ def in_slack(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
     yield from (slack_turns.turn_message(*card).blocks for card in cards)
     yield slack_turns.folded_message(agent, [line_of(turn)]).blocks
     yield slack_turns.turn_message(agent, turn, [line_of(turn)]).blocks
-    yield slack_render.kept_message(agent, "at rest").blocks
+    yield slack_render.choice_message("at rest", [Button("resume", agent.id), Button("undo", turn.id)]).blocks
     yield slack_render.notice_message(agent, a_notice(agent, reply="Sure!")).blocks
     yield slack_render.agents_message([], link).blocks
     yield slack_render.agent_message(leased(agent), link).blocks
@@ -136,7 +136,7 @@ def in_discord(cards: tuple[tuple[Agent, Turn], ...]) -> Iterator[Any]:
         *(discord_turns.turn_message(*card) for card in cards),
         discord_turns.folded_message(agent, [line_of(turn)]),
         discord_turns.turn_message(agent, turn, [line_of(turn)]),
-        discord_render.kept_message(agent, "at rest"),
+        discord_render.choice_message("at rest", [Button("resume", agent.id), Button("undo", turn.id)]),
         discord_render.notice_message(agent, a_notice(agent, reply="Sure!")),
         discord_render.agents_message([], link),
         discord_render.agent_message(leased(agent), link),

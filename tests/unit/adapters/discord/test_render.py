@@ -34,6 +34,7 @@ from adapters.discord.outbound.render import (
     whole_message,
 )
 from adapters.discord.outbound.turn_messages import turn_message
+from adapters.ui_text import covered_parts
 from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
@@ -147,8 +148,8 @@ def test_approving_several_says_what_is_covered_under_each_number() -> None:
     sent = turn_message(AGENT, TURN).view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
     (choice,) = [each for each in walk_components(sent) if each["type"] == 3]
     assert choice["placeholder"] == "Approve ×N"
-    covered = "Covered: read, write, network, spend. Still asks for: execute, publish."
-    assert [option.get("description") for option in choice["options"]] == [covered, covered, covered, None]
+    covered, asked = covered_parts(TURN)
+    assert [option.get("description") for option in choice["options"]] == [covered, covered, covered, asked]
 
 
 def test_a_running_card_says_who_approved_and_keeps_stop_and_revoke() -> None:

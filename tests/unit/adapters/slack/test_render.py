@@ -24,11 +24,11 @@ from adapters.slack.outbound.render import (
     agent_message,
     agents_message,
     answer_message,
+    choice_message,
     delete_message,
     explanation_message,
     files_message,
     help_message,
-    kept_message,
     note_message,
     notice_message,
     offer_message,
@@ -165,9 +165,10 @@ def test_a_proposal_to_write_a_file() -> None:
     several = next(part for part in elements(message.blocks) if part["type"] == "static_select")
     assert several.pop("confirm")["text"]["text"].split(". ") == snapshot(
         [
-            "This command and the next ones run without asking",
-            "Covered: read, write, network, spend",
-            "Still asks for: execute, publish.",
+            "The next steps run without asking",
+            "Covered: reads, changes to its own files",
+            "Still asked: deletions, web pages, programs, posts, paid calls, plugins and servers, the end",
+            "A note from anyone pauses this.",
         ]
     )
     assert message == snapshot(
@@ -344,7 +345,7 @@ NXG looks cheapest.\
                         "multiline": False,
                         "placeholder": {
                             "type": "plain_text",
-                            "text": "Reply: rejects this step · end with ? to ask",
+                            "text": "What should be different? · end with ? to ask",
                             "emoji": False,
                         },
                         "dispatch_action_config": {"trigger_actions_on": ["on_enter_pressed"]},
@@ -561,8 +562,8 @@ def test_a_note_is_shown_to_the_others_with_its_writer() -> None:
 
 
 def test_a_reply_to_a_resting_agent_is_answered_with_resume() -> None:
-    message = kept_message(AGENT, "Kept. Resume lets it read this.")
-    assert read(message.blocks) == ["Kept. Resume lets it read this. [Resume]"]
+    message = choice_message("Kept. Resume lets it read this.", [Button("resume", AGENT.id)])
+    assert read(message.blocks) == ["Kept. Resume lets it read this.", "[Resume]"]
     assert parse_action(button(message.blocks, "Resume")) == Button("resume", AGENT.id)
 
 
@@ -806,7 +807,11 @@ def test_approving_a_guarded_command_more_than_once_covers_its_class_too() -> No
     blocks = turn_message(AGENT, replace(TURN, risks=("execute",))).blocks
     several = next(part for part in elements(blocks) if part["type"] == "static_select")
     assert several["confirm"]["text"]["text"].split(". ")[1:] == snapshot(
-        ["Covered: read, write, network, execute, spend", "Still asks for: publish."]
+        [
+            "Covered: reads, changes to its own files, programs",
+            "Still asked: deletions, web pages, posts, paid calls, plugins and servers, the end",
+            "A note from anyone pauses this.",
+        ]
     )
 
 

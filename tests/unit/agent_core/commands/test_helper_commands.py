@@ -6,6 +6,7 @@ import pytest
 
 from adapters.actions import ActionDispatcher
 from adapters.cards import status_text, turn_card
+from adapters.typed_text import typed
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import CommandError, NotPossible
@@ -55,7 +56,7 @@ async def test_a_helper_works_in_the_same_thread_and_asks_for_every_step() -> No
     assert turn_card(helper, await stage.turn(helper)).headline == "Clerk › Scout · turn 1 · write_to_file"
     assert "Only natural gut." in "\n".join(message.content for message in stage.script.prompts[-1])
     await stage.wait_until_settled(head)
-    assert [notice.text for notice in stage.shown.notices] == ["Clerk started Scout: Find strings"]
+    assert [notice.text for notice in stage.shown.notices] == ["Clerk started Scout: “Find strings”"]
     assert await stage.views.in_thread(stage.shown.threads[head.id]) == await stage.views.agent(CHANNEL, head.id)
 
 
@@ -137,7 +138,7 @@ async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> Non
     actions: ActionDispatcher = actions_of(stage)
     await stage.decide(head, Reject("wait"))
     assert (
-        await actions.say(head.id, "@scout: use catgut", stage.origin(), seen_now(stage))
+        await actions.say(head.id, typed("@scout: use catgut"), stage.origin(), seen_now(stage))
     ).text == "rejected with your reply as the reason"
     turn = await stage.turn(helper)
     assert turn.state == "rejected"
@@ -146,7 +147,7 @@ async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> Non
 async def test_approve_in_the_thread_is_for_the_helper_where_only_that_one_asks() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)
     await approve(stage, head)
-    await actions_of(stage).say(head.id, "!approve", stage.origin(), seen_now(stage))
+    await actions_of(stage).say(head.id, typed("!approve"), stage.origin(), seen_now(stage))
     assert (await stage.turn(helper)).state == "approved"
 
 

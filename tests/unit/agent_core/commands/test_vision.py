@@ -204,12 +204,16 @@ def stage_of(*replies: str | Exception, model: LanguageModel | None = None) -> S
 @pytest.mark.proves("vision:outside")
 async def test_after_a_picture_no_lease_covers_programs() -> None:
     stage = stage_of(RUN, PAINT, VIEW, ORDERS, RUN)
-    agent = await approve(stage, await stage.create(), times=10)
+    agent = await stage.create()
+    await stage.service.grant_lease(agent.id, 10, stage.origin())
+    agent = await approve(stage, agent)
     assert (agent.exposed, isinstance(agent.status, Awaiting)) == (True, True)
     assert (await stage.turn(agent)).number == 4
     looked = next(turn for turn in stage.shown.cards.values() if turn.number == 3)
     assert looked.result == Succeeded(f"cat.png (30 × 20 pixels):\n{ORDERS}", outside=True)
-    assert "no longer covers execute: Clerk was given untrusted content by view_image" in str(stage.shown.notices)
+    assert "no longer covers execute and publish: Clerk was given untrusted content by view_image" in str(
+        stage.shown.notices
+    )
     prompt = stage.script.prompts[-1]
     assert f"> {ORDERS}" in "\n".join(message.content for message in prompt)
     assert not any(message.images for message in prompt), "the picture is in a call of its own"
@@ -255,7 +259,7 @@ async def test_a_picture_that_was_approved_for_one_model_is_given_to_no_other(
 async def test_the_price_of_looking_is_spent_as_a_function() -> None:
     stage = stage_of(PAINT, VIEW, ORDERS, RUN)
     stage.script.cost = Decimal("0.01")
-    agent = await approve(stage, await stage.create(), times=10)
+    agent = await approve(stage, await approve(stage, await stage.create()))
     assert agent.calls["function"].cost == Decimal("0.01")
 
 
@@ -279,7 +283,7 @@ async def test_an_agent_whose_model_sees_is_offered_the_command() -> None:
 
 async def test_a_refusal_of_the_endpoint_is_the_commands_result() -> None:
     stage = stage_of(PAINT, VIEW, ModelRefused("seer at here takes no pictures."), RUN)
-    agent = await approve(stage, await stage.create(), times=2)
+    agent = await approve(stage, await approve(stage, await stage.create()))
     looked = next(turn for turn in stage.shown.cards.values() if turn.number == 2)
     assert looked.result == Failed("seer at here takes no pictures.", outside=True)
     assert (await stage.turn(agent)).call.name == "run"

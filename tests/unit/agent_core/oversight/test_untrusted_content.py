@@ -84,13 +84,15 @@ async def test_the_card_after_a_page_says_so_until_somebody_decides() -> None:
 @pytest.mark.proves("trust:lease")
 async def test_a_lease_over_programs_ends_once_a_page_was_read() -> None:
     stage = stage_of(RUN, reply_text("do_nothing"), LOOK, SAVE, RUN)
-    agent = await approve(stage, await stage.create(), times=10)
+    agent = await stage.create()
+    await stage.service.grant_lease(agent.id, 10, stage.origin())
+    agent = await approve(stage, agent)
     assert isinstance(agent.status, Awaiting)
     assert (await stage.turn(agent)).number == 5
-    assert [notice.text for notice in stage.shown.notices[-2:]] == snapshot(
+    assert [notice.text.partition(": ")[0] for notice in stage.shown.notices[-2:]] == snapshot(
         [
-            "The approval by @ana no longer covers execute: Clerk was given untrusted content by look (turn 3).",
-            "The approval by @ana ended with 6 of 10 left: it was given untrusted content since, and now wants run.",
+            "The approval by @ana no longer covers execute and publish",
+            "The approval by @ana ended with 6 of 10 left",
         ]
     )
 

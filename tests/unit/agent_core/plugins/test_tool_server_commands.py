@@ -41,7 +41,7 @@ def context_of(approved: Preview | None = None) -> CommandContext:
 def test_a_tool_is_a_command_under_its_servers_name() -> None:
     spec = command_of(POUR).spec
     assert (spec.name, spec.label, spec.description) == ("tea.pour", "pour", "tea says: Pour a cup.")
-    assert (spec.source, spec.outside, spec.risks) == ("tea (tool server)", True, ("network",))
+    assert (spec.source, spec.outside, spec.risks) == ("tea (tool server)", True, ("publish",))
 
 
 @pytest.mark.parametrize(
@@ -151,11 +151,11 @@ TRUSTED, TOLD = replace(TEA_SERVER, is_trusted=True), replace(TEA_SERVER, classe
 @pytest.mark.parametrize(
     ("entry", "read_only", "destructive", "risks", "always_asks"),
     [
-        (TEA_SERVER, None, None, ("network",), True),
-        (TEA_SERVER, True, False, ("network",), True),
+        (TEA_SERVER, None, None, ("publish",), True),
+        (TEA_SERVER, True, False, ("publish",), True),
         (TRUSTED, True, None, ("read", "network"), False),
-        (TRUSTED, False, None, ("network",), True),
-        (TRUSTED, None, False, ("network",), False),
+        (TRUSTED, False, None, ("publish",), True),
+        (TRUSTED, None, False, ("publish",), False),
         (TOLD, None, None, ("read", "network"), False),
         (TOLD, True, True, ("read", "network"), True),
     ],

@@ -74,12 +74,13 @@ async def test_an_open_card_of_what_was_switched_off_does_not_run_when_it_is_app
 
 
 @pytest.mark.proves("plugin:switched")
-async def test_what_is_off_under_a_lease_does_not_run_either() -> None:
+async def test_what_is_off_elsewhere_is_not_off_here() -> None:
     stage = a_stage(TEA, COUNT, DONE)
     await switch_off(stage, "count_words", channel=ELSEWHERE)
     agent = await stage.create()
-    await stage.decide(agent, Approve(times=5))
-    await stage.wait_until_settled(agent)
+    for _ in range(2):
+        await stage.decide(agent, Approve())
+        await stage.wait_until_settled(agent)
     results = [turn.result for turn in (await stage.views.thread(CHANNEL, agent.id)).turns.values()]
     assert Succeeded("tea.txt has 4 words.") in results  # off elsewhere is not off here
 

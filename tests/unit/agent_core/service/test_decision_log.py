@@ -12,6 +12,7 @@ import pytest
 from adapters.answers import Answer
 from adapters.decision_log import NEWEST_ROWS, csv_text, json_line, newest_rows, right_text, row_text, what_text
 from adapters.subcommands import ThreadSubcommand, grant_to_agent
+from adapters.typed_text import typed
 from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.actors import Actor
 from agent_core.model.agent_policy import Policy
@@ -274,7 +275,7 @@ async def test_audit_in_a_thread_is_the_agents_and_audit_channel_that_of_all() -
     await stage.service.create(AgentDraft(name="Ada", goals=("wait",)), stage.origin())
 
     async def said(words: str) -> Answer:
-        return await actions_of(stage).say(clerk.id, f"!audit {words}", stage.origin(BEN))
+        return await actions_of(stage).say(clerk.id, typed(f"!audit {words}"), stage.origin(BEN))
 
     assert [row.entry.agent_name for row in (await said("")).log] == ["Clerk"]
     assert [row.entry.agent_name for row in (await said("channel")).log] == ["Ada", "Clerk"]

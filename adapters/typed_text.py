@@ -1,0 +1,94 @@
+"""A line as its author typed it: text, and mentions as tokens. Verbs and addressees are read from the text alone.
+
+The bearer of a mentioned name chose that name, not the author, so no name is ever parsed.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from agent_core.model.lines import one_line
+
+MAX_SHOWN_NAME = 80
+NOT_IN_A_WORD = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A person, group or channel that the platform identified by an id; `name` is what people see of it.
+
+    `is_somebody`: a person or a group of people, not a channel.
+    """
+
+    name: str
+    sign: str = "@"
+    is_somebody: bool = True
+
+    @property
+    def shown(self) -> str:
+        """The sign and the name on one line."""
+        return f"{self.sign}{one_line(self.name, MAX_SHOWN_NAME)}"
+
+    @property
+    def word(self) -> str:
+        """The mention as one word without separators, for a line that is parsed."""
+        return f"{self.sign}{NOT_IN_A_WORD.sub('_', self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedText:
+    """Text and mentions in order."""
+
+    parts: tuple[str | Mention, ...]
+
+    @classmethod
+    def of(cls, parts: Iterable[str | Mention]) -> Self:
+        """The parts without empty texts and without white space at both ends."""
+        kept = [part for part in parts if part]
+        if kept and isinstance(kept[0], str):
+            kept[0] = kept[0].lstrip()
+        if kept and isinstance(kept[-1], str):
+            kept[-1] = kept[-1].rstrip()
+        return cls(tuple(part for part in kept if part))
+
+    @property
+    def head(self) -> str:
+        """The text before the first mention: the only place of a verb and of an addressee."""
+        return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
+
+    @property
+    def is_to_somebody(self) -> bool:
+        """Whether the line begins with the mention of a person or a group."""
+        return bool(self.parts) and isinstance(self.parts[0], Mention) and self.parts[0].is_somebody
+
+    @property
+    def mentions_somebody(self) -> bool:
+        return any(isinstance(part, Mention) and part.is_somebody for part in self.parts)
+
+    @property
+    def shown(self) -> str:
+        """The line as people see it, with names."""
+        return self._joined(lambda mention: mention.shown)
+
+    @property
+    def order(self) -> str:
+        """The line for a parser of verbs: each mention is one word that begins with its sign."""
+        return self._joined(lambda mention: mention.word)
+
+    @property
+    def own_words(self) -> str:
+        """What the author typed, without mentions."""
+        return self._joined(lambda _mention: " ").strip()
+
+    def after(self, characters: int) -> "TypedText":
+        """The line without the first characters of its `head`."""
+        return TypedText.of((self.head[characters:], *self.parts[1:]))
+
+    def _joined(self, text_of: Callable[[Mention], str]) -> str:
+        return "".join(part if isinstance(part, str) else text_of(part) for part in self.parts)
+
+
+def typed(text: str) -> TypedText:
+    """A line from a place that has no mentions: a form, the page, a terminal."""
+    return TypedText.of((text,))

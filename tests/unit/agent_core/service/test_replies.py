@@ -1,0 +1,101 @@
+"""Replies to an open proposal: what decides, what does not, and Undo."""
+
+from datetime import timedelta
+
+import pytest
+
+from agent_core.errors import NotPossible
+from agent_core.model.agent import Agent, Awaiting, Thinking
+from agent_core.model.decision import Approve
+from agent_core.service.agents import NoteKept, StepRejected
+from agent_core.testing.examples import BEN, CHANNEL
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.testing.stage import Stage
+
+WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "x"})
+SECOND = reply_text("write_to_file", {"filename": "b.txt", "text": "x"})
+DELETE, DONE = reply_text("delete_file", {"filename": "a.txt"}), reply_text("task_complete", {"reason": "x"})
+WINDOW = timedelta(seconds=10)
+
+
+@pytest.mark.proves("reply:agrees")
+@pytest.mark.parametrize("text", ["yes", "ok, go ahead", "approve", "looks good to me, thanks!", "hmm"])
+async def test_words_that_may_agree_decide_nothing_and_are_kept(text: str) -> None:
+    stage = Stage(model=ScriptedModel(WRITE))
+    agent = await stage.create()
+    kept = await stage.service.reply(agent.id, text, stage.origin())
+    assert isinstance(kept, NoteKept)
+    assert (kept.undecided, kept.note.text) == (await stage.turn(agent), text)
+    assert (await stage.turn(agent)).state == "proposed"
+
+
+async def fresh(stage: Stage, agent: Agent) -> Agent:
+    return await stage.views.agent(CHANNEL, agent.id)
+
+
+async def rejected_by_a_reply() -> tuple[Stage, Agent]:
+    stage = Stage(model=ScriptedModel(WRITE, SECOND), undo_window=WINDOW)
+    agent = await stage.create()
+    outcome = await stage.service.reply(agent.id, "Use another file", stage.origin())
+    assert isinstance(outcome, StepRejected)
+    assert outcome.can_undo
+    return stage, await fresh(stage, agent)
+
+
+@pytest.mark.proves("reply:undo")
+async def test_the_agent_waits_before_it_thinks_about_a_reply_that_rejected() -> None:
+    stage, agent = await rejected_by_a_reply()
+    assert agent.wake_at == stage.clock.now() + WINDOW
+    await stage.loop.advance(agent.id)
+    assert (await fresh(stage, agent)).turns == 1
+    stage.fake_clock.advance(WINDOW.total_seconds())
+    await stage.loop.advance(agent.id)
+    assert (await stage.turn(agent)).number == 2
+
+
+@pytest.mark.proves("reply:undo")
+async def test_undo_opens_the_proposal_again_and_keeps_the_reply_as_a_note() -> None:
+    stage, agent = await rejected_by_a_reply()
+    turn = await stage.turn(agent)
+    await stage.service.undo(turn.id, stage.origin())
+    agent = await fresh(stage, agent)
+    assert isinstance(agent.status, Awaiting)
+    assert ((await stage.turn(agent)).state, (await stage.turn(agent)).approvals) == ("proposed", ())
+    async with stage.database.begin() as work:
+        assert [note.text for note in await work.notes.of(agent)] == ["Use another file"]
+
+
+@pytest.mark.proves("reply:undo")
+async def test_it_is_too_late_to_undo_once_the_agent_thinks() -> None:
+    stage, agent = await rejected_by_a_reply()
+    turn = await stage.turn(agent)
+    stage.fake_clock.advance(WINDOW.total_seconds())
+    with pytest.raises(NotPossible, match="too late"):
+        await stage.service.undo(turn.id, stage.origin())
+    assert isinstance((await fresh(stage, agent)).status, Thinking)
+
+
+@pytest.mark.proves("lease:covers")
+@pytest.mark.parametrize("refused", [DELETE, DONE])
+async def test_approve_xn_on_a_write_covers_writes_and_neither_deletions_nor_the_end(refused: str) -> None:
+    stage = Stage(model=ScriptedModel(WRITE, SECOND, refused))
+    agent = await stage.create()
+    await stage.decide(agent, Approve(5))
+    agent = await stage.wait_until_settled(agent)
+    turn = await stage.turn(agent)
+    assert (turn.number, turn.state, agent.lease) == (3, "proposed", None)
+
+
+@pytest.mark.proves("lease:note")
+async def test_a_note_pauses_a_lease_until_a_person_decides() -> None:
+    stage = Stage(model=ScriptedModel(WRITE, SECOND, reply_text("list_files", {"directory": ""})))
+    agent = await stage.create()
+    await stage.decide(agent, Approve(5))
+    await stage.service.reply(agent.id, "The title is odd", stage.origin(BEN))
+    agent = await stage.wait_until_settled(agent)
+    assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (2, "proposed")
+    assert agent.lease
+    assert agent.lease.paused_by == BEN
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    assert agent.lease is None or agent.lease.paused_by is None
