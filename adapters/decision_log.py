@@ -14,6 +14,7 @@ from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.audit import ENDED, RAN, AuditEntry
+from agent_core.model.command import text_digest
 from agent_core.model.lines import one_line
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews
@@ -114,6 +115,11 @@ def time_text(at: datetime) -> str:
     return f"{at.day} {at:%b %Y, %H:%M} UTC"
 
 
+def _person_id(entry: AuditEntry) -> str:
+    """The person's id on their platform; for the page, whose ids are in cookies, a digest that tells people apart."""
+    return text_digest(f"who\0{entry.by.id}")[:16] if entry.channel.surface == "web" else entry.by.id
+
+
 async def log_files(entries: Sequence[AuditEntry], *, is_channel: bool) -> tuple[Attachment, ...]:
     """All rows as JSON lines and as CSV; written in a worker thread, because a long log takes seconds."""
     return await asyncio.to_thread(_written, entries, CHANNEL_PREFIX if is_channel else "")
@@ -155,7 +161,7 @@ COLUMNS: Mapping[str, Callable[[AuditEntry], object]] = {
     "outcome": lambda entry: entry.outcome,
     "detail": lambda entry: entry.detail,
     "act": lambda entry: entry.act,
-    "who_id": lambda entry: entry.by.id,
+    "who_id": lambda entry: _person_id(entry),
     "agent_id": lambda entry: entry.agent_id,
     "turn_id": lambda entry: entry.turn_id or "",
     "shown_hash": lambda entry: entry.shown_hash,

@@ -25,6 +25,7 @@ COMMANDS = {
     "export": "write everything to one file: a backup, or to move to another database",
     "backup": "the same as export, by the name of its most frequent use",
     "import": "restore an export into an empty database",
+    "address": "print the address that opens the page",
     "doctor": "say what is on, what is off, and what changes that",
 }
 RUN_ON = ("run", "web", "worker", "mcp")  # until they are told to end

@@ -103,7 +103,7 @@ def _host(
     backend = BubblewrapBackend(
         data=settings.home, file_bytes=workspaces.limits.file_bytes, interpreter=python.interpreter
     )
-    internal = InternalHosts.of(settings.allow_internal_hosts, "ALLOW_INTERNAL_HOSTS")
+    internal = InternalHosts.of(settings.allow_internal_hosts, "ALLOW_INTERNAL_HOSTS", settings.port)
     return WorkerHost(
         backend=backend,
         python=python,

@@ -1,22 +1,24 @@
 """The commands of the command line, called with the loaded settings."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 
 from adapters.agent_templates import load_templates
-from adapters.web.guard import Guard
+from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
 from agent_core.model.lines import counted
-from bot.bootstrap import Signoff, assemble, migrate_database, probes
+from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
 from bot.browser_offer import offer_browser
 from bot.doctor import findings, report
 from bot.http_server import serve_app
 from bot.mcp_findings import how_to_connect
 from bot.mcp_wiring import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
 from bot.model_wiring import Models
+from bot.private_files import page_key
 from bot.settings import Settings
 from bot.startup import (
     StartedProcess,
@@ -40,7 +42,7 @@ Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
 async def run(settings: Settings, _rest: Sequence[str]) -> int:
     """Run everything in one process."""
     with only_engine_of_home(settings):
-        await _run_all(settings, WebSurface(), lambda _process: offer_browser(settings.address))
+        await _run_all(settings, WebSurface(), lambda _process: offer_browser(page_address(settings)))
     return 0
 
 
@@ -154,6 +156,13 @@ async def sign_out(settings: Settings, rest: Sequence[str]) -> int:
     return await signing.sign_out(settings, rest)
 
 
+async def address(settings: Settings, _rest: Sequence[str]) -> int:
+    """Print the address of the page, with its key."""
+    make_home(settings)
+    say(page_address(settings))
+    return 0
+
+
 BY_NAME: dict[str, Command] = {
     "run": run,
     "web": serve,
@@ -167,11 +176,23 @@ BY_NAME: dict[str, Command] = {
     "backup": partial(export_data, name="backup"),
     "import": import_data,
     "doctor": doctor,
+    "address": address,
 }
 
 
+def page_address(settings: Settings, *, for_log: bool = False) -> str:
+    """The address that opens the page. Where there is no token, it carries the key, except `for_log`."""
+    if settings.web_token:
+        return settings.address
+    if for_log:
+        return f"{settings.address} (`signoff address` prints it with its key)"
+    return f"{settings.address.replace('://', f'://{USER}:{page_key(settings.home)}@', 1)}/enter"
+
+
 def _guard(settings: Settings) -> Guard:
-    return Guard(token=settings.web_token.get_secret_value(), public_url=settings.public_url)
+    token = settings.web_token.get_secret_value()
+    key = "" if token else page_key(settings.home)
+    return Guard(token=token, key=key, public_url=settings.public_url, clock=system_clock())
 
 
 def _serve_waiting(settings: Settings) -> AbstractAsyncContextManager[None]:
@@ -210,7 +231,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
 
 async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     """Print the page's address and the doctor's findings; show hints on the page. Then wait until cancelled."""
-    say(f"Signoff is at {signoff.settings.address}")
+    say(f"Signoff is at {page_address(signoff.settings, for_log='JOURNAL_STREAM' in os.environ)}")
     await signoff.models.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
     hints = tuple(

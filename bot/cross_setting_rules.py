@@ -11,7 +11,7 @@ LOCAL = "local"
 TOKEN_LENGTH = 16
 SIGN_IN_KEY_LENGTH = 16
 MCP_TOKEN_LENGTH = 32
-TOO_SHORT = "must have at least 16 characters, because HOST opens the page to others."
+TOO_SHORT = "must have at least 16 characters, so that nobody can guess it."
 UNGUARDED_MCP = "needs MCP_TOKEN beside it, of 32 characters or more, which clients must send."
 NO_SIGN_IN_KEY = "must be set, to 16 characters or more: the servers with oauth in MCP_SERVERS need it ({})."
 UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
@@ -32,8 +32,8 @@ Rule: TypeAlias = Callable[[Any, Given], str | None]
 
 
 def _web_token(value: Any, given: Given) -> str | None:
-    is_open = given.get("host", "localhost") not in LOOPBACK
-    return TOO_SHORT if is_open and len(value) < TOKEN_LENGTH else None
+    is_needed = value or given.get("host", "localhost") not in LOOPBACK
+    return TOO_SHORT if is_needed and len(value) < TOKEN_LENGTH else None
 
 
 def _public_url(value: Any, given: Given) -> str | None:

@@ -250,7 +250,7 @@ def _retention(settings: Settings) -> Finding:
 
 
 def _web(settings: Settings) -> Finding:
-    token = "for whoever has WEB_TOKEN" if settings.web_token else "for this machine only, without a token"
+    token = "for whoever has WEB_TOKEN" if settings.web_token else "for this machine only, by the key in its address"
     return Finding(name="web", state="on", why=f"{settings.address}, {token}", variable="HOST, PORT, WEB_TOKEN")
 
 

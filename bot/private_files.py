@@ -2,10 +2,12 @@
 
 import logging
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from bot.settings import Settings
 
@@ -13,7 +15,8 @@ UMASK = 0o077
 OF_OTHERS, READ_BY_ALL = 0o077, 0o004
 ENV_FILE = Path(".env")
 DATABASE_PARTS = ("", "-wal", "-shm", "-journal")
-OWN_NAMES = ("workspaces", "program-files", "vectors", "tiktoken", "engine.lock", "*.log")
+PAGE_KEY = "page.key"
+OWN_NAMES = (PAGE_KEY, "workspaces", "program-files", "vectors", "tiktoken", "engine.lock", "*.log")
 # Folders that the whole machine uses. If one is the data folder, only Signoff's own files in it are closed.
 SHARED_FOLDERS = frozenset(
     map(Path, ("/", "/etc", "/home", "/mnt", "/opt", "/srv", "/tmp", "/usr", "/usr/local", "/var", "/var/lib"))  # noqa: S108
@@ -25,6 +28,17 @@ logger = logging.getLogger(__name__)
 def close_new_files() -> None:
     """Set the umask so that new files of this process and its programs are private to its account."""
     os.umask(UMASK)
+
+
+def page_key(home: Path) -> str:
+    """The secret in the address of the page, kept in the data folder from its first use on."""
+    file = home / PAGE_KEY
+    if not file.exists():
+        with NamedTemporaryFile("w", dir=home) as made, suppress(FileExistsError):  # of mode 600
+            made.write(secrets.token_hex(16))
+            made.flush()
+            file.hardlink_to(made.name)
+    return file.read_text().strip()
 
 
 def close_to_others(settings: Settings, env_file: Path = ENV_FILE) -> None:

@@ -151,7 +151,7 @@ def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
     from agent_core.providers.web.git_clone import git_fault
 
     try:
-        internal = InternalHosts.of(settings.allow_internal_hosts, INTERNAL_HOSTS)
+        internal = InternalHosts.of(settings.allow_internal_hosts, INTERNAL_HOSTS, settings.port)
     except ValueError as fault:
         raise SettingsError(INTERNAL_HOSTS, str(fault), VARIABLES[INTERNAL_HOSTS].example) from None
     return GatewayWeb.of(internal, settings.public_url, documents), git_fault()

@@ -35,9 +35,10 @@ TABLE = (
     ),
     runtime(
         name="WEB_TOKEN",
-        meaning="What a browser must show before it sees the page.",
+        meaning="What people type before they see the page. Without it, the page is for this machine, and the address "
+        "that `run` prints carries a key.",
         rule=KEY,
-        default="none: whoever can reach the page may use it",
+        default="none",
         example="choose-16-or-more-characters",
     ),
     runtime(

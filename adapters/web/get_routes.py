@@ -13,11 +13,12 @@ from adapters.subcommands import copied_text
 from adapters.web.decision_log import LogPages
 from adapters.web.file_pages import FilePages
 from adapters.web.glance import GlancePages
+from adapters.web.guard import SIGN_OUT
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.policy import PolicyPage
 from adapters.web.prompt_page import PromptPage
-from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form, redirect_to
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.search import SearchPages
 from adapters.web.tools import ToolPage
@@ -39,6 +40,7 @@ class GetRoutes:
             web.get("/enter", self.enter),
             web.get("/events", self.events),
             web.get("/theme", redirect_home),
+            web.get(SIGN_OUT, redirect_home),
             web.static("/static", STATIC, append_version=True),
             web.get(CHANNEL, partial(channel_page, self.workspace)),
             web.get(f"{CHANNEL}/new", self.new),
@@ -62,6 +64,9 @@ class GetRoutes:
         return await queue_page(self.workspace, request)
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
+        """The form for the token. Where the key is in the address, the address without it, which links can build on."""
+        if not self.workspace.guard.token:
+            return redirect_to(f"{request.scheme}://{request.host}/")
         return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 
     async def new(self, request: web.Request) -> web.StreamResponse:

@@ -1,25 +1,46 @@
-"""Checks Host, Origin and token of each request: protects against DNS rebinding, CSRF and strangers.
+"""Checks Host, Origin and the key or token of each request: protects against DNS rebinding, CSRF and strangers.
 
 Another site in the same browser can send requests to this page. It cannot choose the Host header (so DNS rebinding to
-127.0.0.1 is refused) or the Origin of a POST (so CSRF is refused), and it cannot read the cookie.
+127.0.0.1 is refused) or the Origin of a POST (so CSRF is refused), and it cannot read the cookie. Another account or
+server of the machine can send any request, but has neither key nor token. Browsers send the key, as HTTP's basic
+authentication, to the very port that asked for it; a cookie goes to all ports of a host.
 """
 
+import base64
+import binascii
 import hashlib
 import hmac
+import logging
+from asyncio import Lock
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from adapters.web.identity import VISITOR, VisitorCookie
 from adapters.web.urls import host_name, is_ip_address, local_path, origin_host
+from agent_core.ports.clock import Clock
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+logger = logging.getLogger(__name__)
 
-COOKIE = "signoff_token"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-OPEN_PATHS = ("/enter", "/static/")
+ENTER = "/enter"
+OPEN_PATHS = (ENTER, "/static/")
+SIGN_OUT = "/sign-out"
+FORWARDING = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
+USER = "signoff"  # of basic authentication; only the key counts
+CHALLENGE = {"WWW-Authenticate": 'Basic realm="Signoff", charset="UTF-8"'}
+WRONG_SECONDS = 0.5  # between two answers to wrong keys or tokens, so that guessing is slow
+NO_KEY = (
+    "This page needs its key. Open the address that Signoff printed when it started; `signoff address` prints it "
+    "again.\n"
+)
+PROXIED = (
+    "This request came through a proxy, and without WEB_TOKEN this page is for this machine only. Set WEB_TOKEN.\n"
+)
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -34,10 +55,17 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Checks requests. `token`: required from every browser, if set. `public_url`: the address at a reverse proxy."""
+    """Checks requests. `public_url`: the address at a reverse proxy.
+
+    `token`: what people type at /enter. `key`: the secret in the address that is printed, where there is no token.
+    Without both, the page is open; the process never serves it so. `clock`: paces answers to wrong keys and tokens.
+    """
 
     token: str = ""
+    key: str = ""
     public_url: str = ""
+    clock: Clock | None = None
+    wrong: Lock = field(default_factory=Lock)
 
     def watch(self, app: web.Application, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> None:
         """Check each request of the application before anything else, and add the security headers to each response.
@@ -62,26 +90,43 @@ class Guard:
                 self._check_host(request)
             if not pages(request.path):
                 return await handler(request)
+            request[VISITOR] = self.cookie.read(request)
             _check_origin(request)
-            if self.token and not request.path.startswith(OPEN_PATHS) and not self.knows(request):
-                raise web.HTTPSeeOther(f"/enter?to={quote(local_path(request.rel_url.raw_path), safe='/')}")
+            if not (request.path.startswith("/static/") or (self.token and request.path == ENTER)):
+                await self._admit(request)
             return await handler(request)
 
         return guard
 
-    def knows(self, request: web.Request) -> bool:
-        """Whether the request has the cookie that `/enter` sets after the right token was typed."""
-        return _is_same(request.cookies.get(COOKIE, ""), self.badge)
+    async def _admit(self, request: web.Request) -> None:
+        """Let in who has the token or the key; raise the answer to anyone else."""
+        if self.token:
+            if not request[VISITOR].has_entered:
+                raise web.HTTPSeeOther(f"/enter?to={quote(local_path(request.rel_url.raw_path), safe='/')}")
+        elif any(name in request.headers for name in FORWARDING):
+            raise web.HTTPForbidden(text=PROXIED)
+        elif self.key and not _is_same(given := _basic_password(request), self.key):
+            if given:
+                await self.delay_wrong("key")
+            raise web.HTTPUnauthorized(text=NO_KEY, headers=CHALLENGE)
+
+    async def delay_wrong(self, what: str) -> None:
+        """Log a wrong key or token, and hold back the answer: one at a time, however many are guessed at once."""
+        logger.warning("a wrong %s was given for the page", what)
+        async with self.wrong:
+            if self.clock:
+                await self.clock.sleep(WRONG_SECONDS)
+
+    @property
+    def cookie(self) -> VisitorCookie:
+        """The visitors' cookie. A new token or key makes the cookies before it void."""
+        secret = hashlib.sha256(f"signoff cookies\0{self.token or self.key}".encode()).hexdigest()
+        return VisitorCookie(secret, secure=self.is_secure)
 
     @property
     def is_secure(self) -> bool:
         """Whether the page is served over HTTPS only, so that its cookies need the Secure flag."""
         return self.public_url.startswith("https:")
-
-    @property
-    def badge(self) -> str:
-        """The value of the cookie: a hash of the token."""
-        return hashlib.sha256(b"signoff badge\0" + self.token.encode()).hexdigest()
 
     def accepts(self, token: str) -> bool:
         return _is_same(token.strip(), self.token)
@@ -100,6 +145,17 @@ class Guard:
 def _check_origin(request: web.Request) -> None:
     if request.method not in ("GET", "HEAD") and not _is_from_this_page(request):
         raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
+
+
+def _basic_password(request: web.Request) -> str:
+    """The password of basic authentication; "" without one."""
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if scheme.casefold() != "basic":
+        return ""
+    try:
+        return base64.b64decode(given.strip(), validate=True).decode().partition(":")[2]
+    except (binascii.Error, ValueError):
+        return ""
 
 
 def _is_from_this_page(request: web.Request) -> bool:

@@ -1,31 +1,86 @@
-"""The person at a browser, who chooses a name without a password and so may decide only in the local workspace."""
+"""The visitor of the page: a person who chooses a name, and so may decide only in the local workspace.
+
+Who somebody is stands in a signed cookie that ends. The browser sends cookies to every port of the host, so the cookie
+alone opens nothing: the guard asks for the key of the address, or the token, as well.
+"""
 
 import re
 import secrets
-from urllib.parse import quote, unquote
+from dataclasses import dataclass, replace
 
 from aiohttp import web
+from itsdangerous import BadData, URLSafeTimedSerializer
 
 from agent_core.model.actors import Actor
 
-COOKIE = "signoff_person"
-PERSON = web.RequestKey("person", Actor)
 WORKSPACE = "local"
 MAX_NAME_CHARACTERS = 40
-COOKIE_SECONDS = 365 * 24 * 3600
+COOKIE_SECONDS = 30 * 24 * 3600  # renewed with each page
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """The person at a browser. `has_entered`: they typed the token there."""
+
+    person: Actor
+    has_entered: bool = False
+
+
+VISITOR = web.RequestKey("visitor", Visitor)
+
+
+@dataclass(frozen=True, slots=True)
+class VisitorCookie:
+    """Reads and sets the cookie, which is signed with `secret`. `secure`: the page is served over HTTPS only."""
+
+    secret: str
+    secure: bool = False
+
+    @property
+    def name(self) -> str:
+        """With HTTPS, a name that browsers keep to this host and to the whole site."""
+        return "__Host-signoff" if self.secure else "signoff"
+
+    def read(self, request: web.Request) -> Visitor:
+        """The visitor that the cookie names; a new one, with an id of their own, where it is missing, forged or old."""
+        try:
+            read = self._serializer.loads(request.cookies.get(self.name, ""), max_age=COOKIE_SECONDS)
+            person_id, name, has_entered = map(str, read)
+        except (BadData, ValueError, TypeError):
+            person_id, name, has_entered = secrets.token_hex(16), "", ""
+        stranger = Actor(id=person_id, display=f"Visitor-{person_id[:4]}", workspace=WORKSPACE)
+        return Visitor(renamed(stranger, name), has_entered == "entered")
+
+    def remember(self, response: web.StreamResponse, visitor: Visitor) -> None:
+        """Set the cookie, with SameSite=Strict."""
+        entered = "entered" if visitor.has_entered else ""
+        signed = self._serializer.dumps([visitor.person.id, visitor.person.display, entered])
+        response.set_cookie(
+            self.name,
+            str(signed),
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="Strict",
+            path="/",
+            secure=self.secure,
+        )
+
+    def forget(self, response: web.StreamResponse) -> None:
+        response.del_cookie(self.name, path="/", secure=self.secure, samesite="Strict", httponly=True)
+
+    @property
+    def _serializer(self) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(self.secret, salt="signoff visitor")
+
+
+def visitor_of(request: web.Request) -> Visitor:
+    """The visitor whom the guard read from the request's cookie."""
+    return request[VISITOR]
 
 
 def person_of(request: web.Request) -> Actor:
     """The person of this browser; a new one gets an id and a name that they can change."""
-    if PERSON not in request:
-        request[PERSON] = _read(request.cookies.get(COOKIE, ""))
-    return request[PERSON]
-
-
-def remember(response: web.StreamResponse, person: Actor, *, secure: bool) -> None:
-    """Store the person in a cookie with SameSite=Strict."""
-    text = f"{person.id}:{quote(person.display)}"
-    response.set_cookie(COOKIE, text, max_age=COOKIE_SECONDS, httponly=True, samesite="Strict", path="/", secure=secure)
+    return request[VISITOR].person
 
 
 def is_sent_by_script(request: web.Request) -> bool:
@@ -36,12 +91,4 @@ def is_sent_by_script(request: web.Request) -> bool:
 def renamed(person: Actor, name: str) -> Actor:
     """The person with a new name without special characters; unchanged if no characters are left."""
     tidy = " ".join(re.sub(r"[^\w\s.'-]", "", name).split())[:MAX_NAME_CHARACTERS].strip()
-    return Actor(id=person.id, display=tidy or person.display, workspace=WORKSPACE)
-
-
-def _read(cookie: str) -> Actor:
-    person_id, _, name = cookie.partition(":")
-    if not re.fullmatch(r"[0-9a-f]{32}", person_id):
-        person_id, name = secrets.token_hex(16), ""
-    stranger = Actor(id=person_id, display=f"Visitor-{person_id[:4]}", workspace=WORKSPACE)
-    return renamed(stranger, unquote(name))
+    return replace(person, display=tidy or person.display)

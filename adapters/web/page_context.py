@@ -136,7 +136,7 @@ class WebContext:
         response = web.Response(text=html, content_type="text/html", status=status)
         response.headers["Cache-Control"] = "no-store"
         if not identity.is_sent_by_script(request):
-            identity.remember(response, person, secure=self.guard.is_secure)
+            self.guard.cookie.remember(response, identity.visitor_of(request))
         return response
 
     async def list_waiting_for(self, person: Actor, census: Sequence[Headcount]) -> tuple[Agent, ...]:

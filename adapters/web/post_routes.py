@@ -1,6 +1,8 @@
 """POST routes: each form becomes a call of the service."""
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from aiohttp import web
@@ -15,12 +17,12 @@ from adapters.web.answering import send_answer
 from adapters.web.drafting import DraftingRoute
 from adapters.web.file_pages import FilePages
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
-from adapters.web.guard import COOKIE
+from adapters.web.guard import CHALLENGE, SIGN_OUT
 from adapters.web.memory import MemoryPages
 from adapters.web.page_context import WebContext
 from adapters.web.policy import PolicyPage
 from adapters.web.prompt_page import PromptPage
-from adapters.web.render import agent_path, channel_path
+from adapters.web.render import agent_path, channel_path, page
 from adapters.web.requests import (
     AGENT,
     CHANNEL,
@@ -33,25 +35,27 @@ from adapters.web.requests import (
     upload_of,
 )
 from adapters.web.screens import FormState, after_saving, channel_page, new_agent_page, thread_page, with_errors_shown
-from adapters.web.theme import remember_theme
+from adapters.web.theme import remember_theme, theme_of
 from adapters.web.tools import ToolPage
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, approve_selected
-from agent_core.errors import InvalidInput
+from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.reply_meaning import ReplyMeaning
 from agent_core.model.seen_proposal import SeenProposal
 
+MAX_CREATED_A_MINUTE = 30
 # The switch beside the reply box; without it, a reply is a note.
 SAY_MODES: dict[str, ReplyMeaning] = {"note": "talk", "ask": "question", "reject": "feedback"}
 
 
 @dataclass(frozen=True, slots=True)
 class PostRoutes:
-    """One handler for each form; each answers with a page or a redirect."""
+    """One handler for each form; each answers with a page or a redirect. `created`: when agents were made lately."""
 
     workspace: WebContext
+    created: deque[datetime] = field(default_factory=lambda: deque(maxlen=MAX_CREATED_A_MINUTE))
 
     def routes(self) -> list[web.RouteDef]:
         thread = partial(thread_page, self.workspace)
@@ -59,6 +63,7 @@ class PostRoutes:
             web.post("/me", self.rename),
             web.post("/theme", self.set_theme),
             web.post("/enter", self.enter),
+            web.post(SIGN_OUT, self.sign_out),
             web.post("/channels", self.go_to_channel),
             web.post(APPROVE, partial(approve_selected, self.workspace)),
             web.post(f"{CHANNEL}/new", with_errors_shown(self.create, partial(new_agent_page, self.workspace))),
@@ -87,8 +92,9 @@ class PostRoutes:
     async def rename(self, request: web.Request) -> web.StreamResponse:
         form = await form_of(request)
         response = redirect_to(local_path(form.get("to", "/")))
-        person = identity.renamed(identity.person_of(request), form.get("name", ""))
-        identity.remember(response, person, secure=self.workspace.guard.is_secure)
+        visitor = identity.visitor_of(request)
+        person = identity.renamed(visitor.person, form.get("name", ""))
+        self.workspace.guard.cookie.remember(response, replace(visitor, person=person))
         return response
 
     async def set_theme(self, request: web.Request) -> web.StreamResponse:
@@ -99,13 +105,24 @@ class PostRoutes:
         return response
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
-        """Check the token and set the cookie."""
+        """Check the token, and remember in the cookie that it was typed."""
         form = await entry_form_of(request)
         guard, to = self.workspace.guard, local_path(form.get("to", "/"))
         if not guard.accepts(form.get("token", "")):
+            await guard.delay_wrong("token")
             return await self.workspace.enter(request, said="That is not the token.", to=to, status=403)
         response = redirect_to(to)
-        response.set_cookie(COOKIE, guard.badge, httponly=True, samesite="Strict", path="/", secure=guard.is_secure)
+        guard.cookie.remember(response, replace(identity.visitor_of(request), has_entered=True))
+        return response
+
+    async def sign_out(self, request: web.Request) -> web.StreamResponse:
+        """Forget this browser's person, and the token or the key that was typed here."""
+        guard = self.workspace.guard
+        html = page("signed_out.html", theme=theme_of(request), has_token=bool(guard.token))
+        response = web.Response(text=html, content_type="text/html", status=200 if guard.token else 401)
+        if guard.key and not guard.token:
+            response.headers.update(CHALLENGE)  # the answer at which a browser forgets the key
+        guard.cookie.forget(response)
         return response
 
     async def go_to_channel(self, request: web.Request) -> web.StreamResponse:
@@ -117,8 +134,15 @@ class PostRoutes:
         return redirect_to(channel_path(ChannelScope("web", identity.WORKSPACE, name)))
 
     async def create(self, request: web.Request) -> web.StreamResponse:
-        form, origin = await form_of(request), self.workspace.own(request)
-        return redirect_to(agent_path(await self.workspace.service.create(draft_of(form), origin)))
+        """Create an agent; at most 30 a minute, because who drops the cookie is a new person each time."""
+        form, origin, now = await form_of(request), self.workspace.own(request), self.workspace.clock.now()
+        if len(self.created) == MAX_CREATED_A_MINUTE and now - self.created[0] < timedelta(minutes=1):
+            raise NotPossible(
+                f"{MAX_CREATED_A_MINUTE} agents were made within a minute. Wait a minute, then try again."
+            )
+        agent = await self.workspace.service.create(draft_of(form), origin)
+        self.created.append(now)
+        return redirect_to(agent_path(agent))
 
     async def start_tour(self, request: web.Request) -> web.StreamResponse:
         """Create the agent that gives the tour of demo mode, and show its thread."""

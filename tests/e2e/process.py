@@ -87,7 +87,7 @@ async def serving(folder: Path, command: str, module: str = "bot", **environ: st
     async with running(folder, module, command, **given) as started:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await started.says("Signoff is at ")
-        started.address = started.lines[-1].split()[-1]
+        started.address = started.lines[-1].split()[-1].removesuffix("/enter")
         yield started
 
 

@@ -206,7 +206,7 @@ class Person:
         """Send a form to a random web: the status and where it leads. 0 if nobody knows whether it arrived."""
         web = self.chance.choice(self.webs)
         kind = path.rpartition("/")[2]
-        headers = {"Origin": web.address}
+        headers = {"Origin": re.sub("//.*@", "//", web.address)}
         try:
             await self._meet(web)
             sent = self.session.post(web.address + path, data=fields, headers=headers, allow_redirects=False)
@@ -223,7 +223,7 @@ class Person:
         """Tell a web that is new to this person who they are. Raise ClientError if it does not listen."""
         if web.address in self.known:
             return
-        headers = {"Origin": web.address}
+        headers = {"Origin": re.sub("//.*@", "//", web.address)}
         async with self.session.post(
             web.address + "/me", data={"name": self.name}, headers=headers, allow_redirects=False
         ) as answer:

@@ -113,7 +113,9 @@ class PageChat:
     @asynccontextmanager
     async def opened(cls, base: str, name: str, path: str = "") -> AsyncIterator["PageChat"]:
         """Come to the page and say who you are."""
-        async with ClientSession(cookie_jar=CookieJar(unsafe=True), headers={"Origin": base}) as session:
+        async with ClientSession(
+            cookie_jar=CookieJar(unsafe=True), headers={"Origin": re.sub("//.*@", "//", base)}
+        ) as session:
             await session.get(base + "/")
             await session.post(base + "/me", data={"name": name})
             yield cls(base, session, path)

@@ -13,6 +13,7 @@ from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
 from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
@@ -41,6 +42,8 @@ async def served(
     folder: Path,
     *,
     token: str = "",
+    key: str = "",
+    guard_clock: Clock | None = None,
     public_url: str = "",
     model_label: ModelLabel | None = None,
     index: MemoryIndex | None = None,
@@ -76,7 +79,7 @@ async def served(
         uploads=stage.uploads,
         tour=stage.tour,
         hub=surface.hub,
-        guard=Guard(token=token, public_url=public_url),
+        guard=Guard(token=token, key=key, public_url=public_url, clock=guard_clock),
         clock=stage.clock,
         renderer=IsolatedHtmlRenderer(),
         model_label=model_label or ModelLabel(model),

@@ -90,15 +90,19 @@ ALLOW_LIST = "the settings"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalHosts:
-    """The operator's allow list of internal hosts: names, addresses and networks. `setting`: its name, for errors."""
+    """The operator's allow list of internal hosts: names, addresses and networks. `setting`: its name, for errors.
+
+    `page_port`: the port of Signoff's own page, which is never allowed on this machine; 0 for none.
+    """
 
     names: frozenset[str] = frozenset()
     addresses: frozenset[Ip] = frozenset()
     networks: tuple[Network, ...] = ()
     setting: str = ALLOW_LIST
+    page_port: int = 0
 
     @classmethod
-    def of(cls, entries: Iterable[str], setting: str = ALLOW_LIST) -> Self:
+    def of(cls, entries: Iterable[str], setting: str = ALLOW_LIST, page_port: int = 0) -> Self:
         """Parse host names, addresses and networks (10.1.0.0/16); raise ValueError for anything else."""
         names, addresses, networks = set[str](), set[Ip](), list[Network]()
         for entry in map(str.strip, entries):
@@ -109,7 +113,13 @@ class InternalHosts:
                     addresses.add(ip_address(entry.strip("[]")))
             except ValueError:
                 names.add(_name(entry))
-        return cls(names=frozenset(names), addresses=frozenset(addresses), networks=tuple(networks), setting=setting)
+        return cls(
+            names=frozenset(names),
+            addresses=frozenset(addresses),
+            networks=tuple(networks),
+            setting=setting,
+            page_port=page_port,
+        )
 
     def allow(self, host: str, address: Ip) -> bool:
         """Whether the list allows the host at this address. Link-local and metadata addresses must be listed singly."""

@@ -73,6 +73,8 @@ class EgressGateway:
         local = self._local_addresses(target)
         for address in addresses:
             what = describe_internal(address) or local.describe(unwrap_ipv4(address))
+            if what.endswith("this machine") and target.port == self.internal.page_port:
+                raise url_error(target.url, "it is Signoff's own page, which agents and plugins do not reach")
             if what and not self.internal.allow(target.host, address):
                 shown = address if target.address else f"{target.host} has an address inside: {address}"
                 raise self._internal_error(target, f"{shown} {what}")

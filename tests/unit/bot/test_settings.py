@@ -147,7 +147,7 @@ def test_the_first_of_several_faults_is_told() -> None:
 def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str]) -> None:
     fault = fault_of({"HOST": "0.0.0.0", **token})
     assert fault.variable == "WEB_TOKEN"
-    assert fault.fault == "must have at least 16 characters, because HOST opens the page to others."
+    assert fault.fault == "must have at least 16 characters, so that nobody can guess it."
     assert load({"HOST": "0.0.0.0", "WEB_TOKEN": TOKEN}, None).host == "0.0.0.0"
 
 
