@@ -165,7 +165,7 @@ async def test_the_page_says_where_it_is_and_who_may_see_it(tmp_path: Path) -> N
     local = (await found(settings_with(tmp_path, PORT="9000")))["web"]
     settings = settings_with(tmp_path, HOST="0.0.0.0", WEB_TOKEN="a-token-of-some-length", PUBLIC_URL="https://s.org/")
     public = (await found(settings))["web"]
-    assert local.why == "http://127.0.0.1:9000, for this machine only, without a token"
+    assert local.why == "http://127.0.0.1:9000, for this machine only, by the key in its address"
     assert public.why == "https://s.org, for whoever has WEB_TOKEN"
 
 
