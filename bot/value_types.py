@@ -18,6 +18,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+ANY_WORKSPACE, WORKSPACE_ID = "any", re.compile(r"[TE][A-Z0-9]{1,30}", re.ASCII)
 DATABASES = ("sqlite", "postgresql", "postgres")
 
 
@@ -132,6 +133,19 @@ def classes_by_name(given: object) -> object:
     return found
 
 
+def workspaces(given: object) -> object:
+    """Whether each Slack workspace may use tools, by its id, from `T1,T2+tools`; `any` stands for all others."""
+    if not isinstance(given, str):
+        return given
+    found: dict[str, bool] = {}
+    for part in filter(None, map(str.strip, given.split(","))):
+        name, plus, right = part.partition("+")
+        if not (name == ANY_WORKSPACE or WORKSPACE_ID.fullmatch(name)) or (plus and right != "tools"):
+            raise ValueError
+        found[name] = bool(plus)
+    return found
+
+
 def without_secrets(url: str) -> str:
     """A database's address for display: without user, password and options."""
     scheme, _, rest = url.partition("://")
@@ -145,6 +159,7 @@ def passwords(url: str) -> tuple[str, ...]:
     return password, unquote(password)
 
 
+AllowedWorkspaces = Annotated[Mapping[str, bool], BeforeValidator(workspaces)]
 ClassesByName = Annotated[Mapping[str, tuple[RiskClass, ...]], BeforeValidator(classes_by_name)]
 WorkspaceAddress = Annotated[str, AfterValidator(workspace_address)]
 Secret = Annotated[SecretStr, AfterValidator(sendable)]

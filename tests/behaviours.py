@@ -258,6 +258,7 @@ PROMISES: dict[str, str] = {
     "settings:fault": "A wrong setting is reported in one line: the variable, what is wrong and an example.",
     "settings:secrets": "The error about a wrong setting never shows its value.",
     "shown:changed": "A write to a file that changed since it was shown is shown again instead of run.",
+    "slack:allowed": "Only workspaces that the operator named use the Slack app; tools are off unless named too.",
     "slack:rights-age": "Slack's data about a person is used for half an hour; after that it must be looked up again.",
     "slack:busy": "During Slack's rate limit only cards wait; nothing is lost or sent twice.",
     "slack:clicks-at-once": "Of two simultaneous clicks in Slack one counts; the other is told who was faster.",

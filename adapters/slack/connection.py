@@ -119,7 +119,8 @@ class SlackConnection:
     async def _prepare_tokens(self) -> None:
         while True:
             try:
-                return await self.context.calls.tokens.source.prepare()
+                await self.context.calls.tokens.source.prepare()
+                return await self.events.installed.settle_tools() if self.events.installed else None
             except (SurfaceError, DatabaseAway):
                 await self.context.clock.sleep(RETRY_SECONDS)
 

@@ -4,15 +4,18 @@ from functools import partial
 
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
-from agent_core.model.channels import ChannelScope
+from agent_core.model.channels import ChannelScope, whole_workspace
 from agent_core.model.command import CommandSpec
-from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches
+from agent_core.model.copies import replace
+from agent_core.model.tool_switches import NO_TOOLS_KEY, TOOLS_KEY, ToolSwitches, parse_tool_switches
 from agent_core.ports.database import Database, UnitOfWork
 
 
 async def load_tool_switches(work: UnitOfWork, channel: ChannelScope) -> ToolSwitches:
-    """The switches of the channel."""
-    return parse_tool_switches(await work.preferences.get(channel, TOOLS_KEY))
+    """The switches of the channel, in a workspace where the operator may keep tools off."""
+    switches = parse_tool_switches(await work.preferences.get(channel, TOOLS_KEY))
+    workspace = whole_workspace(channel.surface, channel.workspace)
+    return replace(switches, are_denied=bool(await work.preferences.get(workspace, NO_TOOLS_KEY)))
 
 
 def switched_by_channel(commands: Commands, database: Database) -> Commands:

@@ -57,3 +57,8 @@ class ThreadRef:
         """Parse a text that `str` made from a thread."""
         channel, _, thread = text.rpartition("/")
         return cls(ChannelScope.parse(channel), unquote(thread))
+
+
+def whole_workspace(surface: SurfaceName, workspace: str) -> ChannelScope:
+    """The scope of what is set for all channels of a workspace."""
+    return ChannelScope(surface, workspace, "*")

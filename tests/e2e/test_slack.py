@@ -127,6 +127,7 @@ async def test_people_install_it_from_a_page_and_use_it_at_once(office: Office, 
         "SLACK_SIGNING_SECRET": SIGNING_SECRET,
         "SLACK_CLIENT_ID": "1.2",
         "SLACK_CLIENT_SECRET": "cs",
+        "SLACK_ALLOWED_WORKSPACES": "T2",
         "PUBLIC_URL": base,
         "PORT": port,
     }

@@ -30,6 +30,8 @@ REASONS = {
     "invalid_state": "The link is older than ten minutes or was already used, so nothing was installed.",
     "missing_code": "Slack sent no authorization code, so nothing was installed.",
     "invalid_code": "Slack did not confirm the installation, so nothing was installed. See Signoff's log.",
+    "workspace_not_allowed": "This Signoff is not for your workspace, so nothing was installed. Its operator can allow "
+    "it in SLACK_ALLOWED_WORKSPACES.",
     "storage_error": "Slack agreed, but the installation could not be saved. Wait a minute, then start again.",
     "database_away": "Signoff cannot reach its database, so nothing was installed. Wait a minute, then start again.",
 }

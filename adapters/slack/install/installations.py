@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -14,13 +15,16 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import TypeAdapter
 
+from agent_core.model.channels import whole_workspace
 from agent_core.model.installation import Installation
+from agent_core.model.tool_switches import NO_TOOLS_KEY
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 
 logger = logging.getLogger(__name__)
 
+ANY = "any"  # stands for every workspace that is not named
 TOKEN_KEY_PURPOSE = b"signoff/slack/installations/1"
 RENEWAL_CLAIM_SECONDS = 30  # a process that refreshes a token claims this time slot and the next
 CACHE_TTL = timedelta(minutes=1)  # another process may have changed the row, and its message may be lost
@@ -49,12 +53,22 @@ _INSTALL = TypeAdapter(WorkspaceInstall)
 
 
 class InstallationStore:
-    """All installations of one Slack app. Rows encrypted under another client secret count as not installed."""
+    """All installations of one Slack app. Rows encrypted under another client secret count as not installed.
+
+    `allowed`: whether each workspace may use tools, by its id; others count as not installed. See `ANY`.
+    """
 
     def __init__(
-        self, *, database: Database, clock: Clock, client_secret: str, broadcast: Broadcast = NO_BROADCAST
+        self,
+        *,
+        database: Database,
+        clock: Clock,
+        client_secret: str,
+        allowed: Mapping[str, bool],
+        broadcast: Broadcast = NO_BROADCAST,
     ) -> None:
         self._database = database
+        self._allowed = allowed
         self._broadcast = broadcast
         broadcast.subscribe("installation", lambda workspace: self._change(workspace, None))
         self._clock = clock
@@ -64,6 +78,24 @@ class InstallationStore:
         )
         self._changes = 0
         self._shut: set[str] = set()
+
+    def allows(self, workspace: str) -> bool:
+        """Whether the operator lets the workspace use Signoff."""
+        return workspace in self._allowed or ANY in self._allowed
+
+    async def settle_tools(self) -> None:
+        """Save which workspaces may use tools, as the operator says now."""
+        workspaces = [install.workspace for install in await self.every()]
+
+        def act(work: UnitOfWork) -> None:
+            for workspace in workspaces:
+                self._settle_tools(work, workspace)
+
+        await queue_in_one_unit(self._database, act)
+
+    def _settle_tools(self, work: UnitOfWork, workspace: str) -> None:
+        may_use = self._allowed.get(workspace, self._allowed.get(ANY, False))
+        work.preferences.put(whole_workspace("slack", workspace), NO_TOOLS_KEY, "" if may_use else "no tools")
 
     async def get(self, workspace: str, *, anew: bool = False) -> WorkspaceInstall | None:
         """The workspace's installation, from the database or a cache of one minute; `anew` bypasses the cache."""
@@ -86,7 +118,12 @@ class InstallationStore:
     async def keep(self, install: WorkspaceInstall) -> None:
         """Insert or replace an installation."""
         sealed = self._sealed(install)
-        await queue_in_one_unit(self._database, lambda work: work.installations.put(sealed))
+
+        def act(work: UnitOfWork) -> None:
+            work.installations.put(sealed)
+            self._settle_tools(work, install.workspace)
+
+        await queue_in_one_unit(self._database, act)
         self._shut.discard(install.workspace)
         self._publish(install.workspace, install)
 
@@ -149,7 +186,7 @@ class InstallationStore:
         )
 
     def _opened(self, there: Installation | None) -> WorkspaceInstall | None:
-        if there is None:
+        if there is None or not self.allows(there.workspace):
             return None
         try:
             install = _INSTALL.validate_json(self._seal.decrypt(there.sealed))

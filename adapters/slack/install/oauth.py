@@ -75,7 +75,7 @@ def oauth_flow(
     settings.state_utils = StateCookie(is_secure=app.is_secure)
     said = OAuthCallbacks(app, settings.state_utils, tokens.base_url)
     settings.callback_options = AsyncCallbackOptions(success=said.success, failure=said.failure)
-    return OAuthFlow(settings, tokens, clock)
+    return OAuthFlow(settings, tokens, installed, clock)
 
 
 def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
@@ -90,12 +90,19 @@ def routes(flow: AsyncOAuthFlow) -> list[web.RouteDef]:
     return [web.get(INSTALL_PATH, install, allow_head=False), web.get(REDIRECT_PATH, redirect, allow_head=False)]
 
 
+class WorkspaceNotAllowed(Exception):
+    """The operator does not let this workspace install the app."""
+
+
 class OAuthFlow(AsyncOAuthFlow):
     """Bolt's flow with the shared HTTP client and Signoff's clock; it never logs an authorization code."""
 
-    def __init__(self, settings: AsyncOAuthSettings, tokens: SlackTokens, clock: Clock) -> None:
+    def __init__(
+        self, settings: AsyncOAuthSettings, tokens: SlackTokens, installed: InstallationStore, clock: Clock
+    ) -> None:
         super().__init__(settings=settings, logger=logger)
         self._tokens = tokens
+        self._installed = installed
         self._clock = clock
 
     @property
@@ -133,22 +140,27 @@ class OAuthFlow(AsyncOAuthFlow):
             logger.warning("Slack did not answer an installation")
             return None
         installation = _told(told, self._clock.now())
+        if (workspace := _install(installation).workspace) and not self._installed.allows(workspace):
+            logger.warning("a workspace that is not allowed tried to install", extra={"workspace": workspace})
+            raise WorkspaceNotAllowed(workspace)
         return installation if installation.bot_token and _install(installation).workspace else None
 
     async def handle_callback(self, request: AsyncBoltRequest) -> BoltResponse:
-        """Handle Slack's redirect; if the database is unavailable, answer with a page and status 503."""
+        """Handle Slack's redirect; say so on a page if the workspace is not allowed or the database is away."""
         try:
             return await super().handle_callback(request)
+        except WorkspaceNotAllowed:
+            reason, status = "workspace_not_allowed", 403
         except (DatabaseAway, Conflict):
-            return await self.failure_handler(
-                AsyncFailureArgs(
-                    request=request,
-                    reason="database_away",
-                    suggested_status_code=503,
-                    settings=self.settings,
-                    default=self.default_callback_options,
-                )
-            )
+            reason, status = "database_away", 503
+        failed = AsyncFailureArgs(
+            request=request,
+            reason=reason,
+            suggested_status_code=status,
+            settings=self.settings,
+            default=self.default_callback_options,
+        )
+        return await self.failure_handler(failed)
 
 
 class BoltInstallationStore(AsyncInstallationStore):

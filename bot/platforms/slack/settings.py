@@ -7,11 +7,12 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from bot.cross_setting_rules import Given, Rule
-from bot.value_types import NO_SECRET, Secret, WebAddress
+from bot.value_types import NO_SECRET, AllowedWorkspaces, Secret, WebAddress
 from bot.variable_doc import WEB_ADDRESS, Variable
 
 slack = partial(Variable, section="Slack")
 ONE_OR_MANY = "is for one workspace and SLACK_CLIENT_ID for many: set one of the two."
+NO_WORKSPACES = "must be set beside SLACK_CLIENT_ID: without it, no workspace may install the app."
 NO_WAY_IN = "needs SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) beside it."
 
 
@@ -23,6 +24,7 @@ class SlackSettings(BaseModel):
     slack_signing_secret: Secret = NO_SECRET
     slack_client_id: str = Field(default="", pattern=r"^([0-9]+\.[0-9]+)?$")
     slack_client_secret: Secret = NO_SECRET
+    slack_allowed_workspaces: AllowedWorkspaces = Field(default_factory=dict)
     slack_bot_token: Secret = NO_SECRET
 
 
@@ -37,6 +39,10 @@ def _slack_client_id(value: Any, given: Given) -> str | None:
 
 def _slack_client_secret(value: Any, given: Given) -> str | None:
     return "must be set beside SLACK_CLIENT_ID." if given.get("slack_client_id") and not value else None
+
+
+def _slack_allowed_workspaces(value: Any, given: Given) -> str | None:
+    return NO_WORKSPACES if given.get("slack_client_id") and not value else None
 
 
 def _slack_bot_token(value: Any, given: Given) -> str | None:
@@ -60,6 +66,7 @@ SLACK_RULES: Mapping[str, Rule] = {
     "slack_app_token": _slack_app_token,
     "slack_client_id": _slack_client_id,
     "slack_client_secret": _slack_client_secret,
+    "slack_allowed_workspaces": _slack_allowed_workspaces,
     "slack_bot_token": _slack_bot_token,
 }
 
@@ -98,6 +105,14 @@ SLACK_VARIABLES = (
         rule="the client secret of the app",
         default="one workspace, by SLACK_BOT_TOKEN",
         example="0123456789abcdef0123456789abcdef",
+    ),
+    slack(
+        name="SLACK_ALLOWED_WORKSPACES",
+        meaning="The workspaces and organisations that may install the app and use it, by their ids; `any` allows all, "
+        "which then use your keys and budget. Tools of plugins and servers are off in a workspace without `+tools`.",
+        rule="ids that begin with T or E, each with +tools or not, or any, separated by commas",
+        default="none; required beside SLACK_CLIENT_ID",
+        example="T0123ABCD+tools,T0456EFGH",
     ),
     slack(
         name="SLACK_API_URL",

@@ -48,7 +48,11 @@ class WiredSlack:
         installed = None
         if secret:
             installed = InstallationStore(
-                database=database, clock=clock, client_secret=secret, broadcast=parts.broadcast
+                database=database,
+                clock=clock,
+                client_secret=secret,
+                allowed=settings.slack_allowed_workspaces,
+                broadcast=parts.broadcast,
             )
             client_id = settings.slack_client_id
             tokens = SlackTokens.many(

@@ -34,6 +34,7 @@ HTTP = {"SLACK_SIGNING_SECRET": "s3cret"}
 MANY = {
     "SLACK_CLIENT_ID": "1.2",
     "SLACK_CLIENT_SECRET": "cs",
+    "SLACK_ALLOWED_WORKSPACES": "T1",
     "PUBLIC_URL": "https://s.org",
     "WEB_TOKEN": "a-token-of-some-length",
 }

@@ -159,6 +159,9 @@ def test_a_page_for_this_machine_alone_wants_none(host: str) -> None:
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
 
 
+MANY_WORKSPACES = {"SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s", "PUBLIC_URL": "http://localhost"}
+
+
 @pytest.mark.parametrize(
     ("given", "variable", "fault"),
     [
@@ -175,10 +178,12 @@ SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
             "must be set beside SLACK_CLIENT_ID.",
         ),
         (
-            {**SLACK, "SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "s", "PUBLIC_URL": "http://localhost"},
+            {**MANY_WORKSPACES, **SLACK, "SLACK_ALLOWED_WORKSPACES": "T1+tools, E2"},
             "SLACK_BOT_TOKEN",
             "is for one workspace and SLACK_CLIENT_ID for many",
         ),
+        (MANY_WORKSPACES, "SLACK_ALLOWED_WORKSPACES", "must be set beside SLACK_CLIENT_ID"),
+        ({**MANY_WORKSPACES, "SLACK_ALLOWED_WORKSPACES": "acme"}, "SLACK_ALLOWED_WORKSPACES", "must be ids that begin"),
     ],
 )
 def test_half_a_slack_app_is_told_with_what_is_missing(given: dict[str, str], variable: str, fault: str) -> None:

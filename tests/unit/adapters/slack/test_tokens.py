@@ -5,7 +5,7 @@ import base64
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -24,7 +24,10 @@ from adapters.slack.install.installations import (
 )
 from adapters.slack.install.oauth import SlackApp, oauth_flow, routes
 from adapters.slack.install.oauth_state import OAuthStates
+from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGone
+from agent_core.model.channels import ChannelScope
+from agent_core.model.command import CommandSpec
 from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
@@ -37,6 +40,7 @@ from bot.settings import load
 
 HOUR = timedelta(hours=1)
 SECRET = "client-secret-73"
+EVERY_WORKSPACE: Mapping[str, bool] = {"any": False}
 FIRST = WorkspaceInstall(
     workspace="T1",
     team_name="Acme",
@@ -192,9 +196,11 @@ async def start(database: Counted, clock: FakeClock, slack: FakeSlack) -> AsyncI
     processes: list[Process] = []
     ends: list[LinkedBroadcast] = []
 
-    def begin(secret: str = SECRET) -> Process:
+    def begin(secret: str = SECRET, allowed: Mapping[str, bool] = EVERY_WORKSPACE) -> Process:
         broadcast = LinkedBroadcast(ends)
-        installed = InstallationStore(database=database, clock=clock, client_secret=secret, broadcast=broadcast)
+        installed = InstallationStore(
+            database=database, clock=clock, client_secret=secret, allowed=allowed, broadcast=broadcast
+        )
         tokens = SlackTokens.many(
             installed=installed, clock=clock, client_id="id-1", client_secret=secret, base_url=slack.url
         )
@@ -714,6 +720,44 @@ async def test_a_workspace_is_installed(browser: Browser, here: Process, slack: 
     assert slack.authorizations == [BASIC]
 
 
+@pytest.mark.proves("slack:allowed")
+async def test_a_workspace_that_is_not_allowed_cannot_install(
+    start: Callable[..., Process], database: Counted, clock: FakeClock, slack: FakeSlack
+) -> None:
+    slack.access = INSTALLED
+    here = start(allowed={"T2": True})
+    async with browsing(here, database, clock, "https://signoff.example") as browser:
+        await browser.install()
+        status, page = await browser.come_back()
+    assert (status, "not for your workspace" in page, await here.installed.every()) == (403, True, ())
+
+
+@pytest.mark.proves("slack:allowed")
+async def test_a_workspace_that_is_no_longer_allowed_counts_as_not_installed(
+    start: Callable[..., Process], browser: Browser
+) -> None:
+    await browser.install()
+    await browser.come_back()
+    assert await start(allowed={"T2": True}).installed.get("T1") is None
+    assert await start(allowed={"T1": False}).installed.get("T1") == FIRST
+
+
+@pytest.mark.proves("slack:allowed")
+@pytest.mark.parametrize(("allowed", "refused"), [({"T1": False}, True), ({"T1": True}, False), ({"any": False}, True)])
+async def test_tools_are_off_in_a_workspace_until_the_operator_says_so(
+    start: Callable[..., Process], browser: Browser, database: Counted, allowed: Mapping[str, bool], refused: bool
+) -> None:
+    await browser.install()
+    await browser.come_back()
+    await start(allowed=allowed).installed.settle_tools()
+    spec = CommandSpec(
+        name="crm.find", label="", description="", parameters={}, risks=("publish",), category="", source="crm 1"
+    )
+    async with database.begin() as work:
+        switches = await load_tool_switches(work, ChannelScope("slack", "T1", "C1"))
+    assert bool(switches.turn_on(["crm"]).refusal(spec)) is refused
+
+
 async def test_an_installation_of_an_organisation_is_kept_under_it(
     browser: Browser, here: Process, slack: FakeSlack
 ) -> None:
@@ -864,6 +908,7 @@ async def test_a_wired_process_hears_of_installations_and_people_that_others_cha
             "SLACK_CLIENT_ID": "1.2",
             "SLACK_SIGNING_SECRET": "signed",
             "SLACK_CLIENT_SECRET": SECRET,
+            "SLACK_ALLOWED_WORKSPACES": "any",
             "PUBLIC_URL": "https://a.example",
             "WEB_TOKEN": "w" * 32,
         },
