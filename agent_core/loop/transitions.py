@@ -218,7 +218,7 @@ def _end_text(agent: Agent, turn: Turn, report: str) -> str:
     """That the agent is done, with the first line of its report: the turn's card shows all of it."""
     first = one_line(report.strip().partition("\n")[0], MAX_REASON_CHARACTERS)
     rest = "" if first == report.strip() else f"\nThe rest of its report is on turn {turn.number}."
-    return f"{agent.name} is done: {first}{rest}"
+    return f"{agent.name} is done: “{first}”{rest}"
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:

@@ -93,7 +93,7 @@ class CallQuestions:
         """Show that a question is over which nobody can answer any more."""
         server = Actor(id=f"server:{self.entry.name}", display=f"the tool server {self.entry.name}", kind="bot")
         self.context.ask(asked.answer(server, self.clock.now(), is_declined=True))
-        self.context.report(f"The tool server {self.entry.name} asked: {asked.question.message}\n{NOT_ANSWERED}")
+        self.context.report(f"The tool server {self.entry.name} asked: “{asked.question.message}”\n{NOT_ANSWERED}")
 
     def _asked(self, shown: ServerQuestion) -> AskedQuestion:
         now, entry = self.clock.now(), self.entry
@@ -126,7 +126,7 @@ class CallQuestions:
     def _text(self, shown: ServerQuestion) -> str:
         how = "Type" if self.context.agent.channel.surface == "terminal" else "Press Answer on the card, or reply"
         lines = [
-            f"The tool server {self.entry.name} asks: {shown.message}",
+            f"The tool server {self.entry.name} asks: “{shown.message}”",
             f"Whoever may approve answers; it goes to {self.entry.place} and stays here: no passwords.",
             f"{how}: {answer_example(shown)}{'' if shown.fields else ' (says yes)'} or: {DECLINED}",
             *(f"• {line}" for line in field_lines(shown)),

@@ -6,6 +6,7 @@ from agent_core.errors import AlreadyDecided, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Note
 from agent_core.model.server_answers import DECLINED, WrongAnswer, is_answer, line_of_form, read_reply
@@ -47,7 +48,8 @@ class ServerQuestions(TransactionalService):
                 return await work.turns.get(origin.channel, turn_id)
             agent, turn, asked = await _find_open(work, origin.by, origin.channel, turn_id, shown)
             line, now = DECLINED if form is None else line_of_form(asked.question, form), self.clock.now()
-            deliver_note(work, agent, Note.to(agent, line, by=origin.by, at=now))
+            note = replace(Note.to(agent, line, by=origin.by, at=now), form_of=asked.server)
+            deliver_note(work, agent, note)
             answered = turn.ask(asked.answer(origin.by, now, is_declined=form is None))
             work.turns.save(answered)  # of two answers at once, one conflicts
             return answered

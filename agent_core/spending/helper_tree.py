@@ -116,7 +116,7 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
 def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
     """Save a note for the agent's next turn and end the agent's wait for helpers; return the agent as saved.
 
-    A person's note pauses the agent's lease: the next command asks.
+    A person's note pauses the agent's lease: the next command asks. An answer to a tool server does not.
 
     The agent is saved even if it does not change. A step of the loop that found no note then conflicts and starts over;
     otherwise it could begin a long wait, or finish, beside a note that nobody reads.
@@ -124,7 +124,7 @@ def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
     work.notes.add(note)
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
     heard = agent.become(Thinking(), note.at) if waits else agent
-    if heard.lease and not heard.lease.paused_by and note.by.kind != "bot":
+    if heard.lease and not heard.lease.paused_by and note.by.kind != "bot" and not note.form_of:
         paused = replace(heard.lease, paused_by=note.by)
         heard = replace(heard, lease=paused)
         work.notes.announce(Notice.to(heard, "changed", _pause_text(paused, note.by), note.at))

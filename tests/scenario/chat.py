@@ -221,7 +221,7 @@ class Story:
         await ana.resume()
         await (await ana.asks("write_to_file")).press("Approve")
         await (await ana.asks("task_complete")).press("Approve")
-        assert await ana.sees("Clerk is done: The report is written.")
+        assert await ana.sees("Clerk is done: “The report is written.”")
         assert await ana.file("notes.md") == "one\ntwo\nthree\nfour\n"
         assert await ana.file("plan.md") == "ask Ben"
         assert await ana.file("report.md") == "All is well."

@@ -22,7 +22,7 @@ async def test_people_answer_what_a_server_asks(surface: Name, tmp_path: Path) -
         await ana.new_agent("Clerk", "pours tea", "Serve tea")
         await (await ana.asks("curious.pour")).press("Approve")
         await ana.is_asked()
-        assert await ana.sees("The tool server curious asks: How do you want it?⟨U+200B⟩")
+        assert await ana.sees("The tool server curious asks: “How do you want it?⟨U+200B⟩")
         await ana.says("answer tea: red; cups: 2")
         if surface != "core":  # whose clock stands still, and with it the next update of the card
             said = "Nothing was sent:" if surface == "terminal" else "was not sent:"

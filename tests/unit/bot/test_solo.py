@@ -115,7 +115,7 @@ async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
     assert await desk.sits(CLERK, "y", "y") == 0
     assert await desk.file("a.txt") == b"one\n"
     assert desk.written.count("Clerk is thinking…") == 2
-    assert "Clerk is done: All is written." in desk.written
+    assert "Clerk is done: “All is written.”" in desk.written
 
 
 async def test_approving_3_runs_three_commands_and_asks_for_the_fourth() -> None:
@@ -536,7 +536,7 @@ async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it
     assert await desk.sits(CLERK, "y", "y", "y", "y", "y") == 0
     assert await desk.file("a.txt") == b"one\n"
     assert "Clerk › Scout · turn 1 · write_to_file" in desk.written
-    assert "Scout is done: All is written." in desk.written
+    assert "Scout is done: “All is written.”" in desk.written
     assert [turn["state"] for turn in desk.records] == ["done"] * 5
 
 

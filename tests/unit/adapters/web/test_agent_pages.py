@@ -391,7 +391,7 @@ async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageCh
     model.say(reply_text("task_complete", {"reason": "Written."}))
     await (await ana.asks("write_to_file")).press("Approve")
     await (await ana.asks("task_complete")).press("Approve")
-    assert await ana.sees("Clerk is done: Written.")
+    assert await ana.sees("Clerk is done: “Written.”")
     await ana.says("Mention the weather")
     page = await ana.page()
     assert "kept for the next turn" not in page

@@ -70,7 +70,7 @@ async def test_an_approved_command_runs_and_the_agent_goes_on_to_its_end() -> No
     agent = await approve(stage, agent)
     assert agent.status == Finished("All is written.\nFiles: a.txt (4 bytes).")
     assert [notice.text for notice in stage.shown.notices] == [
-        "Clerk is done: All is written.\nThe rest of its report is on turn 2."
+        "Clerk is done: “All is written.”\nThe rest of its report is on turn 2."
     ]
 
 
@@ -79,7 +79,7 @@ async def test_the_last_notice_has_the_first_line_of_the_report_and_the_card_has
     stage = stage_of(reply_text("task_complete", {"reason": report}))
     agent = await approve(stage, await stage.create())
     [notice] = stage.shown.notices
-    assert notice.text == "Clerk is done: Three candidates are left.\nThe rest of its report is on turn 1."
+    assert notice.text == "Clerk is done: “Three candidates are left.”\nThe rest of its report is on turn 1."
     assert agent.status == Finished(report)
 
 
