@@ -17,9 +17,9 @@ SignoffError
 ├── MemoryAway                 the agent continues without long-term memory, which is updated later
 ├── CommandError               the model reads it as the command's result
 │   └── OutsideWorkspace       a path that leaves the agent's folder
-├── SurfaceError               the loop shows it later or pauses the agent
+├── SurfaceError               refused for good: the loop goes on without what was to be shown
 │   ├── SurfaceBusy            retry, after `retry_after` seconds if given
-│   └── ThreadGone             the thread, the channel or the right to write is gone
+│   └── ThreadGone             the thread, the channel or the right to write is gone: the agent pauses
 ├── Conflict                   the unit of work is repeated
 ├── NewerTables                the operator installs the newer release, or uses another database
 ├── UnfinishedImport           the operator goes on with the import, or uses another database

@@ -47,6 +47,7 @@ PROMISES: dict[str, str] = {
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",
     "card:hidden": "An invisible or reordering character is shown as its code point on the card.",
     "card:once": "What a preview shows to the last character is not repeated as an argument; Show all still has it.",
+    "card:refused": "A decision is carried out though the platform refuses its card, or refuses to change it.",
     "card:risk": "Execute, publish and spend stand out on every surface, each with a word, a sign and a colour.",
     "card:verbatim": "Every argument of a command is on its card, verbatim.",
     "circle:pause": "An agent that repeats itself is told once, loses its lease, and pauses if it continues.",

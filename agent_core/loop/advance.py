@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent_core.errors import NotFound, Superseded, SurfaceBusy, ThreadGone
+from agent_core.errors import NotFound, Superseded, SurfaceBusy, SurfaceError
 from agent_core.loop.act_step import ActStep
 from agent_core.loop.answering import QuestionAnswerer
 from agent_core.loop.card_checks import CardCheck
@@ -62,7 +62,7 @@ class AgentLoop:
             await self.runner.stop_background(agent_id)
         except (Superseded, SurfaceBusy):
             return
-        except ThreadGone as gone:
+        except SurfaceError as gone:  # the thread is gone, or the platform refuses to open one
             reason = f"{gone} Resume makes a new thread."
             agent = await self.pause(agent_id, reason, loses_thread=True)
             await self._surface_of(agent).announce_lost_thread(agent, reason)

@@ -1,5 +1,9 @@
-"""Shows turns as cards, posts notices in the thread, and remembers what the database must record as shown."""
+"""Shows turns as cards, posts notices in the thread, and remembers what the database must record as shown.
 
+What the platform refuses is logged and not tried again: the agent goes on without it.
+"""
+
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +19,8 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.ports.surface import ChatSurface
 
+logger = logging.getLogger(__name__)
+
 
 async def _nothing_to_confirm() -> None:
     """Do nothing: nobody else may show this agent."""
@@ -27,15 +33,16 @@ class ThreadPresenter:
     `addresses`: the surface's address of the card of each turn.
     `stages`: the stage of the turn that each card shows.
     `confirm`: makes sure, before each message, that this worker still has the agent.
-    `shown`, `posted`: turns and notices that were presented, but are not yet recorded so in the database. What a
-    surface shows as saved is recorded by the save itself.
+    `shown`, `posted`: turns and notices that were presented, but are not yet recorded so in the database, each turn
+    with its address and the time, or None if the platform refused its card. What a surface shows as saved is recorded
+    by the save itself.
     """
 
     surface: ChatSurface
     workspaces: Workspaces
     clock: Clock
     confirm: Callable[[], Awaitable[None]] = _nothing_to_confirm
-    shown: list[tuple[Turn, str, datetime]] = field(default_factory=list)
+    shown: list[tuple[Turn, str, datetime | None]] = field(default_factory=list)
     posted: list[Notice] = field(default_factory=list)
     addresses: dict[TurnId, str] = field(default_factory=dict)
     stages: dict[TurnId, str] = field(default_factory=dict)
@@ -88,26 +95,50 @@ class ThreadPresenter:
         await self._confirm()
         address = self.addresses.get(turn.id, turn.shown_as)
         addressed = turn if address == turn.shown_as else replace(turn, shown_as=address)
-        self.addresses[turn.id] = await self.surface.show(agent, addressed, may_exist=may_exist)
-        self.stages[turn.id] = turn.stage
+        at: datetime | None = None
+        try:
+            address = await self.surface.show(agent, addressed, may_exist=may_exist)
+            at = self.clock.now()
+        except (SurfaceBusy, ThreadGone):
+            raise
+        except SurfaceError as refused:
+            await self._tell(agent, _refused_notice(agent, turn, refused, self.clock.now()), may_exist=False)
+        self.addresses[turn.id], self.stages[turn.id] = address, turn.stage
         if not is_recorded:
-            self.shown.append((turn, self.addresses[turn.id], self.clock.now()))
+            self.shown.append((turn, address, at))
 
     async def _tell(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post the notice or upload its file. If the file cannot be read or uploaded, post a sentence instead."""
         await self._confirm()
-        if not notice.file:
-            return await self.surface.notice(agent, notice, may_exist=may_exist)
+        try:
+            if notice.file:
+                notice = await self._upload(agent, notice)
+            if not notice.file:
+                await self.surface.notice(agent, notice, may_exist=may_exist)
+        except (SurfaceBusy, ThreadGone):
+            raise
+        except SurfaceError as refused:
+            logger.warning("a notice was refused", extra={"agent": agent.id, "why": str(refused)[:300]})
+
+    async def _upload(self, agent: Agent, notice: Notice) -> Notice:
+        """Upload the notice's file; return the notice, or one without a file that says why that failed."""
         try:
             data = await self.workspaces.of(agent).read(notice.file)
-            return await self.surface.upload(agent, notice.file, data)
+            await self.surface.upload(agent, notice.file, data)
         except (SurfaceBusy, ThreadGone):
             raise
         except (CommandError, SurfaceError) as error:
-            failure = replace(notice, text=f"{notice.text} could not be posted. {error}")
-            return await self.surface.notice(agent, failure, may_exist=may_exist)
+            return replace(notice, text=f"{notice.text} could not be posted. {error}", file="")
+        return notice
 
     async def _confirm(self) -> None:
         """Confirm the claim, unless nothing is sent; it may have ended with the save of what pages show now."""
         if not self.surface.shows_what_is_saved:
             await self.confirm()
+
+
+def _refused_notice(agent: Agent, turn: Turn, refused: SurfaceError, at: datetime) -> Notice:
+    """A notice in place of a card that the platform refused. What nobody was shown can be rejected, not approved."""
+    todo = " It waits for a decision: reply what the agent should do instead." if turn.state == "proposed" else ""
+    said = f"The card of turn {turn.number} ({turn.call.name}) could not be shown. {refused}{todo}"
+    return Notice.to(agent, "waiting", said, at)

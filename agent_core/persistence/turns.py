@@ -88,7 +88,7 @@ class SqlTurns(SqlRepository):
         where = {"the_id": turn.id, "in_channel": turn.channel.key, "read": read}
         self._buffer.queue(_SAVE, {**values, "revision": read + 1, **where}, key=("turn", turn.id), checked=True)
 
-    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
+    def mark_shown(self, turn: Turn, address: str, at: datetime | None) -> None:
         shown = {"shown_as": address, "shown_stage": turn.stage, "shown_at": at, "shown_hash": turn.control_hash}
         self._shown[turn.id] = shown
         if not self._buffer.add_values(("turn", turn.id), shown):

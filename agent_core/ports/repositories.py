@@ -119,8 +119,11 @@ class Turns(KeepsRecords[Turn], Protocol):
     def save(self, turn: Turn) -> None:
         """Save a turn that was read in this unit of work. Only `mark_shown` saves what its card shows, and where."""
 
-    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
-        """Record that the card at `address` shows the turn's present stage since `at`. Causes no Conflict."""
+    def mark_shown(self, turn: Turn, address: str, at: datetime | None) -> None:
+        """Record that the card at `address` shows the turn's present stage since `at`. Causes no Conflict.
+
+        `at` is None for a card that the platform refused: it is not shown again at this stage, and nobody has seen it.
+        """
 
 
 class Notes(Protocol):

@@ -43,8 +43,9 @@ class ChatSurface(Protocol):
     """Shows an agent's cards and notices in its thread. Showing a turn again updates its card: it never has two.
 
     `may_exist`: a process that crashed may have sent the message already, so the surface looks for it before sending.
-    Methods raise SurfaceBusy if a retry may help, and ThreadGone if the thread cannot be written to any more. Replies
-    and clicks do not come through this port but through the surface's own listeners.
+    Methods raise SurfaceBusy if a retry may help, ThreadGone if the thread cannot be written to any more, and
+    SurfaceError if the platform refuses this one message. Replies and clicks do not come through this port but through
+    the surface's own listeners.
     """
 
     @property

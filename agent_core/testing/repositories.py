@@ -156,7 +156,7 @@ class MemoryTurns(VersionedRepository[Turn]):
 
     def __init__(self, buffer: StoreBuffer) -> None:
         super().__init__(buffer)
-        self._shown: dict[str, tuple[str, datetime, str]] = {}
+        self._shown: dict[str, tuple[str, datetime | None, str]] = {}
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:
         if turn := self._pending.find(turn_id, channel):
@@ -183,7 +183,7 @@ class MemoryTurns(VersionedRepository[Turn]):
         rows = _rows_of(self._buffer.committed.turns, agent)
         return self._read(sorted((row for row in rows if row.shown != row.value.stage), key=_number))
 
-    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
+    def mark_shown(self, turn: Turn, address: str, at: datetime | None) -> None:
         self._shown[turn.id] = (address, at, turn.control_hash)
         self._buffer.queue(lambda store: store.mark_shown(turn, address, at))
 

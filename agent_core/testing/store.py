@@ -114,7 +114,7 @@ class Store:
             turn = replace(turn, shown_as=shown_as, shown_at=shown_at, shown_hash_on_card=shown_hash)
         self.turns[turn.id] = _next_row(self.turns, turn.id, turn, read)
 
-    def mark_shown(self, turn: Turn, address: str, at: datetime) -> None:
+    def mark_shown(self, turn: Turn, address: str, at: datetime | None) -> None:
         if row := self.turns.get(turn.id):
             value = replace(row.value, shown_as=address, shown_at=at, shown_hash_on_card=turn.control_hash)
             self.turns[turn.id] = replace(row, value=value, shown=turn.stage)

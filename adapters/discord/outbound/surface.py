@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import discord
@@ -10,6 +11,7 @@ import discord
 from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import CardContent, JoinedCards
+from adapters.chat.refused_edits import RefusedEdits
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.discord.api.client import DiscordRefused
@@ -57,6 +59,7 @@ class DiscordSurface:
     notifications: DiscordNotifications = field(init=False)
     shows_what_is_saved: bool = False
     updates: StatusUpdates = field(init=False)
+    refused_edits: RefusedEdits = field(init=False)
 
     def __post_init__(self) -> None:
         self.updates = StatusUpdates(
@@ -66,6 +69,7 @@ class DiscordSurface:
             clock=self.clock,
             delay=STATUS_DELAY_SECONDS,
         )
+        self.refused_edits = RefusedEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=self.clock)
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
         self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
 
@@ -95,7 +99,9 @@ class DiscordSurface:
         stands = message_in(thread, place.address)
         if not stands and may_exist:
             stands = await self.sending.find_posted(thread, mark.turn, mark.proposed_at)
-        if not stands or not await self.sending.edit(thread, stands, message, mark.turn):
+        if not stands or not await self.refused_edits.is_settled(
+            agent, (thread, stands), card, partial(self.sending.edit, thread, stands, message, mark.turn)
+        ):
             stands = await self.sending.post(thread, self._present_card(agent, card), mark.turn)
         self.cards.remember(agent, card.newest, place, address := f"{thread}/{stands}")
         if place.to_fold:
@@ -141,7 +147,9 @@ class DiscordSurface:
         if agent.thread and (stands := message_in(thread_of(agent), turn.shown_as)):
             card = await self.cards.read_card(agent, turn)
             self.sending.forget(thread_of(agent), stands)
-            await self.sending.edit(thread_of(agent), stands, self._present_card(agent, card), card.place.marked.turn)
+            await self._try_edit(
+                agent, thread_of(agent), stands, self._present_card(agent, card), card.place.marked.turn
+            )
 
     def _present_card(self, agent: Agent, card: CardContent) -> DiscordMessage:
         return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card)
@@ -156,7 +164,7 @@ class DiscordSurface:
 
     async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         if stands := message_in(thread_of(agent), lines[-1].address):
-            await self.sending.edit(thread_of(agent), stands, folded_message(agent, lines), lines[0].turn)
+            await self._try_edit(agent, thread_of(agent), stands, folded_message(agent, lines), lines[0].turn)
 
     def _card(self, agent: Agent, card: CardContent) -> DiscordMessage:
         return turn_message(
@@ -225,7 +233,11 @@ class DiscordSurface:
         is_post = isinstance(await self.sending.channel(parent), discord.ForumChannel)
         files = await self.standing.files_text(agent)
         with self.standing.showing(agent):
-            await self.sending.edit(root if is_post else parent, root, self._root(agent, files), agent.id)
+            await self._try_edit(agent, root if is_post else parent, root, self._root(agent, files), agent.id)
+
+    async def _try_edit(self, agent: Agent, place: int, message_id: int, message: DiscordMessage, nonce: str) -> None:
+        edit = partial(self.sending.edit, place, message_id, message, nonce)
+        await self.refused_edits.attempt(agent, (place, message_id), edit)
 
     async def _say_to(self, person: int, text: str) -> None:
         client = self.sending.calls.client

@@ -25,6 +25,7 @@ GONE_REASONS = {
     "channel_not_found": "Slack cannot find this channel, or Signoff is not a member: add it with /invite @Signoff.",
     "not_in_channel": "Signoff is not in this channel: add it with /invite @Signoff.",
     "is_archived": "The channel is archived.",
+    "is_inactive": "The channel is archived.",
     "thread_not_found": "The thread was deleted.",
     "cannot_reply_to_message": "The thread was deleted.",
     "missing_scope": "The Slack app lacks a permission: update it from manifest.yml and install it again.",

@@ -12,6 +12,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import CardContent, JoinedCards
 from adapters.chat.recorded import recorded
+from adapters.chat.refused_edits import EditOutcome, RefusedEdits
 from adapters.chat.send_both import send_both
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
@@ -72,6 +73,7 @@ class SlackSurface:
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
     without_sessions: set[str] = field(default_factory=set)
     updates: StatusUpdates = field(init=False)
+    refused_edits: RefusedEdits = field(init=False)
     notifications: SlackNotifications = field(init=False)
     shows_what_is_saved: bool = False
 
@@ -87,6 +89,7 @@ class SlackSurface:
             clock=clock,
             delay=STATUS_DELAY_SECONDS,
         )
+        self.refused_edits = RefusedEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=clock)
 
     def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return self.directory.names_somebody(channel.workspace, name)
@@ -108,7 +111,9 @@ class SlackSurface:
         stands = ts_in(thread, place.address)
         if not stands and may_exist:
             stands = await find_posted(self.calls, thread, message.written_by, place.marked.proposed_at)
-        if not stands or not await self._edit(agent, stands, message):
+        if not stands or not await self.refused_edits.is_settled(
+            agent, _key(agent, stands), card, partial(self._edit, agent, stands, message)
+        ):
             stands = await self._post(agent, message, thread=thread.thread)
         self.cards.remember(agent, card.newest, place, address := f"{thread.thread}/{stands}")
         if place.to_fold:
@@ -189,7 +194,7 @@ class SlackSurface:
         if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
             card = await self.cards.read_card(agent, turn)
             self._drawn_of(agent).pop(stands, None)
-            await self._edit(agent, stands, self._present_card(agent, card))
+            await self._try_edit(agent, stands, self._present_card(agent, card))
 
     def _present_card(self, agent: Agent, card: CardContent) -> SlackMessage:
         return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card)
@@ -201,7 +206,7 @@ class SlackSurface:
 
     async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         if stands := ts_in(thread_of(agent), lines[-1].address):
-            await self._edit(agent, stands, folded_message(agent, lines))
+            await self._try_edit(agent, stands, folded_message(agent, lines))
 
     def _card(self, agent: Agent, card: CardContent) -> SlackMessage:
         return turn_message(
@@ -220,6 +225,9 @@ class SlackSurface:
         ts = await self.post(agent.channel, message, thread=thread)
         self._drawn_of(agent)[ts] = message.digest
         return ts
+
+    async def _try_edit(self, agent: Agent, ts: str, message: SlackMessage) -> EditOutcome:
+        return await self.refused_edits.attempt(agent, _key(agent, ts), partial(self._edit, agent, ts, message))
 
     async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
         """Edit a message, unless it is unchanged; return whether the message exists."""
@@ -255,7 +263,7 @@ class SlackSurface:
         if not self.standing.is_shown(agent):
             files = await self.standing.files_text(agent)
             with self.standing.showing(agent):
-                await self._edit(agent, thread_of(agent).thread, self._root(agent, files))
+                await self._try_edit(agent, thread_of(agent).thread, self._root(agent, files))
 
     async def _set_session(self, agent: Agent) -> None:
         """Set Slack's indicator for agents to the agent's state, if the workspace has the indicator."""
@@ -283,6 +291,10 @@ class SlackSurface:
             if isinstance(refused, ThreadGone) and str(refused) != GONE_REASONS["missing_scope"]:
                 return
             self.without_sessions.add(agent.channel.workspace)
+
+
+def _key(agent: Agent, ts: str) -> tuple[ChannelScope, str]:
+    return agent.channel, ts
 
 
 def thread_of(agent: Agent) -> ThreadRef:
