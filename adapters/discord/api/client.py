@@ -15,6 +15,7 @@ from agent_core.errors import SettingsError, SurfaceBusy, SurfaceError, ThreadGo
 T = TypeVar("T")
 
 ARCHIVED, UNKNOWN_MESSAGE, UNKNOWN_MEMBER = 50083, 10008, 10007
+LOCKED = "The thread is locked."
 GONE_REASONS = {
     10003: "Discord cannot find this channel or thread: it was deleted.",
     10004: "Signoff was removed from this Discord server. Invite it again.",
@@ -22,7 +23,7 @@ GONE_REASONS = {
     50013: "Signoff lacks permissions in this channel. It needs: Send Messages, Create Public Threads, "
     "Send Messages in Threads, Attach Files and Read Message History.",
     ARCHIVED: "The thread is archived, and Signoff may not unarchive it.",
-    160005: "The thread is locked.",
+    160005: LOCKED,
     160006: "This server has reached Discord's limit of active threads: archive some, then press Resume.",
 }
 LOGIN_REFUSED = "Discord refuses the bot's token: make a new one under Bot in the developer portal."

@@ -12,7 +12,15 @@ from cachetools import LRUCache
 
 from adapters.answers import Attachment
 from adapters.chat.recorded import recorded
-from adapters.discord.api.client import UNKNOWN_MESSAGE, DiscordApi, DiscordRefused, is_archived
+from adapters.discord.api.client import (
+    ARCHIVED,
+    GONE_REASONS,
+    LOCKED,
+    UNKNOWN_MESSAGE,
+    DiscordApi,
+    DiscordRefused,
+    is_archived,
+)
 from adapters.discord.outbound.message import DiscordMessage
 from agent_core.errors import ThreadGone
 
@@ -93,6 +101,14 @@ class DiscordSender:
         await self._open_again(place)
         return await self.calls.ask(act)
 
+    async def is_usable(self, thread: int) -> bool:
+        """Whether a thread exists and is not locked."""
+        try:
+            found = await self.calls.ask(lambda: self.calls.client.fetch_channel(thread))
+        except ThreadGone:
+            return False
+        return isinstance(found, discord.Thread) and not found.locked
+
     async def channel(self, place: int) -> object:
         """A channel or thread, from discord.py's cache or from Discord."""
         client = self.calls.client
@@ -107,7 +123,10 @@ class DiscordSender:
     async def _open_again(self, place: int) -> None:
         thread = await self.calls.ask(lambda: self.calls.client.fetch_channel(place))
         if isinstance(thread, discord.Thread) and thread.archived:
-            await self.calls.ask(lambda: thread.edit(archived=False))
+            try:
+                await self.calls.ask(lambda: thread.edit(archived=False))
+            except ThreadGone:
+                raise ThreadGone(LOCKED) if thread.locked else ThreadGone(GONE_REASONS[ARCHIVED]) from None
 
     def _messageable(self, place: int) -> discord.PartialMessageable:
         return self.calls.client.get_partial_messageable(place)

@@ -179,12 +179,15 @@ class DiscordSurface:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)
         return root_message(agent, model=self.model.label, standing=standing, files=files, last=last)
 
-    async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel) -> int:
-        """Create the root message and its thread, unless they exist; return their common id."""
-        root = await self.sending.find_posted(place.id, agent.id, agent.created_at)
-        root = root or await self.sending.post(
-            place.id, self._root(agent), agent.id, allowed_mentions([agent.owner.id])
-        )
+    async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel, mark: str = "") -> int:
+        """Create the root message and its thread, unless they exist; return their common id.
+
+        Discord opens one thread for a message, ever. If that was deleted or locked, there is another root message,
+        marked with the id of the one before it.
+        """
+        mark = mark or agent.id
+        root = await self.sending.find_posted(place.id, mark, agent.created_at)
+        root = root or await self.sending.post(place.id, self._root(agent), mark, allowed_mentions([agent.owner.id]))
         message = place.get_partial_message(root)
         try:
             await self.sending.calls.ask(
@@ -193,12 +196,19 @@ class DiscordSurface:
         except DiscordRefused as refused:
             if refused.code != THREAD_EXISTS:
                 raise
+            if not await self.sending.is_usable(root):
+                return await self._open_or_find_thread(agent, place, f"{agent.id} {root}")
         return root
 
     async def _post(self, agent: Agent, place: discord.ForumChannel) -> int:
         """Create a post in a forum, unless it exists; return its id, which its first message shares."""
         for thread in place.threads:
-            if thread.created_at and thread.created_at >= agent.created_at and await self._is_post(thread, agent):
+            if (
+                not thread.locked
+                and thread.created_at
+                and thread.created_at >= agent.created_at
+                and await self._is_post(thread, agent)
+            ):
                 return thread.id
         message = self._root(agent)
         post = await self.sending.calls.ask(
