@@ -12,11 +12,13 @@ from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.chat.services import ChatServices
 from adapters.typed_text import TypedText
+from adapters.ui_text import RESUME_TO_READ
 from agent_core.errors import CommandError, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.seen_proposal import SeenProposal
 
+SEEN_NOTHING = SeenProposal(hashes=())  # what is said with it decides on no proposal
 Sign: TypeAlias = Literal["kept", "decided", "asked"]
 
 
@@ -62,6 +64,21 @@ class ThreadListener:
             return True
         async with self.locks.setdefault(agent.id, asyncio.Lock()):
             return not message.line.parts or await self._say(agent, message)
+
+    async def take_shared(self, agent: Agent, message: ThreadMessage, shared: str) -> None:
+        """Keep what a message carries beside its words as a note, which is no command and decides nothing."""
+        if not shared:
+            return
+        origin = replace(message.origin, delivery=f"{message.origin.delivery}/shared")
+        try:
+            kept = await self.context.service.reply(agent.id, shared, origin, SEEN_NOTHING)
+        except PersonError as error:
+            await message.tell(str(error))
+            return
+        if not message.line.parts:
+            await message.react("kept")
+            if kept.agent.is_at_rest and await self._is_first(message, "/answer"):
+                await message.offer(f"Noted. {RESUME_TO_READ}", (Button("resume", agent.id),))
 
     async def take_file(
         self, agent: Agent, message: ThreadMessage, file_id: str, fetched: Awaitable[tuple[str, bytes]]

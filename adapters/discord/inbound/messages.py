@@ -15,7 +15,7 @@ from adapters.discord.api.client import DiscordRefused
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
-from adapters.discord.inbound.message_markup import typed_text
+from adapters.discord.inbound.shared_content import read_typed, shared_text
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, choice_message, text_message
@@ -39,10 +39,7 @@ class DiscordThreadMessage:
     agent: Agent
     message: discord.Message
     origin: Origin
-
-    @property
-    def line(self) -> TypedText:
-        return typed_text(self.message)
+    line: TypedText
 
     @property
     def written_at(self) -> datetime:
@@ -92,11 +89,16 @@ class DiscordMessageListener(ThreadListener):
         agent = await self.context.views.in_thread(thread)
         if agent:
             origin = written_by(message, await self._author(message))
-            said = DiscordThreadMessage(context=self.context, agent=agent, message=message, origin=origin)
-            files = message.attachments if await self.take_text(agent, said) else []
-            for file in files:
-                await self.take_file(agent, said, str(file.id), fetch_file(file))
-            self.context.surface.standing.forget_files(agent)
+            await self._to_agent(agent, message, origin)
+
+    async def _to_agent(self, agent: Agent, message: discord.Message, origin: Origin) -> None:
+        line, files = await read_typed(message)
+        said = DiscordThreadMessage(context=self.context, agent=agent, message=message, origin=origin, line=line)
+        await self.take_shared(agent, said, shared_text(message))
+        forwarded = [file for snapshot in message.message_snapshots for file in snapshot.attachments]
+        for file in (*files, *forwarded) if await self.take_text(agent, said) else ():
+            await self.take_file(agent, said, str(file.id), fetch_file(file))
+        self.context.surface.standing.forget_files(agent)
 
     async def read_thread(self, agent: Agent, since: datetime) -> None:
         """Handle the messages of a thread, oldest first; raise SurfaceError if Discord cannot provide them."""

@@ -8,10 +8,12 @@ from typing import Any
 from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.chat.messages import Sign, ThreadListener
+from adapters.chat.shared_text import forwarded_text, joined, table_text
 from adapters.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.slack.inbound.context import SlackContext, thread_of
 from adapters.slack.inbound.downloads import SlackDownloads
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, is_from_person, of_message, with_thread
+from adapters.slack.inbound.shared_content import files_of, shared_parts
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.render import choice_message, explanation_message, offer_message
 from adapters.typed_text import TypedText
@@ -105,8 +107,17 @@ class SlackMessageListener(ThreadListener):
         message = SlackThreadMessage(
             context=self.context, agent=agent, event=event, origin=origin, line=line, ts=payload["ts"]
         )
-        if await self.take_text(agent, message) and (files := payload.get("files")):
+        await self.take_shared(agent, message, await self._read_shared(payload, event.workspace))
+        if await self.take_text(agent, message) and (files := files_of(payload)):
             self.context.soon(self._take_files(agent, message, files))
+
+    async def _read_shared(self, payload: Body, workspace: str) -> str:
+        """What the message forwards, quoted, and its tables; "" if there are none."""
+        texts = []
+        for part in shared_parts(payload):
+            text = "\n".join([(await self.context.read_text(part.text, workspace)).shown, *part.tables]).strip()
+            texts.append(forwarded_text(part.author, text) if part.author else table_text(text))
+        return joined(texts)
 
     async def _take_files(self, agent: Agent, message: SlackThreadMessage, files: Sequence[dict[str, Any]]) -> None:
         for file in files:

@@ -1,0 +1,58 @@
+"""What a Slack message carries beside its words: forwarded messages, tables, and the files of both."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.slack.inbound.inbound_event import Body
+from adapters.visible_text import one_line
+
+SOMEBODY = "somebody"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPart:
+    """A forwarded message of `author`, or with "" a table of the person's own; `text` is in Slack's markup."""
+
+    author: str
+    text: str
+    tables: tuple[str, ...]
+
+
+def shared_parts(payload: Body) -> Iterator[SharedPart]:
+    """The forwarded messages and the tables of a message, in order."""
+    if tables := _tables(payload.get("blocks") or ()):
+        yield SharedPart("", "", tables)
+    for attachment in payload.get("attachments") or ():
+        tables = _tables(_blocks_of(attachment))
+        if attachment.get("is_share"):
+            text = attachment.get("text") or ("" if tables else attachment.get("fallback") or "")
+            yield SharedPart(one_line(attachment.get("author_name") or "") or SOMEBODY, text, tables)
+        elif tables:
+            yield SharedPart("", "", tables)
+
+
+def files_of(payload: Body) -> list[dict[str, Any]]:
+    """The files of a message and of what it forwards."""
+    forwarded = [each for each in payload.get("attachments") or () if each.get("is_share")]
+    return [file for place in (payload, *forwarded) for file in place.get("files") or ()]
+
+
+def _blocks_of(attachment: Body) -> Sequence[Body]:
+    quoted = [each.get("message") or {} for each in attachment.get("message_blocks") or ()]
+    return [block for place in (attachment, *quoted) for block in place.get("blocks") or ()]
+
+
+def _tables(blocks: Sequence[Body]) -> tuple[str, ...]:
+    return tuple(_table_text(block) for block in blocks if block.get("type") == "table")
+
+
+def _table_text(table: Body) -> str:
+    rows = [[one_line(_cell_text(cell)) for cell in row] for row in table.get("rows") or ()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _cell_text(cell: Body) -> str:
+    """The text of a cell: its own, or that of the rich text in it."""
+    inner = " ".join(map(_cell_text, cell.get("elements") or ()))
+    return str(cell.get("text") or cell.get("url") or inner)
