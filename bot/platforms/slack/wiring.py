@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from typing import Self
-from urllib.parse import urlsplit
 
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
+from yarl import URL
 
 from adapters.actions import ActionDispatcher
 from adapters.chat.background import BackgroundTasks
@@ -90,7 +90,7 @@ class WiredSlack:
             soon=self.surface.soon,
             clock=clock,
         )
-        downloads = SlackDownloads(calls, urlsplit(calls.tokens.base_url).netloc)
+        downloads = SlackDownloads(calls, URL(calls.tokens.base_url).origin())
         messages = SlackMessageListener(context, downloads)
         return SlackConnection(
             context=context,
