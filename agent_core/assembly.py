@@ -52,6 +52,7 @@ from agent_core.service.memories import AgentMemories
 from agent_core.service.notifications import ChannelNotifications
 from agent_core.service.retention import RetentionJob
 from agent_core.service.self_review import SelfReview
+from agent_core.service.succession import Succession
 from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
@@ -196,9 +197,7 @@ class Core:
                 retention=options.retention,
                 list_sources=options.extensions.list_sources,
             ),
-            agent_settings=AgentSettings(
-                database=database, waker=engine, clock=clock, priority=priority, rehearsal=rehearsal
-            ),
+            agent_settings=foundation.agent_settings(),
             notifications=ChannelNotifications(database=database, waker=engine, clock=clock, priority=priority),
             memories=AgentMemories(database=database, waker=engine, clock=clock, memory=memory, ledger=ledger),
             review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
@@ -288,12 +287,23 @@ class _Foundation:
             priority=self.priority,
         )
 
+    def agent_settings(self) -> AgentSettings:
+        return AgentSettings(
+            database=self.ports.database,
+            waker=self.engine,
+            clock=self.ports.clock,
+            priority=self.priority,
+            succession=Succession(self.ports.surfaces),
+            rehearsal=self.ports.rehearsal,
+        )
+
     def service(self) -> AgentService:
         return AgentService(
             database=self.ports.database,
             waker=self.engine,
             clock=self.ports.clock,
             priority=self.priority,
+            succession=Succession(self.ports.surfaces),
             commands=self.commands,
             eraser=self.eraser,
             default_budget=self.options.default_budget,

@@ -248,6 +248,7 @@ PROMISES: dict[str, str] = {
     "reply:unusable": "Three unusable replies of the model pause the agent; its last command is never run again.",
     "rights:kinds": "Guests, people from outside and bots may not approve.",
     "rights:owner": "If only the owner decides, other people cannot.",
+    "rights:succession": "After the owner who alone decided has left, any full member decides; the thread says so.",
     "sandbox:set-id": "No file that a program leaves behind has a set-id bit or a capability.",
     "files:different-places": "Processes on one database that do not share files say so in one line at the start.",
     "files:dropped": "Files dropped on the page are added one after another, and each refusal says its reason.",

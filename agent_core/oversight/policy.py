@@ -6,11 +6,21 @@ from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RiskClass
 
+AFTER_THE_OWNER = "If they have left the team, !policy approvers anyone lets any full member decide."
+
+
+class OwnerDecides(NotAllowed):
+    """A full member was refused because only the agent's owner decides."""
+
+    def __init__(self, agent: Agent, actor: Actor, why: str) -> None:
+        self.agent, self.actor = agent, actor
+        super().__init__(why)
+
 
 def require_may_decide(agent: Agent, actor: Actor, what: str = "approve here") -> None:
     """Raise NotAllowed unless `actor` is one of the agent's approvers; `what` completes "you may not …"."""
     if why := _why_not(agent, actor):
-        raise NotAllowed(f"{what}: {why}")
+        raise OwnerDecides(agent, actor, f"{what}: {why}") if actor.kind == "member" else NotAllowed(f"{what}: {why}")
 
 
 def may_decide(agent: Agent, actor: Actor) -> bool:
@@ -55,4 +65,6 @@ def _why_not(agent: Agent, actor: Actor) -> str:
             return "bots are not listened to."
         case "member":
             is_owners = agent.policy.approvers == "owner" and agent.owner.kind == "member"
-            return f"only {agent.owner} decides for {agent.name}." if is_owners and actor.id != agent.owner.id else ""
+            if not is_owners or actor.id == agent.owner.id:
+                return ""
+            return f"only {agent.owner} decides for {agent.name}. {AFTER_THE_OWNER}"

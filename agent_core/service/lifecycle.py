@@ -1,6 +1,7 @@
 """Creates, stops, resumes and deletes agents. Each call is one short transaction.
 
-No model and no chat platform is called; files and index entries of a deleted agent are removed after the commit.
+No model is called, and a chat platform only to learn whether an owner has left. Files and index entries of a deleted
+agent are removed after the commit.
 """
 
 from dataclasses import dataclass
@@ -55,7 +56,13 @@ class AgentLifecycle(AgentArchive):
     @property
     def server_questions(self) -> ServerQuestions:
         """How people answer what tool servers ask."""
-        return ServerQuestions(database=self.database, waker=self.waker, clock=self.clock, priority=self.priority)
+        return ServerQuestions(
+            database=self.database,
+            waker=self.waker,
+            clock=self.clock,
+            priority=self.priority,
+            succession=self.succession,
+        )
 
     async def load_agent_defaults(self, origin: Origin) -> AgentDraft | None:
         """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may not create one."""
@@ -172,9 +179,13 @@ class AgentLifecycle(AgentArchive):
 
         What cannot be removed now, because the vector index is away for instance, is removed later.
         """
-        async with self.database.begin() as work:
-            found = await work.agents.get(origin.channel, agent_id)
-        require_may_decide(found, origin.by, "delete agents here")
+
+        async def find(work: UnitOfWork) -> Agent:
+            agent = await work.agents.get(origin.channel, agent_id)
+            require_may_decide(agent, origin.by, "delete agents here")
+            return agent
+
+        found = await self.save(find)
         sizes = await sizes_of_files(self.eraser.workspaces, found)
 
         async def act(work: UnitOfWork) -> Deleted:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 from agent_core.model.actors import Origin
@@ -9,10 +10,12 @@ from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice, NoticeKind
+from agent_core.oversight.policy import OwnerDecides
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.priority import Priority
+from agent_core.service.succession import Succession, let_anyone_decide
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
@@ -26,6 +29,7 @@ class TransactionalService:
     waker: Waker
     clock: Clock
     priority: Priority = field(default_factory=Priority)
+    succession: Succession = field(default_factory=Succession)
 
     async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change, detail: str = "") -> Agent:
         """Apply a change to the agent and append `what` and `detail` to the decision log.
@@ -47,7 +51,20 @@ class TransactionalService:
         return agent
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Run a unit of work with priority over those of agents, because a person waits for it."""
+        """Run a unit of work with priority over those of agents, because a person waits for it.
+
+        If only the owner may do this and has left, let anyone decide from now on, and run it again.
+        """
+        try:
+            return await self._save(act)
+        except OwnerDecides as refused:
+            if not await self.succession.has_left(refused.agent):
+                raise
+            passed = partial(let_anyone_decide, refused=refused, at=self.clock.now())
+        await self._save(passed)
+        return await self._save(act)
+
+    async def _save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         with self.priority.foreground():
             return await in_one_unit(self.database, act)
 

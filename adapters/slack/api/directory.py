@@ -24,6 +24,7 @@ REFRESH_AFTER, CACHE_TTL = timedelta(minutes=15), timedelta(minutes=30)
 MAX_CACHED_PEOPLE = 50_000
 PAGE, MOST_PAGES = 500, 100
 LOOKUP_TIMEOUT_SECONDS = 2.0
+UNKNOWN_PERSON = frozenset({"user_not_found", "user_not_visible"})  # other refusals tell nothing of the person
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,9 +57,9 @@ class SlackDirectory:
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
                 return await self._fetch(channel.workspace, person)
-        except SlackRefused as refused:
-            raise NotFound("person", person) from refused
         except (SurfaceError, TimeoutError) as fault:
+            if isinstance(fault, SlackRefused) and fault.error in UNKNOWN_PERSON:
+                raise NotFound("person", person) from fault
             raise NotAllowed("do this yet: Slack did not confirm who you are. Try again in a moment.") from fault
 
     async def channels_of(self, workspace: str, person: str) -> frozenset[str]:

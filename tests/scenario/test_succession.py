@@ -1,0 +1,61 @@
+"""The owner, who alone decided, leaves the team: a click of another full member counts, as the platform tells."""
+
+from pathlib import Path
+
+import pytest
+
+from agent_core.testing.language_model import ScriptedModel
+from tests.scenario.chat import writing
+from tests.scenario.member import pressed
+from tests.scenario.slack_app import Office, at_work
+from tests.scenario.team import SlackChat
+from tests.scenario.test_discord import scene
+
+WRITE = writing("notes.md", "one\n")
+
+
+@pytest.mark.proves("rights:succession")
+async def test_a_deactivated_owner_in_slack_is_followed_by_any_full_member(tmp_path: Path) -> None:
+    async with Office.opened() as office, at_work(office, ScriptedModel(WRITE), tmp_path):
+        await office.ana.types("/agent", "new", office.general)
+        form = await office.form(office.ana, "New agent")
+        filled = {"Name": "Clerk", "Role": "keeps notes", "Goals": "Write notes", "Who may approve": "Only me"}
+        await office.ana.submits(form, filled)
+        card = await office.card(1)
+        await office.ben.clicks(card, "Approve")
+        await office.told(office.ben, "only @ana decides for Clerk.")
+        await office.ana.become("deleted")
+        await office.ben.clicks(card, "Approve")
+        await office.card(1, "approved by @ben")
+        await office.said("@ben took over: @ana is no longer a full member here; who may approve: anyone here.")
+
+
+async def test_a_refusal_of_slack_to_tell_of_the_owner_changes_nothing(tmp_path: Path) -> None:
+    async with Office.opened() as office, at_work(office, ScriptedModel(WRITE), tmp_path) as running:
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write notes")
+        card = (await chat.asks("write_to_file")).message
+        await chat.says("!policy approvers owner")
+        directory = running.connection.context.directory
+        directory.known.pop(("T1", office.ana.id))
+        office.slack.fails("users.info", error="access_denied", times=100)
+        await office.ben.clicks(card, "Approve")
+        await office.told(office.ben, "only @ana decides for Clerk.")
+        assert (await running.agent()).policy.approvers == "owner"
+
+
+@pytest.mark.proves("rights:succession")
+async def test_an_owner_who_left_the_discord_server_is_followed_by_any_full_member(tmp_path: Path) -> None:
+    async with scene(tmp_path, WRITE) as play:
+        ben = play.guild.person("ben")
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        await play.ana.says("!policy approvers owner")
+        await pressed(ben, card.message, "Approve")
+        await play.guild.env.settle()
+        assert (await play.running.agent()).policy.approvers == "owner"
+        play.guild.server.remove_member(play.ana.person)
+        play.running.side.surface.members.known.clear()  # a minute later
+        await pressed(ben, card.message, "Approve")
+        await play.guild.message("approved by @ben")
+        await play.guild.message("@ben took over: @ana is no longer a full member here")
