@@ -51,6 +51,7 @@ PROMISES: dict[str, str] = {
     "card:risk": "Execute, publish and spend stand out on every surface, each with a word, a sign and a colour.",
     "card:verbatim": "Every argument of a command is on its card, verbatim.",
     "chat:downloads": "A file is downloaded from the platform's own hosts only, also behind a redirect.",
+    "chat:joined-edits": "The card of commands under one approval is edited about once a second; the last state shows.",
     "chat:shared": "A forwarded message or a table is a note for the agent: it is quoted, and it is no order.",
     "circle:pause": "An agent that repeats itself is told once, loses its lease, and pauses if it continues.",
     "commands:goal": "A goal that needs commands of every family is reached, and its files exist.",

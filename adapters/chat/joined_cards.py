@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
-from adapters.turn_lines import TurnLine, line_of
+from adapters.turn_lines import TurnLine, line_of, permission_of
 from agent_core.model.agent import Agent
 from agent_core.model.decision import MAX_LEASE_COMMANDS
 from agent_core.model.ids import AgentId
@@ -65,8 +65,8 @@ class JoinedCards:
 
         A turn that is shown late, such as after the platform was busy, takes nothing from the newer turns on its card.
         """
-        if turn.shown_as and not turn.is_open:
-            lines = await self._lines(agent)
+        if not turn.is_open and (address := await self._address(agent, turn)):
+            lines, turn = await self._lines(agent), replace(turn, shown_as=address)
             if known := lines.get(turn.number):
                 lines[turn.number] = _addressed(line_of(turn), known)  # also for the next turn, if this is not sent now
             if max(lines, default=0) > turn.number:
@@ -114,11 +114,18 @@ class JoinedCards:
         """Forget the agent's lines: another process has shown turns since."""
         self.known.pop(agent.id, None)
 
+    async def _address(self, agent: Agent, turn: Turn) -> str:
+        """The address of the turn's card, also if only this process knows it, because an edit of it waits."""
+        if turn.shown_as or not permission_of(turn):
+            return turn.shown_as
+        known = (await self._lines(agent)).get(turn.number)
+        return known.address if known else ""
+
     async def _lines(self, agent: Agent) -> dict[int, TurnLine]:
         lines = self.known.get(agent.id)
         if lines is None:
             turns = await self.turns.newest(agent, MAX_REMEMBERED_LINES)
-            lines = self.known[agent.id] = {turn.number: line_of(turn) for turn in turns}
+            lines = self.known[agent.id] = _with_gaps_filled({turn.number: line_of(turn) for turn in turns})
         return lines
 
     def _place(self, lines: Mapping[int, TurnLine], turn: Turn) -> CardPlace:
@@ -144,6 +151,16 @@ def _card_of(lines: Mapping[int, TurnLine], last: TurnLine | None) -> tuple[Turn
         before = lines.get(last.number - 1)
         last = before if before and before.address and before.address == last.address else None
     return tuple(reversed(found))
+
+
+def _with_gaps_filled(lines: dict[int, TurnLine]) -> dict[int, TurnLine]:
+    """The lines, with the card of those that a process did not record as shown there before a later one was."""
+    last = {line.address: line.number for line in lines.values() if line.address}
+    for number in sorted(lines):
+        before, line = lines.get(number - 1), lines[number]
+        if before and not line.address and _joins(before, line) and last.get(before.address, 0) > number:
+            lines[number] = replace(line, address=before.address)
+    return lines
 
 
 def _addressed(line: TurnLine, known: TurnLine | None) -> TurnLine:

@@ -10,8 +10,8 @@ import discord
 
 from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
+from adapters.chat.card_edits import CardEdits, JoinedEdit
 from adapters.chat.joined_cards import CardContent, JoinedCards
-from adapters.chat.refused_edits import RefusedEdits
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
 from adapters.discord.api.client import DiscordRefused
@@ -59,7 +59,7 @@ class DiscordSurface:
     notifications: DiscordNotifications = field(init=False)
     shows_what_is_saved: bool = False
     updates: StatusUpdates = field(init=False)
-    refused_edits: RefusedEdits = field(init=False)
+    edits: CardEdits = field(init=False)
 
     def __post_init__(self) -> None:
         self.updates = StatusUpdates(
@@ -69,7 +69,7 @@ class DiscordSurface:
             clock=self.clock,
             delay=STATUS_DELAY_SECONDS,
         )
-        self.refused_edits = RefusedEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=self.clock)
+        self.edits = CardEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=self.clock)
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
         self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
 
@@ -93,15 +93,18 @@ class DiscordSurface:
         self.standing.remember(agent, turn)
         card = await self.cards.card(agent, turn)
         place = card.place
+        if turn.is_open:
+            await self.edits.send_waiting_of(agent)
         if place.left:
             await self._fold(agent, place.left)
         thread, message, mark = thread_of(agent), self._present_card(agent, card), place.marked
         stands = message_in(thread, place.address)
         if not stands and may_exist:
             stands = await self.sending.find_posted(thread, mark.turn, mark.proposed_at)
-        if not stands or not await self.refused_edits.is_settled(
-            agent, (thread, stands), card, partial(self.sending.edit, thread, stands, message, mark.turn)
-        ):
+        if stands:  # also if the edit is joined with a later one
+            self.cards.remember(agent, card.newest, place, f"{thread}/{stands}")
+        edit = JoinedEdit(agent, partial(self.sending.edit, thread, stands, message, mark.turn), message.digest)
+        if not stands or not await self.edits.is_settled((thread, stands), card, edit):
             stands = await self.sending.post(thread, self._present_card(agent, card), mark.turn)
         self.cards.remember(agent, card.newest, place, address := f"{thread}/{stands}")
         if place.to_fold:
@@ -121,6 +124,7 @@ class DiscordSurface:
 
     def forget_shown(self, agent: Agent) -> None:
         """Forget the agent's messages and status."""
+        self.edits.sent.clear()
         self.cards.forget(agent)
         self.standing.forget(agent)
         self.updates.forget(agent.id)
@@ -247,7 +251,7 @@ class DiscordSurface:
 
     async def _try_edit(self, agent: Agent, place: int, message_id: int, message: DiscordMessage, nonce: str) -> None:
         edit = partial(self.sending.edit, place, message_id, message, nonce)
-        await self.refused_edits.attempt(agent, (place, message_id), edit)
+        await self.edits.attempt(agent, (place, message_id), edit)
 
     async def _say_to(self, person: int, text: str) -> None:
         client = self.sending.calls.client

@@ -10,9 +10,9 @@ from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from adapters.chat.background import BackgroundTasks
+from adapters.chat.card_edits import CardEdits, EditOutcome, JoinedEdit
 from adapters.chat.joined_cards import CardContent, JoinedCards
 from adapters.chat.recorded import recorded
-from adapters.chat.refused_edits import EditOutcome, RefusedEdits
 from adapters.chat.send_both import send_both
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
@@ -73,7 +73,7 @@ class SlackSurface:
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
     without_sessions: set[str] = field(default_factory=set)
     updates: StatusUpdates = field(init=False)
-    refused_edits: RefusedEdits = field(init=False)
+    edits: CardEdits = field(init=False)
     notifications: SlackNotifications = field(init=False)
     shows_what_is_saved: bool = False
 
@@ -89,7 +89,7 @@ class SlackSurface:
             clock=clock,
             delay=STATUS_DELAY_SECONDS,
         )
-        self.refused_edits = RefusedEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=clock)
+        self.edits = CardEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=clock)
 
     def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return self.directory.names_somebody(channel.workspace, name)
@@ -105,15 +105,18 @@ class SlackSurface:
         self.standing.remember(agent, turn)
         card = await self.cards.card(agent, turn)
         place = card.place
+        if turn.is_open:
+            await self.edits.send_waiting_of(agent)
         if place.left:
             await self._fold(agent, place.left)
         thread, message = thread_of(agent), self._present_card(agent, card)
         stands = ts_in(thread, place.address)
         if not stands and may_exist:
             stands = await find_posted(self.calls, thread, message.written_by, place.marked.proposed_at)
-        if not stands or not await self.refused_edits.is_settled(
-            agent, _key(agent, stands), card, partial(self._edit, agent, stands, message)
-        ):
+        if stands:  # also if the edit is joined with a later one
+            self.cards.remember(agent, card.newest, place, f"{thread.thread}/{stands}")
+        edit = JoinedEdit(agent, partial(self._edit, agent, stands, message), message.digest)
+        if not stands or not await self.edits.is_settled(_key(agent, stands), card, edit):
             stands = await self._post(agent, message, thread=thread.thread)
         self.cards.remember(agent, card.newest, place, address := f"{thread.thread}/{stands}")
         if place.to_fold:
@@ -138,6 +141,7 @@ class SlackSurface:
     def forget_shown(self, agent: Agent) -> None:
         """Forget the agent's messages and status."""
         self.drawn.pop(agent.home, None)
+        self.edits.sent.clear()
         self.cards.forget(agent)
         self.standing.forget(agent)
         self.forget_status(agent)
@@ -227,7 +231,7 @@ class SlackSurface:
         return ts
 
     async def _try_edit(self, agent: Agent, ts: str, message: SlackMessage) -> EditOutcome:
-        return await self.refused_edits.attempt(agent, _key(agent, ts), partial(self._edit, agent, ts, message))
+        return await self.edits.attempt(agent, _key(agent, ts), partial(self._edit, agent, ts, message))
 
     async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
         """Edit a message, unless it is unchanged; return whether the message exists."""

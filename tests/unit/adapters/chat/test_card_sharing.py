@@ -153,3 +153,9 @@ async def test_a_turn_that_is_shown_late_leaves_a_newer_one_out_about_which_peop
     cards = await thread_of(ended(1, GRANT, "t/1"), ended(2, COVERED, "t/1"), broken)
     late = await cards.card(AGENT, ended(2, COVERED, "t/1"))
     assert (late.newest.number, late.place.address) == (2, "t/1")
+
+
+async def test_a_turn_that_was_not_recorded_as_shown_is_on_the_card_of_those_around_it() -> None:
+    cards = await thread_of(ended(1, GRANT, "t/1"), ended(2), ended(3), ended(4, COVERED, "t/1"), ended(5))
+    card = await cards.card(AGENT, ended(2))
+    assert (card.newest.number, above(card.place), card.place.address) == (5, [1, 2, 3, 4], "t/1")
