@@ -41,6 +41,7 @@ async def test_a_card_that_slack_refuses_to_edit_is_left_and_its_result_is_poste
         assert len(tried) == len(set(tried))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("thread:gone")
 async def test_a_channel_that_slack_calls_inactive_pauses_the_agent(tmp_path: Path) -> None:
     async with Office.opened() as office, at_work(office, ScriptedModel(WRITE, DONE), tmp_path) as running:
@@ -57,7 +58,7 @@ async def test_a_channel_that_slack_calls_inactive_pauses_the_agent(tmp_path: Pa
 @pytest.mark.parametrize(
     "code",
     [
-        50005,
+        pytest.param(50005, marks=pytest.mark.slow),
         pytest.param(240000, marks=pytest.mark.slow),
         pytest.param(50035, marks=pytest.mark.slow),
         pytest.param(30046, marks=pytest.mark.slow),

@@ -75,6 +75,7 @@ async def test_what_comes_without_words_is_a_note_and_the_proposal_stays_open(
         assert (await turn_of(running)).state == "proposed"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("chat:shared")
 async def test_words_beside_a_forwarded_message_reject_and_the_agent_reads_both(tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, AGAIN)
@@ -86,6 +87,7 @@ async def test_words_beside_a_forwarded_message_reject_and_the_agent_reads_both(
         assert "> The deadline moved to Friday." in read
 
 
+@pytest.mark.slow
 async def test_the_files_of_a_forwarded_message_are_taken(tmp_path: Path) -> None:
     async with Office.opened() as office, at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         there = await office.ben.says(office.general, "see the plan", files=[("plan.txt", b"ship it\n")])
@@ -113,6 +115,7 @@ async def test_a_message_forwarded_in_discord_is_a_note(tmp_path: Path) -> None:
         assert [str(each.emoji) for each in there.reactions] == ["👀"]
 
 
+@pytest.mark.slow
 async def test_a_reply_that_discord_made_a_file_of_is_the_reply(tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, AGAIN)
     async with Guild.opened() as guild, at_work_in_guild(guild, model, tmp_path) as running:
