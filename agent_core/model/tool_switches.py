@@ -40,7 +40,7 @@ class ToolSwitches:
         """Why the command is refused, as a sentence; "" if it is allowed."""
         if self.are_denied and spec.source:
             return (
-                f"{spec.name} is off in this workspace: the operator turns tools on there, in SLACK_ALLOWED_WORKSPACES."
+                f"{spec.name} is off in this workspace: only the operator turns tools of plugins and servers on there."
             )
         return "" if self.allows(spec) else f"{spec.name} is switched off in this channel. {HOW_TO_SWITCH}"
 
