@@ -12,6 +12,7 @@ SignoffError
 ├── ModelError                 the loop waits, pauses or tells the model
 │   ├── ModelUnavailable       retry, after `retry_after` seconds if given
 │   ├── ModelRefused           a retry will not help
+│   │   └── PromptTooLong      a shorter prompt may, within the window that the model names now
 │   ├── OverBudget             the call was not made
 │   └── UnusableReply          the message tells the model what was wrong
 ├── MemoryAway                 the agent continues without long-term memory, which is updated later
@@ -115,6 +116,10 @@ class ModelUnavailable(ModelError):
 
 class ModelRefused(ModelError):
     """The endpoint will not answer, even on a retry, because of a wrong key or an unknown model, for example."""
+
+
+class PromptTooLong(ModelRefused):
+    """The request is too large for the model; its `window` is smaller now, so a shorter prompt may fit."""
 
 
 class OverBudget(ModelError):

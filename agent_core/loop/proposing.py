@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from agent_core.commands.registry import CommandContext, Commands
-from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, OverBudget, UnusableReply
+from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, OverBudget, PromptTooLong, UnusableReply
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
 from agent_core.loop.hooked_thought import HookedThought
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
@@ -28,6 +28,7 @@ from agent_core.replies.reply_parser import parse
 from agent_core.spending.spending_tracker import SpendingTracker
 
 MAX_DELAY_SECONDS = 300.0
+MAX_SHORTER_PROMPTS = 3  # after each refusal the window is smaller
 MAX_REASONING_CHARACTERS = 20_000  # that are kept for people
 
 
@@ -116,24 +117,13 @@ class Proposer:
         report: Callable[[ModelProgress], None] | None = None,
     ) -> Thought:
         """Ask for the next command; `report` is called with the progress of the reply as it is streamed."""
-        agent, profile = situation.agent, self.profile(situation.agent)
+        agent = situation.agent
         context = CommandContext(agent=agent, files=self.workspaces.of(agent))
         hooked = HookedThought(
             hooks=self.extensions.thoughts, context=context, redact=self.metered_model.secrets.redact
         )
         try:
-            room = self.metered_model.room(self.metered_model.name_for(agent.model))
-            question = ModelRequest(
-                kind="chat",
-                prompt=await hooked.prompt(profile.pack(situation, room), room),
-                schema=profile.schema(situation),
-                max_tokens=profile.max_reply_tokens,
-                temperature=profile.temperature,
-                report=report,
-            )
-            reply = await hooked.answer(question.prompt)
-            if reply is None:
-                reply = await hooked.reply(await self.metered_model.ask(question, agent.choice, tracker))
+            reply = await self._ask(situation, tracker, hooked, report)
             read = await self._read(situation, reply, tracker, hooked)
             return replace(
                 read, answered_by=reply.answered_by, is_touched=hooked.is_touched, had_folder=hooked.had_folder
@@ -144,6 +134,40 @@ class Proposer:
             return Refusal(f"The model did not answer: {refused} Resume tries again.")
         except OverBudget as over:
             return Refusal(str(over))
+
+    async def _ask(
+        self,
+        situation: Situation,
+        tracker: SpendingTracker,
+        hooked: HookedThought,
+        report: Callable[[ModelProgress], None] | None,
+        tries: int = MAX_SHORTER_PROMPTS,
+    ) -> Reply:
+        """Ask with a prompt that fits the window, and with a shorter one where the window turns out to be smaller."""
+        question = await self._question(situation, hooked, report)
+        reply = await hooked.answer(question.prompt)
+        if reply is not None:
+            return reply
+        try:
+            return await hooked.reply(await self.metered_model.ask(question, situation.agent.choice, tracker))
+        except PromptTooLong:
+            if not tries:
+                raise
+        return await self._ask(situation, tracker, hooked, report, tries - 1)
+
+    async def _question(
+        self, situation: Situation, hooked: HookedThought, report: Callable[[ModelProgress], None] | None
+    ) -> ModelRequest:
+        profile = self.profile(situation.agent)
+        room = self.metered_model.room(self.metered_model.name_for(situation.agent.model))
+        return ModelRequest(
+            kind="chat",
+            prompt=await hooked.prompt(profile.pack(situation, room), room),
+            schema=profile.schema(situation),
+            max_tokens=profile.max_reply_tokens,
+            temperature=profile.temperature,
+            report=report,
+        )
 
     async def _read(
         self, situation: Situation, reply: Reply, tracker: SpendingTracker, hooked: HookedThought

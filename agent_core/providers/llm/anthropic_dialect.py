@@ -15,7 +15,6 @@ from agent_core.providers.llm.effort_words import OtherEfforts, accepted_word, w
 from agent_core.providers.llm.openai_completion import Completion
 from agent_core.providers.llm.openai_dialect import (
     MIN_REPLY_LIMIT,
-    TOO_LONG_WORDS,
     TOOL_DESCRIPTION,
     TOOL_NAME,
     accepted_limit,
@@ -47,6 +46,7 @@ class ClaudeDialect:
     `choice`: how the reply is asked for: by a forced tool call, by a tool that the model may call, or as plain text.
     `thinking`: how thinking is switched on; `can_disable`: whether it can be switched off.
     `max_reply`: the most tokens that the API accepts as a limit. `other_efforts`: the efforts that it refused.
+    `window`: the context window in tokens that it named when it refused a request as too large.
     """
 
     choice: Choice = "tool"
@@ -58,6 +58,7 @@ class ClaudeDialect:
     cache: bool = True
     stream: bool = True
     max_reply: Annotated[int, Field(ge=MIN_REPLY_LIMIT)] | None = None
+    window: int | None = None
 
     @classmethod
     def of(cls, capabilities: object) -> Self:
@@ -76,7 +77,7 @@ class ClaudeDialect:
             return self.with_next_choice()
         if ABOUT_THINKING.search(complaint):
             return self._with_less_thinking(complaint, options)
-        if "max_tokens" in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
+        if "max_tokens" in complaint:
             accepted = accepted_limit(complaint, self._max_tokens(options))
             return replace(self, max_reply=accepted) if accepted else None
         if (word := self._effort_word(options)) and ("effort" in complaint or "output_config" in complaint):

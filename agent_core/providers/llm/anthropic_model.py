@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from agent_core.errors import ModelError, ModelRefused
+from agent_core.errors import ModelError, ModelRefused, PromptTooLong
 from agent_core.model.messages import Image, Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
@@ -26,8 +26,9 @@ from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.model_endpoint import ModelEndpoint
 from agent_core.providers.llm.model_list import receive_model_list
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream
-from agent_core.providers.llm.openai_model import DIALECT_STATUSES, MAX_STREAM_SECONDS
+from agent_core.providers.llm.openai_model import MAX_STREAM_SECONDS
 from agent_core.providers.llm.openai_stream import receive_reply
+from agent_core.providers.llm.refused_requests import PARAMETER_STATUSES, is_too_large, smaller_window
 from agent_core.providers.llm.reply_limits import listed_max_reply
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.providers.llm.vision_models import VisionModels
@@ -107,7 +108,10 @@ class ClaudeModel(ModelEndpoint):
             answer, dialect = await self._request(name, messages, options)
         except self.sdk_errors as error:
             self._seeing.check_refusal(messages, name, error, self.api_key)
-            raise self.model_error(error, name, self.ability, self.model) from None
+            refused = self.model_error(error, name, self.ability, self.model)
+            if is_too_large(error):
+                raise await self._shrink_window(name, error, str(refused)) from None
+            raise refused from None
         if options.schema is not None and dialect.is_ignored_by(answer, options) and self._dialect(name) == dialect:
             await self._dialects.learn(name, dialect.with_next_choice())
         if not self._has_listed_models:
@@ -117,9 +121,14 @@ class ClaudeModel(ModelEndpoint):
         return answer.reply(self.tokens.count, messages)
 
     def window(self, model: str) -> int:
-        """Context window in tokens, from the first of: operator, endpoint, CLAUDE_WINDOW_TOKENS."""
-        listed = self._listed.get(model or self.model)
-        return self.context or (listed and listed.window) or CLAUDE_WINDOW_TOKENS
+        """Context window in tokens, from the first of: operator, endpoint, CLAUDE_WINDOW_TOKENS.
+
+        A smaller one that the API named when it refused a request counts before them.
+        """
+        name = model or self.model
+        listed = self._listed.get(name)
+        window = self.context or (listed and listed.window) or CLAUDE_WINDOW_TOKENS
+        return min(window, self._dialect(name).window or window)
 
     def knows_window(self, model: str) -> bool:
         """Whether `window` has a source, or is assumed."""
@@ -193,8 +202,18 @@ class ClaudeModel(ModelEndpoint):
     def _next_dialect(self, error: Exception, dialect: ClaudeDialect, options: CallOptions) -> ClaudeDialect | None:
         if isinstance(error, CompressedStream):
             return replace(dialect, stream=False)
-        status = getattr(error, "status_code", 0)
-        return dialect.adapt(error_text(error), options) if status in DIALECT_STATUSES else None
+        if getattr(error, "status_code", 0) not in PARAMETER_STATUSES or is_too_large(error):
+            return None
+        return dialect.adapt(error_text(error), options)
+
+    async def _shrink_window(self, name: str, error: Exception, why: str) -> ModelRefused:
+        """Learn a smaller window; the error to raise, which says whether there is one."""
+        smaller = smaller_window(error, self.window(name))
+        if smaller is None:
+            return ModelRefused(why)
+        window, lasts = smaller
+        await self._dialects.learn(name, replace(self._dialect(name), window=window), lasts=lasts)
+        return PromptTooLong(why)
 
     async def _list_models(self) -> None:
         """Learn windows, longest replies and capabilities from the endpoint's list of models; raise ModelError."""

@@ -18,11 +18,23 @@ from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStre
 
 MAX_MESSAGE_CHARACTERS = 300
 MAX_NAME_CHARACTERS = 200
+MIN_RETRY_AFTER_SECONDS = 1.0  # Azure sends 0 for a used-up rate limit: that is no time to wait
 MAX_RETRY_AFTER_SECONDS = 3600.0  # rate limits end sooner; a wrong header must not stop an agent for years
 KEY_PATTERN = re.compile(r"\b(?:sk|key|Bearer)[-_ ][\w*.-]{6,}")
 NO_CREDIT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 NO_CREDIT_WORDS = "credit balance is too low"  # Anthropic, as an invalid request
 RETRYABLE_STATUSES = (408, 409, 429)
+ABOUT_KEY = re.compile(r"\bkeys?\b|\btoken\b|\bcredentials?\b|\bauthenticat", re.IGNORECASE)
+ABOUT_MODEL = re.compile(r"\bmodels?\b|\bdeployment\b", re.IGNORECASE)
+NO_REASON = re.compile(
+    r"(?:403)?[\s:-]*(?:forbidden|permission denied|access denied)?[\s.!]*|\s*<.*", re.IGNORECASE | re.DOTALL
+)
+# What a server answers that has nothing at an address: no words of its own, or a page.
+NOTHING_HERE = re.compile(
+    r"(?:error code: )?(?:404)?[\s:-]*(?:(?:page|path|route|url|resource)? ?not[ _]found)?[\s.!]*|\s*<.*"
+    r"|404 page not found\s*|(?:cannot|invalid|no route|no such)\b.*\b(?:get|post|url|route|path)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,14 +191,16 @@ def shown_name(name: str) -> str:
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """Seconds to wait by the header `retry-after-ms` or `Retry-After` (a number or date); None if neither is valid.
 
-    At most MAX_RETRY_AFTER_SECONDS.
+    At most MAX_RETRY_AFTER_SECONDS. Less than MIN_RETRY_AFTER_SECONDS, as of a date in the past, is no time to wait.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     given = headers.get("retry-after", "")
     seconds = _number(given) if milliseconds is None else milliseconds / 1000
     if seconds is None:
         seconds = _seconds_until(given, now)
-    return None if seconds is None else min(max(0.0, seconds), MAX_RETRY_AFTER_SECONDS)
+    if seconds is None or seconds < MIN_RETRY_AFTER_SECONDS:
+        return None
+    return min(seconds, MAX_RETRY_AFTER_SECONDS)
 
 
 def _number(text: str) -> float | None:
@@ -208,8 +222,7 @@ def _seconds_until(date: str, now: datetime) -> float | None:
 
 def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
     host, status = call.host, error.status_code
-    codes = getattr(error, "code", None), error.type
-    if status == 402 or any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in message:
+    if has_no_credit(error):
         return ModelRefused(
             f"{host} says that the account has no credit left: {end_sentence(message)} Add credit, then resume."
         )
@@ -217,14 +230,14 @@ def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
         return ModelUnavailable(f"{host} broke off its reply: {message}")
     if status in RETRYABLE_STATUSES or status >= 500:
         return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, call.now))
-    if status in (401, 403):
+    if status == 401 or (status == 403 and is_about_key(error)):
         wrong = "does not accept the key" if call.secret else "wants a key"
         return ModelRefused(
             f"{host} {wrong} ({status}). Set {call.ability.key} to a key that may use "
             f"{call.model or 'it'}, then restart Signoff."
         )
     if status == 404:
-        return ModelRefused(_not_found(message, call))
+        return ModelRefused(_not_found(error, message, call))
     return ModelRefused(f"{host} refused the request ({status}): {message}")
 
 
@@ -233,8 +246,23 @@ def end_sentence(message: str) -> str:
     return message if message.endswith((".", "!", "?", "…")) else f"{message}."
 
 
-def _not_found(message: str, call: FailedCall) -> str:
+def has_no_credit(error: Any) -> bool:
+    """Whether the account has no credit left."""
+    codes = getattr(error, "code", None), getattr(error, "type", None)
+    is_told = any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in error_text(error)
+    return is_told or getattr(error, "status_code", 0) == 402
+
+
+def is_about_key(error: Any) -> bool:
+    """Whether a 403 is about the key: it says so or gives no reason, such as a country or moderation."""
+    message = message_in(error.body)
+    return bool(ABOUT_KEY.search(message) or NO_REASON.fullmatch(message))
+
+
+def _not_found(error: Any, message: str, call: FailedCall) -> str:
     host, model, ability = call.host, call.model, call.ability
-    if "model" in message.lower():
+    if NOTHING_HERE.fullmatch(message_in(error.body)):
+        return f"{host} has no {ability.name} at this address: check {ability.address}{ability.address_hint}."
+    if ABOUT_MODEL.search(message):
         return f"{host} has no model {model}: {end_sentence(message)} {call.advice}"
-    return f"{host} has no {ability.name} at this address: check {ability.address}{ability.address_hint}."
+    return f"{host} refused the request (404): {message}"

@@ -52,10 +52,10 @@ class LearnedDialects(Generic[Dialect]):
         """The dialect of a model, or None if nothing was learned of it."""
         return self._loaded().get(model)
 
-    async def learn(self, model: str, dialect: Dialect) -> None:
-        """Remember the dialect of a model."""
+    async def learn(self, model: str, dialect: Dialect, *, lasts: bool = True) -> None:
+        """Remember the dialect of a model, until the process ends if it does not last."""
         self._loaded()[model] = dialect
-        if self.file is not None:
+        if lasts and self.file is not None:
             await asyncio.to_thread(self._write, self.file, model, dialect)
 
     def _loaded(self) -> dict[str, Dialect]:

@@ -24,17 +24,18 @@ OTHER_LIMIT: Mapping[LimitName, LimitName] = {
     "max_completion_tokens": "max_tokens",
 }
 FORMAT_WORDS: Mapping[Format, tuple[str, ...]] = {
-    "json_schema": ("response_format", "json_schema", "json mode", "structured output", "grammar"),
+    "json_schema": ("response_format", "schema", "json mode", "structured output", "grammar"),
     "tool": ("tool", "function"),
     "json_object": ("response_format", "json_object", "json mode", "structured output", "grammar"),
     "none": (),
 }
-TOO_LONG_WORDS = ("context", "prompt is too long", "input is too long")
 LIMIT_WORDS = ("at most", "maximum", "too large", "less than", "up to", "<=", "exceed", "range")
 STATUS = re.compile(r"error code: \d+")
 NUMBER = re.compile(r"\d[\d,]*")
 MIN_REPLY_LIMIT = 256
 STREAM_WORD = re.compile(r"\bstream(?:ing)?\b")  # not an "upstream" that is away
+# "System role not supported", "Conversation roles must alternate", "Developer instruction is not enabled"
+ABOUT_ROLES = re.compile(r"\broles?\b|\bsystem (?:messages?|prompts?|instructions?)\b|\bdeveloper instructions?\b")
 TOOL_NAME = "next_turn"
 TOOL_DESCRIPTION = "Reply with your thoughts and the next single command."
 
@@ -44,6 +45,8 @@ class Dialect:
     """The parameters that an endpoint supports for a model.
 
     `max_reply`: the highest reply limit that it accepts. `other_efforts`: the words for efforts that it refused.
+    `window`: the context window in tokens that it named when it refused a request as too large.
+    `system`: whether it accepts system messages.
     """
 
     format: Format = "json_schema"
@@ -55,12 +58,14 @@ class Dialect:
     stream: bool = True
     stream_usage: bool = True
     cache_key: bool = False
+    window: int | None = None
+    system: bool = True
 
     def adapt(self, complaint: str, options: CallOptions) -> Self | None:
         """The dialect to try next after an error (in lower case), or None if the error is not about a parameter."""
         if options.schema is not None and any(word in complaint for word in FORMAT_WORDS[self.format]):
             return self.with_next_format()
-        if self.limit in complaint and not any(word in complaint for word in TOO_LONG_WORDS):
+        if self.limit in complaint:
             accepted = accepted_limit(complaint, self._max_tokens(options))
             return replace(self, max_reply=accepted) if accepted else replace(self, limit=OTHER_LIMIT[self.limit])
         if self.cache_key and "prompt_cache_key" in complaint:
@@ -74,7 +79,7 @@ class Dialect:
             return replace(self, stream=False)
         if self.temperature and "temperature" in complaint:
             return replace(self, temperature=False)
-        return None
+        return replace(self, system=False) if self.system and ABOUT_ROLES.search(complaint) else None
 
     def with_next_format(self) -> Self:
         """The dialect with the next way to ask for JSON. The last way sends no parameter: only the prompt asks."""

@@ -11,27 +11,39 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from agent_core.errors import ModelError, ModelRefused
+from agent_core.errors import ModelError, ModelRefused, PromptTooLong
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.context_windows import ContextWindows
-from agent_core.providers.llm.endpoint_errors import CHAT, Ability, error_text, failed_generation, shown_name
+from agent_core.providers.llm.endpoint_errors import (
+    CHAT,
+    Ability,
+    error_text,
+    failed_generation,
+    shown_name,
+)
 from agent_core.providers.llm.learned_dialects import LearnedDialects
 from agent_core.providers.llm.model_list import receive_model_list
 from agent_core.providers.llm.openai_client import OpenAIEndpoint
 from agent_core.providers.llm.openai_completion import Completion, CompressedStream, read_completion
 from agent_core.providers.llm.openai_dialect import Dialect
 from agent_core.providers.llm.openai_stream import receive_reply
+from agent_core.providers.llm.refused_requests import (
+    PARAMETER_STATUSES,
+    is_too_large,
+    may_be_about_parameters,
+    smaller_window,
+)
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.providers.llm.vision_models import VisionModels
 
 DEFAULT_MODEL = "gpt-5.4-mini"
 MAX_STREAM_SECONDS = 3_600
-DIALECT_STATUSES = (400, 422, 500, 501)
+SYSTEM_AS: Mapping[str, Literal["user", "assistant"]] = {"system": "user", "user": "user", "assistant": "assistant"}
 OPENAI = Dialect(limit="max_completion_tokens", cache_key=True)
 
 
@@ -83,16 +95,16 @@ class OpenAIModel(OpenAIEndpoint):
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         name = await self._pick_model(options.model)
-        chat_messages = [
-            {"role": message.role, "content": content_of(message)} for message in merge_same_role(messages)
-        ]
         if self.temperature is not None:
             options = replace(options, temperature=self.temperature)
         try:
-            answer, dialect = await self._request({"model": name, "messages": chat_messages}, options)
+            answer, dialect = await self._request(name, messages, options)
         except self.sdk_errors as error:
             self._seeing.check_refusal(messages, name, error, self.api_key)
-            raise self.model_error(error, name, self.ability, self.model) from None
+            refused = self.model_error(error, name, self.ability, self.model)
+            if is_too_large(error):
+                raise await self._shrink_window(name, error, str(refused)) from None
+            raise refused from None
         with suppress(ModelError):
             await self._learn_windows()
         self._has_listed_models = True
@@ -103,8 +115,13 @@ class OpenAIModel(OpenAIEndpoint):
         return reply
 
     def window(self, model: str) -> int:
-        """Context window in tokens, from the first of: the operator, the endpoint, the price list, a low default."""
-        return self._windows.of(self._known_name(model))
+        """Context window in tokens, from the first of: the operator, the endpoint, the price list, a low default.
+
+        A smaller one that the endpoint named when it refused a request counts before them.
+        """
+        name = self._known_name(model)
+        window = self._windows.of(name)
+        return min(window, self._dialect(name).window or window)
 
     def knows_window(self, model: str) -> bool:
         """Whether `window` has a source, or is assumed."""
@@ -136,25 +153,45 @@ class OpenAIModel(OpenAIEndpoint):
         first = OPENAI if self.is_openai else Dialect()
         return self._dialects.of(name) or replace(first, stream=self.streams)
 
-    async def _request(self, request: dict[str, object], options: CallOptions) -> tuple[Completion, Dialect]:
-        name = str(request["model"])
+    async def _request(
+        self, name: str, messages: Sequence[Message], options: CallOptions
+    ) -> tuple[Completion, Dialect]:
+        """Ask in simpler ways until the endpoint accepts one, and remember it.
+
+        A way that an error refused without naming it, or with a status of 500, may have failed for another reason: it
+        is tried again after a restart, and after a 500 that did not name it by the next call.
+        """
         known = dialect = self._dialect(name)
-        tried = {dialect}
+        tried, is_learned, lasts = {dialect}, True, True
         while True:
+            request = {"model": name, "messages": chat_messages(messages, has_system=dialect.system)}
             try:
                 answer = await self._send(request | dialect.parameters(options), options)
             except self.sdk_errors as error:
                 if text := failed_generation(error):
                     return Completion.of_text(text), dialect
-                other = self._next_dialect(error, dialect, options)
+                told = self._next_dialect(error, dialect, options)
+                other = told or simpler_dialect(error, dialect, options)
                 if other is None or other in tried:
                     raise
+                has_failed = getattr(error, "status_code", 0) >= 500
+                lasts = lasts and told is not None and not has_failed
+                is_learned = is_learned and (told is not None or not has_failed)
             else:
-                if dialect != known:
-                    await self._dialects.learn(name, dialect)
+                if dialect != known and is_learned:
+                    await self._dialects.learn(name, dialect, lasts=lasts)
                 return answer, dialect
             dialect = other
             tried.add(dialect)
+
+    async def _shrink_window(self, name: str, error: Exception, why: str) -> ModelRefused:
+        """Learn a smaller window; the error to raise, which says whether there is one."""
+        smaller = smaller_window(error, self.window(name))
+        if smaller is None:
+            return ModelRefused(why)
+        window, lasts = smaller
+        await self._dialects.learn(name, replace(self._dialect(name), window=window), lasts=lasts)
+        return PromptTooLong(why)
 
     async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
         """Send one request. Raise the SDK's errors, BrokenOff, or ModelRefused if the response is no completion."""
@@ -182,8 +219,9 @@ class OpenAIModel(OpenAIEndpoint):
     def _next_dialect(self, error: Exception, dialect: Dialect, options: CallOptions) -> Dialect | None:
         if isinstance(error, CompressedStream):
             return replace(dialect, stream=False)
-        status = getattr(error, "status_code", 0)
-        return dialect.adapt(error_text(error), options) if status in DIALECT_STATUSES else None
+        if getattr(error, "status_code", 0) not in PARAMETER_STATUSES or is_too_large(error):
+            return None
+        return dialect.adapt(error_text(error), options)
 
     async def _pick_model(self, model: str) -> str:
         if not (model or self.model):
@@ -209,6 +247,23 @@ class OpenAIModel(OpenAIEndpoint):
         self._windows.learn(listed)
         self._seeing.learn(listed)
         return tuple(name for name, _ in listed)
+
+
+def simpler_dialect(error: Exception, dialect: Dialect, options: CallOptions) -> Dialect | None:
+    """The dialect to try after a refusal that names no parameter but may mean the schema; None if it cannot.
+
+    After a status of 500, which an outage has as well, it is the simplest one, so that one more request is sent.
+    """
+    if options.schema is None or dialect.format == "none" or not may_be_about_parameters(error):
+        return None
+    has_failed = getattr(error, "status_code", 0) >= 500
+    return replace(dialect, format="none") if has_failed else dialect.with_next_format()
+
+
+def chat_messages(messages: Sequence[Message], *, has_system: bool) -> list[dict[str, object]]:
+    """The messages as the API takes them. Without system messages, users say what those would."""
+    given = messages if has_system else [replace(message, role=SYSTEM_AS[message.role]) for message in messages]
+    return [{"role": message.role, "content": content_of(message)} for message in merge_same_role(given)]
 
 
 def merge_same_role(messages: Sequence[Message]) -> list[Message]:

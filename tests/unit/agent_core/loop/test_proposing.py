@@ -1,23 +1,25 @@
 """The mind over doubles: what is folded, recalled, spent, repaired, and when an agent goes round in a circle."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from adapters.chat.texts import deletion_text
-from agent_core.errors import ModelRefused, ModelUnavailable
-from agent_core.model.agent import Agent, Digest, Paused, Thinking
+from agent_core.errors import ModelRefused, ModelUnavailable, PromptTooLong
+from agent_core.model.agent import Agent, Digest, Finished, Paused, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import MemorySpace, Vector
-from agent_core.model.messages import Reply
+from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Failed, Succeeded
 from agent_core.model.usage import FREE, Usage
+from agent_core.ports.models import CallOptions
 from agent_core.prompt.history import outcome, quote
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn
@@ -58,6 +60,31 @@ async def test_older_turns_are_folded_into_a_summary_by_one_call_on_the_same_beg
     assert following[1].content.endswith(quote(SUMMARY))
     assert "fact 1" not in "".join(message.content for message in following[2:])
     assert sum(message.role == "assistant" for message in following) == 1
+
+
+class ShrinkingModel(ScriptedModel):
+    """Halves its window when it refuses a prompt as too long."""
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        try:
+            return await super().complete(messages, options)
+        except PromptTooLong:
+            self._window //= 2
+            raise
+
+
+async def test_a_prompt_that_the_model_refuses_as_too_long_is_asked_again_within_the_smaller_window() -> None:
+    model = ShrinkingModel(PromptTooLong("too long"), PromptTooLong("too long"), DONE, window=32_000)
+    agent = await worked(stage_of(model=model))
+    assert isinstance(agent.status, Finished)
+    assert [options.max_tokens for options in model.options] == [8_000, 4_000, 2_000]
+
+
+async def test_a_prompt_that_is_too_long_again_and_again_is_told_to_people() -> None:
+    model = ShrinkingModel(*[PromptTooLong("The window is tiny.")] * 4, DONE)
+    agent = await worked(stage_of(model=model))
+    assert isinstance(agent.status, Paused)
+    assert "The window is tiny." in agent.status.reason
 
 
 async def test_a_summary_is_not_asked_for_while_history_is_short() -> None:

@@ -195,7 +195,7 @@ async def test_a_wrong_key_names_the_setting_and_never_the_key(endpoint: Endpoin
 
 
 async def test_a_key_in_the_endpoints_words_is_left_out(endpoint: Endpoint) -> None:
-    error = await endpoint.error(Fails(400, f"Bad request by {KEY} and sk-other***ab12."))
+    error = await endpoint.error(*[Fails(400, f"Bad request by {KEY} and sk-other***ab12.")] * 4)
     assert str(error).endswith("refused the request (400): Bad request by … and …")
 
 
@@ -228,7 +228,7 @@ async def test_an_address_without_completions_names_its_setting(endpoint: Endpoi
     assert "OPENAI_BASE_URL" in str(error)
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+@pytest.mark.parametrize("status", [408, 409, 429, 502, 503, 529])
 async def test_a_passing_fault_may_be_tried_again(endpoint: Endpoint, status: int) -> None:
     error = await endpoint.error(Fails(status, "Overloaded."))
     assert isinstance(error, ModelUnavailable)
@@ -242,11 +242,15 @@ async def test_a_passing_fault_may_be_tried_again(endpoint: Endpoint, status: in
         ({"Retry-After": "7"}, 7.0),
         ({"Retry-After": "7", "retry-after-ms": "1500"}, 1.5),
         ({"Retry-After": format_datetime(datetime(2026, 1, 5, 9, 0, 30, tzinfo=UTC), usegmt=True)}, 30.0),
-        ({"Retry-After": format_datetime(datetime(2020, 1, 5, tzinfo=UTC), usegmt=True)}, 0.0),
+        ({"Retry-After": format_datetime(datetime(2020, 1, 5, tzinfo=UTC), usegmt=True)}, None),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "inf"}, None),
         ({"Retry-After": "nan"}, None),
-        ({"Retry-After": "-5"}, 0.0),
+        ({"Retry-After": "-5"}, None),
+        ({"Retry-After": "0"}, None),
+        ({"retry-after-ms": "0"}, None),
+        ({"retry-after-ms": "40"}, None),
+        ({"Retry-After": "1"}, 1.0),
         ({"Retry-After": "3601"}, 3600.0),
         ({"Retry-After": "1e300"}, 3600.0),
         ({"Retry-After": "7", "retry-after-ms": "1e300"}, 3600.0),

@@ -383,7 +383,7 @@ async def test_an_absurd_completion_is_a_sentence(endpoint: Endpoint, streams: b
 
 
 async def test_an_upstream_that_is_away_is_no_refusal_of_streaming(endpoint: Endpoint) -> None:
-    endpoint.standin.answers(Fails(500, "upstream connect error"))
+    endpoint.standin.answers(Fails(503, "upstream connect error"))
     model = endpoint.model()
     with pytest.raises(ModelUnavailable):
         await ask(model)
