@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from agent_core.model.reasoning_tags import split_reasoning
 from agent_core.model.usage import Usage
 
 # An upper bound for 1,568 by 1,568 pixels: 1568 * 1568 / 750 = 3,279 tokens for Claude (platform.claude.com/docs,
 # Vision); 1,536 * 2.46 = 3,779 for gpt-4.1-nano, and 85 + 8 * 170 = 1,445 for gpt-4o (developers.openai.com, Images and
 # vision). gpt-4o-mini counts up to 48,169: it is underestimated before a call, and charged in full after it.
 TOKENS_PER_IMAGE = 4_000
+TURN_TOOL = "next_turn"  # the tool whose arguments are a reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,10 @@ class Reply:
 
     @property
     def written_reasoning(self) -> str:
-        """The reasoning that the endpoint gives apart, or that the model put between <think> tags."""
-        return (self.reasoning or self.text.rpartition("</think>")[0].replace("<think>", "")).strip()
+        """The reasoning that the endpoint gives apart, or that the model put between tags."""
+        return self.reasoning.strip() or split_reasoning(self.text)[0]
 
     @property
     def answer(self) -> str:
-        """The text after the reasoning that some models put between <think> tags."""
-        return self.text.rpartition("</think>")[2].strip()
+        """The text after the reasoning that some models put between tags."""
+        return split_reasoning(self.text)[1].strip()

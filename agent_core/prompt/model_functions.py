@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent_core.model.messages import Message, Reply
+from agent_core.model.reasoning_tags import split_reasoning
 
 SYSTEM = """You are this function and nothing else:
 
@@ -41,7 +42,7 @@ def fenced(text: str) -> str:
 
 def parse_returned(reply: Reply) -> str:
     """The function's result, or "". Models put a fence around it, which is removed."""
-    text = reply.text.rpartition("</think>")[2]
+    text = split_reasoning(reply.text)[1]
     inner = FENCED_TEXT.fullmatch(text.strip())
     whole = inner.group(2) if inner and inner.group(1) not in inner.group(2) else text
     return whole.strip("\r\n") if whole.strip() else ""

@@ -10,10 +10,10 @@ from agent_core.replies.json_extraction import strict_object
 from agent_core.replies.json_values import require_numbers, strip_zero_width
 from agent_core.replies.lenient_json import merge_members
 from agent_core.replies.mentions import refuses
+from agent_core.replies.turn_tool import ARGUMENT_KEYS, bare_name
 
 COMMAND_KEYS = ("command", "tool_call", "tool_calls", "function_call", "action", "function", "tool")
 NAME_KEYS = ("name", "command_name", "tool_name", "function", "command", "action", "tool")
-ARGUMENT_KEYS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")
 IGNORED_KEYS = ("type", "id", "index")
 COMMAND_NAME = re.compile(r"[A-Za-z_][\w.-]{0,79}")
 NO_COMMAND = 'it held no "command" object.'
@@ -56,7 +56,7 @@ def _call_in_thoughts(given: Mapping[str, object]) -> CommandCall | None:
 def _build_call(name: str, arguments: Mapping[str, object]) -> CommandCall:
     """The call; raise UnusableReply if its arguments contain NaN or Infinity."""
     require_numbers(dict(arguments))
-    return CommandCall(strip_zero_width(name), arguments)
+    return CommandCall(bare_name(name), arguments)
 
 
 def _named(name: str, given: Mapping[str, object]) -> CommandCall:

@@ -2,11 +2,14 @@
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import replace_lone_surrogates
+from agent_core.model.reasoning_tags import CLOSE_TAG, OPEN_TAG, reasoning_end
+from agent_core.replies.call_markup import OPENING, read_call
 from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber
 from agent_core.replies.lenient_json import (
     MAX_DEPTH,
@@ -16,12 +19,14 @@ from agent_core.replies.lenient_json import (
     parse_float,
     parse_integer,
 )
-from agent_core.replies.mentions import CONTEXT_CHARACTERS, is_mention
+from agent_core.replies.mentions import CONTEXT_CHARACTERS, TAG, is_mention
+from agent_core.replies.turn_tool import unwrap_turn
 
 MAX_OBJECTS, MAX_REPEATS = 20, 200
+MAX_VALUES = 5_000  # in one object
+MAX_PROSE_CHARACTERS = 2_000
 BLANK = ZERO_WIDTH + " \t\r\n"
-THINK_TAG_OR_BRACE = re.compile(r"<(think(?:ing)?)>|(</think(?:ing)?>)|[{\uff5b]", re.IGNORECASE)
-THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+MARK = re.compile(rf"(?i:({OPEN_TAG})|({CLOSE_TAG}))|({OPENING})|[{{\uff5b]")
 OBJECT_START = re.compile(
     rf"""[{{\uff5b](?:[\s{ZERO_WIDTH}{{}}\uff5b\uff5d]{{0,40}}+(?:["'`“„‘«\uff02\\/#]|[A-Za-z_$][\w$-]{{0,80}}[\s{ZERO_WIDTH}]*+[:\uff1a]))"""
 )
@@ -44,12 +49,14 @@ class ExtractedObject:
     `is_strict`: it is valid JSON.
     `is_closed`: it has its last brace.
     `is_mention`: the prose around it says that it is an example or will not be run.
+    `prose`: what the model wrote in front of it, if it is a tool call in markup that is not JSON.
     """
 
     value: dict[str, object]
     is_strict: bool = True
     is_closed: bool = True
     is_mention: bool = field(default=False, compare=False)
+    prose: str = field(default="", compare=False)
 
 
 def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
@@ -68,21 +75,23 @@ def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
 def _objects_in(text: str) -> tuple[ExtractedObject, ...]:
     in_reasoning, at, last, since, tries = False, 0, 0, 0, 0
     found: list[ExtractedObject] = []
-    while mark := THINK_TAG_OR_BRACE.search(text, at):
+    endless: set[str] = set()  # tags of reasoning that are not closed from here on
+    while mark := MARK.search(text, at):
         at = mark.end()
         if mark[1]:
-            closed = None if in_reasoning else THINK_END.search(text, at)
-            in_reasoning, at = not closed, closed.end() if closed else at
+            tag = mark[1].casefold()
+            closed = None if in_reasoning or tag in endless else reasoning_end(text, tag, at)
+            endless |= set() if closed or in_reasoning else {tag}
+            in_reasoning, at = not closed, closed or at
             since = at
         elif mark[2]:
             found, in_reasoning, since = [], False, at
-        elif OBJECT_START.match(text, mark.start()):
-            one, at = _object_at(text, mark.start())
+        elif mark[3] or OBJECT_START.match(text, mark.start()):
+            one, at = _call_at(text, mark.start(), since) if mark[3] else _object_at(text, mark.start())
             tries += one not in found
             if one:
                 before = text[max(since, mark.start() - CONTEXT_CHARACTERS) : mark.start()]
-                after = THINK_TAG_OR_BRACE.split(text[at : at + CONTEXT_CHARACTERS])[0]
-                found.append(replace(one, is_mention=is_mention(before, after, _command_name(one.value))))
+                found.append(_in_context(one, before, text[at : at + CONTEXT_CHARACTERS]))
                 last = since = at
             if tries > MAX_OBJECTS or len(found) > MAX_REPEATS:
                 raise UnusableReply("it held too many JSON objects. Give one.")
@@ -100,8 +109,26 @@ def strict_object(text: str) -> dict[str, object] | None:
     return value if isinstance(value, dict) and not text[end:].strip(BLANK) else None
 
 
+def _in_context(one: ExtractedObject, before: str, after: str) -> ExtractedObject:
+    """The object between this prose. A reply is taken out of the tool call whose arguments it is."""
+    unwrapped = unwrap_turn(one.value)
+    value = strict_object(unwrapped) if isinstance(unwrapped, str) else unwrapped
+    whole = replace(one, value=value) if isinstance(value, dict) else one
+    following = MARK.search(after)
+    prose = after[: following.start()] if following else after
+    mentioned = is_mention(before, prose, _command_name(whole.value))
+    return replace(whole, is_mention=one.is_mention or mentioned)
+
+
+def _call_at(text: str, start: int, since: int) -> tuple[ExtractedObject | None, int]:
+    """The tool call in markup that begins at `start`, and the offset after it. One that prose follows is a mention."""
+    call = read_call(text, start, _read_strict)
+    prose = TAG.sub(" ", text[max(since, start - MAX_PROSE_CHARACTERS) : start]).strip()
+    return ExtractedObject(value=call.value, is_mention=not call.is_last, prose=prose), call.end
+
+
 def _command_name(value: dict[str, object]) -> str:
-    command = value.get("command")
+    command = value.get("command", value)
     name = command.get("name") if isinstance(command, dict) else command
     return name if isinstance(name, str) else ""
 
@@ -142,15 +169,24 @@ def _skip_other_braces(text: str, start: int, problem: UnusableReply) -> int:
 
 def _read_strict(text: str, start: int) -> tuple[object, int]:
     value, end = DECODER.raw_decode(text, start)
-    _require_shallow(value)
+    _require_small(value)
     return replace_lone_surrogates(value), end
 
 
-def _require_shallow(value: object, depth: int = 0) -> None:
-    if depth > MAX_DEPTH:
+def _require_small(value: object) -> None:
+    """Raise UnusableReply if the value is nested too deeply, or holds too many values."""
+    count, level = 0, [value]
+    for _ in range(MAX_DEPTH + 1):
+        count += len(level)
+        if count > MAX_VALUES:
+            raise UnusableReply(f"it held more than {MAX_VALUES:,} values. Write a long text as one value.")
+        level = [inner for outer in level for inner in _inner(outer)]
+    if level:
         raise UnusableReply("it was nested too deeply.")
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _require_shallow(inner, depth + 1)
+
+
+def _inner(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _unescape_html(text: str) -> str:

@@ -5,13 +5,14 @@ Misspelt JSON may be mended, but a reply that was cut off is never completed.
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Reply
 from agent_core.replies.command_from_json import extract_call, holds_whole_command, require_equal_calls
 from agent_core.replies.json_extraction import ExtractedObject, extract_objects
-from agent_core.replies.json_values import InvalidNumber, require_numbers, strip_zero_width
+from agent_core.replies.json_values import InvalidNumber, leaves, require_numbers, strip_zero_width
 from agent_core.replies.lenient_json import CUT_OFF, NOT_JSON
 from agent_core.replies.reply_schema import THOUGHTS
 from agent_core.replies.tool_calls import parse_tool_call
@@ -21,6 +22,9 @@ __all__ = ["CUT_OFF", "json_object", "parse", "require_whole"]
 
 ONLY_MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
 NO_ROOM = "your reasoning took all of {tokens:,} tokens, and no room was left for the reply. Reason less."
+MAX_REPLY_CHARACTERS = 1_000_000  # the longest replies of today's models, 128,000 tokens, are half as long
+TOO_LONG = f"it was longer than {MAX_REPLY_CHARACTERS:,} characters. Write less at once."
+MAX_UNCLEAR_VALUES = 500  # in a command in misspelt JSON: each is looked for in the whole text
 CUT_OFF_REASONS = ("length", "content_filter")
 
 
@@ -31,6 +35,8 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     comma. If only the last brace is missing and the command is whole, the reply is accepted.
     """
     require_whole(reply)
+    if len(reply.text) + sum(len(call.arguments) for call in reply.tool_calls) > MAX_REPLY_CHARACTERS:
+        raise UnusableReply(TOO_LONG)
     if reply.tool_calls:
         thoughts, tool_call = parse_tool_call(reply)
         beside = [other for found in extract_objects(reply.text) if (other := _call_of(found, reply.text))]
@@ -67,9 +73,14 @@ def _call_of(found: ExtractedObject, text: str) -> CommandCall | None:
         raise UnusableReply(ONLY_MENTIONED)
     if call and not found.is_closed and not holds_whole_command(found.value):
         raise UnusableReply(CUT_OFF)
-    if call and not found.is_strict and not is_verbatim(call, text):
+    if call and not found.is_strict and not (is_short(call) and is_verbatim(call, text)):
         raise UnusableReply(f"{NOT_JSON}, and it is not clear where its strings begin and end.")
     return call
+
+
+def is_short(call: CommandCall) -> bool:
+    """Whether the arguments of a call hold few enough values to look each of them up in the reply."""
+    return sum(1 for _ in islice(leaves(dict(call.arguments)), MAX_UNCLEAR_VALUES + 1)) <= MAX_UNCLEAR_VALUES
 
 
 def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
@@ -79,7 +90,7 @@ def _thoughts_in(objects: Sequence[ExtractedObject]) -> Thoughts:
         thoughts = given.get("thoughts") or given.get("thought")
         if thoughts or any(part in given for part in THOUGHTS):
             return _thoughts(thoughts or given)
-    return Thoughts()
+    return Thoughts(text=next((found.prose for found in objects if found.prose), ""))
 
 
 def _thoughts(given: object) -> Thoughts:

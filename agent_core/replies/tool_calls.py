@@ -6,6 +6,7 @@ from agent_core.model.lines import one_line
 from agent_core.model.messages import Reply
 from agent_core.replies.json_extraction import strict_object
 from agent_core.replies.json_values import require_numbers
+from agent_core.replies.turn_tool import bare_name
 
 MAX_NAMED, MAX_NAME_CHARACTERS = 5, 80
 
@@ -21,4 +22,4 @@ def parse_tool_call(reply: Reply) -> tuple[Thoughts, CommandCall]:
     if arguments is None or not call.name:
         raise UnusableReply(f"it called {names[0]} with arguments that are no whole JSON object.")
     require_numbers(arguments)
-    return Thoughts(text=reply.answer), CommandCall(call.name, arguments)
+    return Thoughts(text=reply.answer), CommandCall(bare_name(call.name), arguments)

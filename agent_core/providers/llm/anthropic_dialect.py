@@ -10,13 +10,13 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field
 
+from agent_core.model.messages import TURN_TOOL
 from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.effort_words import OtherEfforts, accepted_word, with_refused_word
 from agent_core.providers.llm.openai_completion import Completion
 from agent_core.providers.llm.openai_dialect import (
     MIN_REPLY_LIMIT,
     TOOL_DESCRIPTION,
-    TOOL_NAME,
     accepted_limit,
 )
 
@@ -112,10 +112,10 @@ class ClaudeDialect:
         """The tool whose arguments are the reply. The API forbids to force one while the model thinks."""
         if self.choice == "none":
             return {}
-        tool = {"name": TOOL_NAME, "description": TOOL_DESCRIPTION, "input_schema": schema}
+        tool = {"name": TURN_TOOL, "description": TOOL_DESCRIPTION, "input_schema": schema}
         if self.choice == "auto" or is_thinking:
             return {"tools": [tool], "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}
-        forced = {"type": "tool", "name": TOOL_NAME, "disable_parallel_tool_use": True}
+        forced = {"type": "tool", "name": TURN_TOOL, "disable_parallel_tool_use": True}
         return {"tools": [tool], "tool_choice": forced}
 
     def _thinking(self, options: CallOptions) -> dict[str, object]:

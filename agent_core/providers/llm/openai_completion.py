@@ -8,9 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from agent_core.model.messages import Message, Reply, ToolCall
+from agent_core.model.reasoning_tags import split_reasoning
 from agent_core.model.usage import Usage
 from agent_core.ports.models import ModelProgress
-from agent_core.providers.llm.openai_dialect import TOOL_NAME, Format
+from agent_core.providers.llm.openai_dialect import Format
 from agent_core.providers.llm.reported_usage import (
     cache_written_tokens,
     cached_tokens,
@@ -19,6 +20,7 @@ from agent_core.providers.llm.reported_usage import (
     reasoning_tokens,
     token_count,
 )
+from agent_core.replies.turn_tool import is_turn_tool
 
 MAX_TRAILING_BLANKS = 8_000  # characters; a grammar that allows blanks lets some servers write them for ever
 MAX_TOOL_CALLS = 64
@@ -107,7 +109,7 @@ class Completion:
         fields = (found for name in REASONING_FIELDS if (found := _text(part, name)))
         self._reasoning.write(thought or next(fields, ""))
         calls = getattr(part, "tool_calls", None)
-        for call in calls if isinstance(calls, list) else ():
+        for call in calls if isinstance(calls, list) else _old_call(part):
             text += self._add_tool(call, is_whole=is_whole)
         self._blanks = self._blanks + len(text) if not text.strip() else len(text) - len(text.rstrip())
         if isinstance(finish_reason, str) and finish_reason:
@@ -171,7 +173,7 @@ class Completion:
         """
         calls = tuple(ToolCall(each.name, each.arguments.getvalue()) for each in self.tools)
         text = self.text or self.refusal
-        if len(calls) == 1 and calls[0].name == TOOL_NAME:
+        if len(calls) == 1 and is_turn_tool(calls[0].name):
             text, calls = calls[0].arguments, ()
         return Reply(
             text=text.rstrip() if self.is_endless else text,
@@ -242,11 +244,17 @@ def parse_completion(body: str) -> object:
 
 
 def _is_object(text: str) -> bool:
-    """Whether the text after `</think>`, if there is that tag, is one JSON object and nothing else."""
+    """Whether the text after reasoning between tags, if there is any, is one JSON object and nothing else."""
     try:
-        return isinstance(json.loads(text.rpartition("</think>")[2]), dict)
+        return isinstance(json.loads(split_reasoning(text)[1]), dict)
     except ValueError:
         return False
+
+
+def _old_call(part: object) -> list[SimpleNamespace]:
+    """The call in `function_call`, the field before there were `tool_calls`, as one of these."""
+    function = getattr(part, "function_call", None)
+    return [SimpleNamespace(function=function, index="function_call")] if function else []
 
 
 def _told_usage(sent: object) -> object:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field
 
+from agent_core.model.messages import TURN_TOOL
 from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.effort_words import OtherEfforts, accepted_word, with_refused_word
 
@@ -36,7 +37,6 @@ MIN_REPLY_LIMIT = 256
 STREAM_WORD = re.compile(r"\bstream(?:ing)?\b")  # not an "upstream" that is away
 # "System role not supported", "Conversation roles must alternate", "Developer instruction is not enabled"
 ABOUT_ROLES = re.compile(r"\broles?\b|\bsystem (?:messages?|prompts?|instructions?)\b|\bdeveloper instructions?\b")
-TOOL_NAME = "next_turn"
 TOOL_DESCRIPTION = "Reply with your thoughts and the next single command."
 
 
@@ -113,7 +113,7 @@ def _format_parameters(way: Format, schema: Mapping[str, object]) -> dict[str, o
             named = {"name": "turn", "schema": schema, "strict": False}
             return {"response_format": {"type": "json_schema", "json_schema": named}}
         case "tool":
-            function = {"name": TOOL_NAME, "description": TOOL_DESCRIPTION, "parameters": schema}
+            function = {"name": TURN_TOOL, "description": TOOL_DESCRIPTION, "parameters": schema}
             return {"tools": [{"type": "function", "function": function}], "tool_choice": "required"}
         case "json_object":
             return {"response_format": {"type": "json_object"}}

@@ -375,6 +375,24 @@ async def test_calls_that_share_an_index_are_not_made_one(endpoint: Endpoint, st
 
 
 @both
+@pytest.mark.parametrize("name", ["next_turn", "functions.next_turn:0"])
+async def test_a_call_in_the_old_field_or_in_a_name_space_is_the_reply(
+    endpoint: Endpoint, streams: bool, name: str
+) -> None:
+    parts: list[Any] = [{"name": name, "arguments": '{"a": '}, {"arguments": "1}"}]
+    if streams:
+        chunks: list[Any] = [{"choices": [{"delta": {"function_call": part}}]} for part in parts]
+        chunks.append({"choices": [{"delta": {}, "finish_reason": "function_call"}]})
+        text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+        endpoint.standin.answers(SaysPlain(text, "text/event-stream"))
+    else:
+        message = {"role": "assistant", "content": None, "function_call": {"name": name, "arguments": '{"a": 1}'}}
+        endpoint.standin.answers(Says(body={"choices": [{"message": message, "finish_reason": "function_call"}]}))
+    reply = await ask(endpoint.model(streams=streams))
+    assert (reply.text, reply.tool_calls, reply.finish_reason) == ('{"a": 1}', (), "stop")
+
+
+@both
 @pytest.mark.parametrize("body", [{"choices": 5}, {"choices": {"a": 1}}, True])
 async def test_an_absurd_completion_is_a_sentence(endpoint: Endpoint, streams: bool, body: object) -> None:
     endpoint.standin.answers(Says(body=body))
