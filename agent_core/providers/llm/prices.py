@@ -18,6 +18,20 @@ PRICE_UNIT = Decimal("0.000000001")
 CLAUDE_CACHE_WRITE_SURCHARGE = Decimal("0.25")  # Anthropic's price for its cache of five minutes, of the prompt's price
 
 
+# Names that no public server has; one without a dot is that of a container or a machine nearby.
+PRIVATE_NAMES = (".local", ".lan", ".internal", ".home.arpa", ".localhost", ".localdomain")
+SOLD_BY_THEIR_MAKERS = ("anthropic", "google", "openai", "x-ai")  # no server of one's own runs their models
+
+
+def is_private(base_url: str) -> bool:
+    """Whether the server is in a network of one's own, or on this machine."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(PRIVATE_NAMES))
+
+
 def is_loopback(base_url: str) -> bool:
     host = urlsplit(base_url).hostname or ""
     try:
@@ -66,8 +80,13 @@ class Prices:
             if "claude" in model.lower():
                 cost += units.get("cache_write_tokens", 0) * prompt * CLAUDE_CACHE_WRITE_SURCHARGE
             return (cost / MILLION).quantize(PRICE_UNIT) if cost else FREE
-        prices = (found.total_price for found in listed(units, model, self.base_url))
-        return next((price.quantize(PRICE_UNIT) for price in prices), None)
+        found = (each for each in listed(units, model, self.base_url) if self._applies(each))
+        return next((each.total_price.quantize(PRICE_UNIT) for each in found), None)
+
+    def _applies(self, found: "PriceCalculation") -> bool:
+        """Whether a listed price is that of this endpoint: a server of one's own may run a model of a similar name."""
+        is_sold = found.provider.id in SOLD_BY_THEIR_MAKERS and "oss" not in found.model.id
+        return is_sold or not is_private(self.base_url)
 
 
 def load_price_list() -> None:

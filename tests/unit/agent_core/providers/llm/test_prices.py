@@ -51,6 +51,28 @@ def test_a_gateway_nobody_knows_is_priced_by_the_models_name() -> None:
     assert Prices.at("https://gateway.example/v1", {}).of(USAGE, "gpt-5-mini") == Decimal("0.18")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://ollama:11434/v1",
+        "http://192.168.1.5:8000/v1",
+        "http://100.100.1.5/v1",
+        "http://[fd00::5]/v1",
+        "http://host.docker.internal:11434/v1",
+        "http://gpu.local/v1",
+    ],
+)
+def test_a_server_of_ones_own_is_not_priced_like_a_vendors_model_of_a_similar_name(address: str) -> None:
+    prices = Prices.at(address, {"mine": (Decimal(1), Decimal(1))})
+    assert [prices.of(USAGE, name) for name in ("deepseek-r1:8b", "mistral-nemo", "gpt-oss-20b")] == [None] * 3
+    assert (prices.of(USAGE, "gpt-5-mini"), prices.of(USAGE, "mine")) == (Decimal("0.18"), Decimal("1.01"))
+
+
+@pytest.mark.parametrize("address", ["https://api.deepseek.com/v1", "https://gateway.example/v1", "http://1.1.1.1/v1"])
+def test_a_public_server_is_priced_by_the_models_name(address: str) -> None:
+    assert Prices.at(address, {}).of(USAGE, "deepseek-chat")
+
+
 def test_the_host_decides_where_it_has_its_own_price() -> None:
     hosted = Prices.at("https://api.groq.com/openai/v1", {}).of(Usage(prompt=1_000_000), "llama-3.3-70b-versatile")
     assert hosted == Decimal("0.59")
