@@ -33,6 +33,10 @@ from bot.tool_wiring import X_VARIABLES, Tools
 
 logger = logging.getLogger(__name__)
 NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
+NO_SEARCH = (
+    "no search service is set. BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL would bring one; without an account, "
+    "ALLOW_SEARCH_SCRAPING lets public search engines be asked."
+)
 NO_IMAGES = "no image model is set. OPENAI_API_KEY, SD_WEBUI_URL or HUGGINGFACE_API_TOKEN would bring one."
 NO_TRANSCRIBER = "no model for sounds is set. OPENAI_API_KEY or HUGGINGFACE_API_TOKEN would bring one."
 NO_VOICE = "no voice is set. SPEECH_MODEL would bring one."
@@ -109,6 +113,8 @@ class CommandCatalog:
             *DownloadCommands(web, database).commands,
         )
         reasons = {"clone_repository": self.tools.no_clones}
+        if self.settings.search_service is None:
+            reasons["google"] = NO_SEARCH
         if not self.settings.allow_downloads:
             reasons["download_file"] = NO_DOWNLOADS
         return tuple(each.switched(reasons.get(each.spec.name, "")) for each in commands)

@@ -106,6 +106,8 @@ CORE_RULES: Mapping[str, Rule] = {
     "embedding_model": _embedding_model,
     "pinecone_host": partial(_beside, field="pinecone_api_key"),
     "pinecone_controller_host": partial(_beside, field="pinecone_api_key"),
+    "brave_search_url": partial(_beside, field="brave_api_key"),
+    "tavily_search_url": partial(_beside, field="tavily_api_key"),
     "google_cse_id": partial(_beside, field="google_api_key"),
     "sd_webui_auth": _sd_webui_auth,
     "huggingface_image_model": partial(_beside, field="huggingface_api_token"),

@@ -217,8 +217,18 @@ def _embeddings(settings: Settings, probes: Probes) -> Finding:
 
 
 def _search(settings: Settings) -> Finding:
-    why = "Google's own API" if settings.has_google else "several engines at once, without an account"
-    return Finding(name="search", state="on", why=why, variable="GOOGLE_API_KEY, GOOGLE_CSE_ID")
+    on = {
+        "brave": ("Brave's API", "BRAVE_API_KEY"),
+        "tavily": ("Tavily", "TAVILY_API_KEY"),
+        "searxng": (f"SearXNG at {settings.searxng_url}", "SEARXNG_URL"),
+        "google": ("Google's own API, which ends on 1 January 2027", "GOOGLE_API_KEY, GOOGLE_CSE_ID"),
+        "scraping": ("the pages of public search engines, without an account", "ALLOW_SEARCH_SCRAPING"),
+    }
+    if settings.search_service is None:
+        variables = "BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL, ALLOW_SEARCH_SCRAPING"
+        return Finding(name="search", state="off", why="nothing is set for it", variable=variables)
+    why, variable = on[settings.search_service]
+    return Finding(name="search", state="on", why=why, variable=variable)
 
 
 def _offer(server: LocalServer) -> Finding:

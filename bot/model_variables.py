@@ -212,17 +212,53 @@ MINDS = (
         example="https://api.pinecone.io",
     ),
     search(
-        name="GOOGLE_API_KEY",
-        meaning="The key for Google's Custom Search API. It is used with GOOGLE_CSE_ID only.",
+        name="BRAVE_API_KEY",
+        meaning="The key for Brave's Web Search API. Of several services that are set, the first in this list is used.",
         rule=KEY,
-        default="none: the web is searched without an account",
+        default="none",
+        example="your-brave-key",
+    ),
+    search(
+        name="BRAVE_SEARCH_URL",
+        meaning="Another address of that API: that of a proxy.",
+        rule=WEB_ADDRESS,
+        default="https://api.search.brave.com/res/v1/web/search",
+        example="https://api.search.brave.com/res/v1/web/search",
+    ),
+    search(
+        name="TAVILY_API_KEY",
+        meaning="The key for Tavily's search.",
+        rule=KEY,
+        default="none",
+        example="tvly-your-key",
+    ),
+    search(
+        name="TAVILY_SEARCH_URL",
+        meaning="Another address of that search: that of a proxy.",
+        rule=WEB_ADDRESS,
+        default="https://api.tavily.com/search",
+        example="https://api.tavily.com/search",
+    ),
+    search(
+        name="SEARXNG_URL",
+        meaning="The address of a SearXNG server. Its settings have to list `json` in `search.formats`.",
+        rule=WEB_ADDRESS,
+        default="none",
+        example="http://127.0.0.1:8888",
+    ),
+    search(
+        name="GOOGLE_API_KEY",
+        meaning="The key for Google's Custom Search API, which is closed to new customers and ends on 1 January "
+        "2027. It is used with GOOGLE_CSE_ID only.",
+        rule=KEY,
+        default="none",
         example="your-google-key",
     ),
     search(
         name="GOOGLE_CSE_ID",
         meaning="The id of the search engine that was made for that API.",
         rule="letters, digits, colons, hyphens and underscores",
-        default="none: the web is searched without an account",
+        default="none",
         example="0123456789abcdef0",
     ),
     search(
@@ -231,5 +267,13 @@ MINDS = (
         rule=WEB_ADDRESS,
         default="https://www.googleapis.com/customsearch/v1",
         example="https://www.googleapis.com/customsearch/v1",
+    ),
+    search(
+        name="ALLOW_SEARCH_SCRAPING",
+        meaning="Whether the result pages of public search engines may be read where no service above is set. It needs "
+        "no account; the engines' terms may forbid it, and they often refuse.",
+        rule="true or false",
+        default="false",
+        example="true",
     ),
 )

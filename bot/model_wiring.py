@@ -279,14 +279,25 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 
 def make_search(settings: Settings) -> Search:
-    """Google if its key and engine id are set, or its address is; otherwise several search engines in parallel."""
+    """The search service that is set. If none is, the catalog of commands leaves the search off."""
+    from agent_core.providers.web import search_services
     from agent_core.providers.web.web_search import GOOGLE_URL, GoogleSearch, MetaSearch
 
-    if not (settings.has_google or settings.google_search_url):
-        return MetaSearch()
-    return GoogleSearch(
-        api_key=settings.google_api_key.get_secret_value(),
-        engine=settings.google_cse_id,
-        url=settings.google_search_url or GOOGLE_URL,
-        settings="GOOGLE_API_KEY and GOOGLE_CSE_ID",
-    )
+    match settings.search_service:
+        case "brave":
+            url = settings.brave_search_url or search_services.BRAVE_URL
+            return search_services.brave_search(settings.brave_api_key.get_secret_value(), url, "BRAVE_API_KEY")
+        case "tavily":
+            url = settings.tavily_search_url or search_services.TAVILY_URL
+            return search_services.tavily_search(settings.tavily_api_key.get_secret_value(), url, "TAVILY_API_KEY")
+        case "searxng":
+            return search_services.searxng_search(settings.searxng_url, "SEARXNG_URL")
+        case "google":
+            return GoogleSearch(
+                api_key=settings.google_api_key.get_secret_value(),
+                engine=settings.google_cse_id,
+                url=settings.google_search_url or GOOGLE_URL,
+                settings="GOOGLE_API_KEY and GOOGLE_CSE_ID",
+            )
+        case "scraping" | None:
+            return MetaSearch()

@@ -95,9 +95,15 @@ class CoreSettings(ModelSettings):
     pinecone_index: str = Field(default="signoff", pattern=r"^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$")
     pinecone_host: HostAddress = ""
     pinecone_controller_host: HostAddress = ""
+    brave_api_key: Secret = NO_SECRET
+    brave_search_url: WebAddress = ""
+    tavily_api_key: Secret = NO_SECRET
+    tavily_search_url: WebAddress = ""
+    searxng_url: WebAddress = ""
     google_api_key: Secret = NO_SECRET
     google_cse_id: str = Field(default="", pattern=r"^[A-Za-z0-9:_-]*$")
     google_search_url: WebAddress = ""
+    allow_search_scraping: bool = False
     default_budget_usd: Decimal | None = Field(default=None, gt=0, allow_inf_nan=False)
     guests_may_create: bool = False
     max_agents_per_channel: int = Field(default=200, ge=1, le=10_000)
@@ -144,6 +150,19 @@ class CoreSettings(ModelSettings):
     def has_google(self) -> bool:
         """Whether the key and the search engine id of Google's API are set."""
         return bool(self.google_api_key and self.google_cse_id)
+
+    @property
+    def search_service(self) -> Literal["brave", "tavily", "searxng", "google", "scraping"] | None:
+        """What searches the web: the first of these that is set; None if nothing is."""
+        if self.brave_api_key:
+            return "brave"
+        if self.tavily_api_key:
+            return "tavily"
+        if self.searxng_url:
+            return "searxng"
+        if self.has_google or self.google_search_url:
+            return "google"
+        return "scraping" if self.allow_search_scraping else None
 
     @property
     def has_x(self) -> bool:

@@ -1,4 +1,4 @@
-"""Web search: Google Custom Search with a key or address, else several public engines by `ddgs`."""
+"""Web search: requests to search services, Google Custom Search, and several public engines by `ddgs`."""
 
 import asyncio
 import json
@@ -22,6 +22,45 @@ FindResults = Callable[[str, int], Sequence[Mapping[str, object]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """A request to a search service, by POST if it has a JSON `body`, and where its answer has the results.
+
+    `under`: the members that lead to the list of results; `names`: those of a result for title, address and excerpt.
+    """
+
+    url: str
+    under: tuple[str, ...]
+    names: tuple[str, str, str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    body: Mapping[str, object] | None = None
+
+
+async def request_hits(request: SearchRequest, settings: str) -> tuple[WebHit, ...]:
+    """Send the request; raise CommandError with a sentence that has no key. `settings` are those to check."""
+    from aiohttp import ClientError, ClientSession, ClientTimeout  # imported late
+
+    timeout, method = ClientTimeout(total=SEARCH_TIMEOUT_SECONDS), "GET" if request.body is None else "POST"
+    try:
+        async with (
+            ClientSession(timeout=timeout, trust_env=not is_loopback(request.url)) as session,
+            session.request(
+                method,
+                request.url,
+                params=request.parameters,
+                headers=request.headers,
+                json=request.body,
+                allow_redirects=False,
+            ) as response,
+        ):
+            return _hits(await _answer(response, settings), request.under, request.names)
+    except TimeoutError:
+        raise CommandError("The search did not answer in time.") from None
+    except (ClientError, OSError) as fault:
+        raise CommandError(f"The search cannot be reached ({type(fault).__name__}).") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleSearch:
     """Implements `Search` with Google's Custom Search JSON API, or a compatible service at `url`.
 
@@ -35,8 +74,6 @@ class GoogleSearch:
 
     async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
         """Send one request without a retry: the model sees the error and may try again."""
-        from aiohttp import ClientError, ClientSession, ClientTimeout  # imported late
-
         query_parameters = {
             "q": query,
             "num": str(min(most, MAX_GOOGLE_RESULTS)),
@@ -44,17 +81,9 @@ class GoogleSearch:
             "cx": self.engine,
         }
         parameters = {name: value for name, value in query_parameters.items() if value}
-        timeout = ClientTimeout(total=SEARCH_TIMEOUT_SECONDS)
-        try:
-            async with (
-                ClientSession(timeout=timeout, trust_env=not is_loopback(self.url)) as session,
-                session.get(self.url, params=parameters, allow_redirects=False) as response,
-            ):
-                return _hits(await _answer(response, self.settings), "items", ("title", "link", "snippet"))[:most]
-        except TimeoutError:
-            raise CommandError("The search did not answer in time.") from None
-        except (ClientError, OSError) as fault:
-            raise CommandError(f"The search cannot be reached ({type(fault).__name__}).") from None
+        names = ("title", "link", "snippet")
+        request = SearchRequest(url=self.url, parameters=parameters, under=("items",), names=names)
+        return (await request_hits(request, self.settings))[:most]
 
 
 def search_engines(query: str, most: int) -> Sequence[Mapping[str, object]]:
@@ -86,7 +115,7 @@ class MetaSearch:
                 found = await asyncio.to_thread(self.find, query, most)
         except TimeoutError:
             raise CommandError("The search engines did not answer in time.") from None
-        return _hits({"found": list(found)}, "found", ("title", "href", "body"))[:most]
+        return _hits(list(found), (), ("title", "href", "body"))[:most]
 
 
 async def _answer(response: "ClientResponse", settings: str) -> object:
@@ -101,12 +130,15 @@ async def _answer(response: "ClientResponse", settings: str) -> object:
 
 
 def _advice(status: int, settings: str) -> str:
-    if status in (400, 401, 403):
-        return f"the operator should check {settings}, and whether the day's searches are used up."
+    if status in (400, 401, 402, 403, 432):  # Tavily's limit of a plan is 432
+        return f"the operator should check {settings}, and whether the searches of the account are used up."
+    if status == 422:
+        return "try a shorter query."
     return "too many searches for now; try again later." if status == 429 else "try again later."
 
 
-def _hits(answer: object, under: str, names: tuple[str, str, str]) -> tuple[WebHit, ...]:
-    found = answer.get(under) if isinstance(answer, dict) else None
-    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+def _hits(answer: object, under: Sequence[str], names: tuple[str, str, str]) -> tuple[WebHit, ...]:
+    for name in under:
+        answer = answer.get(name) if isinstance(answer, dict) else None
+    items = [item for item in answer if isinstance(item, dict)] if isinstance(answer, list) else []
     return tuple(WebHit(*(str(item.get(name) or "") for name in names)) for item in items)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.assembly import Core, CorePorts
-from agent_core.commands.registry import Command, declare
+from agent_core.commands.registry import Command, Commands, declare
 from agent_core.prompt.small_model_commands import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
 from agent_core.providers.sandbox.disabled import DisabledSandbox
@@ -16,7 +16,7 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.command_catalog import CommandCatalog
 from bot.model_wiring import make_model
-from bot.settings import load
+from bot.settings import Settings, load
 from bot.tool_wiring import NOT_ALLOWED, Tools
 from docs.reference.generate import every_command
 from examples.own_command.replace_text import Replacement, replace_text
@@ -66,6 +66,34 @@ def test_a_command_of_a_new_category_is_told_where_its_words_belong(part: str) -
     assert any(said.startswith("unheard of: ") and part in said for said in faults([command]))
 
 
+def commands_of(settings: Settings) -> Commands:
+    """The commands of an installation with these settings."""
+    tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
+    catalog = CommandCatalog(settings=settings, tools=tools, search=MetaSearch())
+    ports = CorePorts(
+        database=InMemoryDatabase(),
+        model=make_model(settings),
+        index=InMemoryIndex(),
+        surfaces=(),
+        workspaces=InMemoryWorkspaces(),
+    )
+    return Core.assemble(ports, catalog.commands).commands
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({}, "no search service is set. BRAVE_API_KEY, TAVILY_API_KEY or SEARXNG_URL would bring one"),
+        ({"BRAVE_API_KEY": "k"}, ""),
+        ({"ALLOW_SEARCH_SCRAPING": "true"}, ""),
+    ],
+)
+def test_the_web_is_searched_where_a_service_is_set(tmp_path: Path, variables: dict[str, str], why: str) -> None:
+    google = commands_of(load({"SIGNOFF_HOME": str(tmp_path), **variables}, None)).by_name["google"]
+    assert google.off[: len(why)] == why
+    assert bool(google.off) == bool(why)
+
+
 @pytest.mark.parametrize(
     ("variables", "model", "why"),
     [
@@ -82,16 +110,6 @@ def test_a_command_of_a_new_category_is_told_where_its_words_belong(part: str) -
 def test_pictures_are_for_agents_whose_model_sees(
     tmp_path: Path, variables: dict[str, str], model: str, why: str
 ) -> None:
-    settings = load({"SIGNOFF_HOME": str(tmp_path), **variables}, None)
-    tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
-    catalog = CommandCatalog(settings=settings, tools=tools, search=MetaSearch())
-    ports = CorePorts(
-        database=InMemoryDatabase(),
-        model=make_model(settings),
-        index=InMemoryIndex(),
-        surfaces=(),
-        workspaces=InMemoryWorkspaces(),
-    )
-    commands = Core.assemble(ports, catalog.commands).commands
+    commands = commands_of(load({"SIGNOFF_HOME": str(tmp_path), **variables}, None))
     assert commands.get("view_image").off_for(model).startswith(why)
     assert ("view_image" in [spec.name for spec in commands.specs_for(model)]) == (not why)

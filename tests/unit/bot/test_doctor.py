@@ -139,7 +139,7 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     off = [name for name, finding in seen.items() if finding.state != "on"]
     platforms = [platform.name for platform in PLATFORMS]
     tools = ("programs", "downloads", "pictures", "audio", "speech", "vision", "posts")
-    assert off == [*platforms, "mcp clients", *tools]
+    assert off == [*platforms, "mcp clients", "search", *tools]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
     assert seen["retention"].why == "everything is kept until people delete it"
@@ -268,10 +268,26 @@ async def test_memory_and_search_say_where_they_look(tmp_path: Path) -> None:
         "Pinecone, index signoff at https://s-1.svc.pinecone.io",
     ]
     assert [seen["search"].why for seen in (plain, chosen)] == [
-        "several engines at once, without an account",
-        "Google's own API",
+        "nothing is set for it",
+        "Google's own API, which ends on 1 January 2027",
     ]
     assert "hidden" not in report(tuple(chosen.values()))
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"BRAVE_API_KEY": "hidden", "TAVILY_API_KEY": "hidden"}, "Brave's API"),
+        ({"TAVILY_API_KEY": "hidden", "ALLOW_SEARCH_SCRAPING": "true"}, "Tavily"),
+        ({"SEARXNG_URL": "http://127.0.0.1:8888"}, "SearXNG at http://127.0.0.1:8888"),
+        ({"ALLOW_SEARCH_SCRAPING": "true"}, "the pages of public search engines, without an account"),
+    ],
+)
+async def test_the_first_search_service_that_is_set_is_named(
+    tmp_path: Path, variables: dict[str, str], why: str
+) -> None:
+    seen = (await found(settings_with(tmp_path, **variables)))["search"]
+    assert (seen.state, seen.why) == ("on", why)
 
 
 async def test_slack_is_off_until_somebody_gives_its_tokens(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ def settings(tmp_path: Path) -> Settings:
 
 def test_services_know_what_the_operator_set(settings: Settings) -> None:
     assert make_search(settings).settings == "GOOGLE_API_KEY and GOOGLE_CSE_ID"  # type: ignore[attr-defined]
+    keys = {"BRAVE_API_KEY": "k", "TAVILY_API_KEY": "k", "SEARXNG_URL": "http://127.0.0.1:8888"}
+    others = [make_search(load({name: value}, None)).settings.partition(",")[0] for name, value in keys.items()]  # type: ignore[attr-defined]
+    assert others == list(keys)
     assert make_publisher(settings).settings == X_VARIABLES  # type: ignore[union-attr]
     drawing = make_images(settings)
     assert (drawing.url_setting, drawing.auth_setting) == ("SD_WEBUI_URL", "SD_WEBUI_AUTH")  # type: ignore[union-attr]

@@ -204,6 +204,8 @@ AZURE = {"AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com", "AZURE_OPENAI_AP
         ({"EMBEDDING_BASE_URL": "http://localhost/v1"}, "EMBEDDING_MODEL", "must name a model of EMBEDDING_BASE_URL."),
         ({"PINECONE_HOST": "localhost"}, "PINECONE_HOST", "needs PINECONE_API_KEY beside it."),
         ({"PINECONE_CONTROLLER_HOST": "localhost"}, "PINECONE_CONTROLLER_HOST", "needs PINECONE_API_KEY beside it."),
+        ({"BRAVE_SEARCH_URL": "http://localhost"}, "BRAVE_SEARCH_URL", "needs BRAVE_API_KEY beside it."),
+        ({"TAVILY_SEARCH_URL": "http://localhost"}, "TAVILY_SEARCH_URL", "needs TAVILY_API_KEY beside it."),
         ({"GOOGLE_CSE_ID": "a"}, "GOOGLE_CSE_ID", "needs GOOGLE_API_KEY beside it."),
     ],
 )
@@ -439,12 +441,14 @@ def test_no_secret_is_shown_by_the_settings() -> None:
             "AZURE_OPENAI_API_KEY": "azure-hidden",
             "PINECONE_API_KEY": "pcsk-hidden",
             "GOOGLE_API_KEY": "google-hidden",
+            "BRAVE_API_KEY": "brave-hidden",
+            "TAVILY_API_KEY": "tvly-hidden",
             "DATABASE_URL": "postgresql://ana:p%40ss@db.example.com/signoff?sslmode=require",
         },
         None,
     )
     hidden = {TOKEN, "sk-hidden", "sk-ant-hidden", "azure-hidden", "pcsk-hidden", "google-hidden", "p%40ss", "p@ss"}
-    assert set(settings.secrets) == hidden
+    assert set(settings.secrets) == hidden | {"brave-hidden", "tvly-hidden"}
     assert settings.shown_database == "postgresql://db.example.com/signoff"
     shown = f"{settings!r} {settings} {settings.shown_database}"
     assert not any(secret in shown for secret in settings.secrets)

@@ -7,10 +7,12 @@ from agent_core.commands.web_search import WebSearchCommands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
 from agent_core.ports.search import Search, WebHit
+from agent_core.providers.web.search_services import brave_search, searxng_search, tavily_search
 from agent_core.providers.web.web_search import GoogleSearch, MetaSearch
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from tests.standins.google import google_standin
+from tests.standins.search_services import KEY, SearchStandIn, search_standin
 
 
 async def run(search: Search, query: str = "tennis strings") -> str:
@@ -18,6 +20,58 @@ async def run(search: Search, query: str = "tennis strings") -> str:
     call = commands.checked(CommandCall("web_search", {"input": query}))
     context = CommandContext(agent=an_agent(), files=InMemoryFiles())
     return (await commands.get(call.name).run(call.arguments, context)).text
+
+
+def service(name: str, standin: SearchStandIn, key: str = KEY) -> Search:
+    match name:
+        case "brave":
+            return brave_search(key, f"{standin.url}/res/v1/web/search", "A_KEY")
+        case "tavily":
+            return tavily_search(key, f"{standin.url}/search", "A_KEY")
+        case _:
+            return searxng_search(f"{standin.url}/", "AN_ADDRESS")
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("brave", {"q": "tennis strings", "count": "8", "text_decorations": "false"}),
+        ("tavily", {"query": "tennis strings", "max_results": 8}),
+        ("searxng", {"q": "tennis strings", "format": "json"}),
+    ],
+)
+async def test_each_service_is_asked_in_its_own_way_and_told_alike(name: str, asked: dict[str, object]) -> None:
+    async with search_standin() as standin:
+        told = await run(service(name, standin))
+    assert told.startswith("1. Hit 1\n   https://1.example\n   words of it\n2. Hit 2\n")
+    assert told.count("https://") == (8 if name == "searxng" else 2)
+    assert standin.asked == [asked]
+
+
+@pytest.mark.parametrize("name", ["brave", "tavily"])
+async def test_a_wrong_key_of_a_service_is_told_by_its_setting(name: str) -> None:
+    async with search_standin() as standin:
+        search = service(name, standin, "k-wrong")
+        with pytest.raises(CommandError, match="401: the operator should check A_KEY,") as refused:
+            await run(search)
+    assert "k-wrong" not in f"{refused.value} {search}"
+
+
+async def test_a_searxng_server_without_json_says_what_to_change() -> None:
+    async with search_standin() as standin:
+        standin.has_json = False
+        with pytest.raises(CommandError, match=r"403: the operator should check AN_ADDRESS, whether json is in search"):
+            await run(service("searxng", standin))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(422, "shorter query"), (429, "too many"), (432, "used up"), (500, "later")]
+)
+async def test_what_a_service_refuses_is_told(status: int, said: str) -> None:
+    async with search_standin() as standin:
+        standin.status = status
+        with pytest.raises(CommandError, match=said):
+            await run(service("tavily", standin))
 
 
 async def test_google_is_asked_with_key_and_engine_and_told_in_lines() -> None:
