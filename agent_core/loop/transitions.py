@@ -28,6 +28,7 @@ from agent_core.oversight.untrusted_content import (
     taints_folder,
 )
 
+MAX_REPLY_CHARACTERS = 200_000  # of an unusable reply, for people
 MAX_UNUSABLE_REPLIES = 3
 MAX_REASON_CHARACTERS = 200
 MAX_WAIT = timedelta(days=1)
@@ -84,7 +85,7 @@ def expose_to_recalled(
 def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     """Tell the model what was wrong with its reply; pause the agent after three unusable replies in a row.
 
-    People read one sentence, and can open the whole last reply.
+    People read one sentence, and can open the last reply, of which at most MAX_REPLY_CHARACTERS are kept.
     """
     exposed, notices = _expose_to_plugins(agent, thought, now)
     complaining = replace(exposed, unusable=agent.unusable + 1, complaint=thought.problem)
@@ -93,7 +94,7 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     brief = one_line(thought.brief or thought.problem, MAX_REASON_CHARACTERS)
     why = f"The model's last {MAX_UNUSABLE_REPLIES} replies could not be used; the last one: {brief}"
     outcome = pause(replace(complaining, unusable=0), f"{why} Write what to do differently, then Resume.", now)
-    replies = tuple(replace(notice, reply=thought.reply) for notice in outcome.notices)
+    replies = tuple(replace(notice, reply=thought.reply[:MAX_REPLY_CHARACTERS]) for notice in outcome.notices)
     return replace(outcome, notices=(*notices, *replies))
 
 

@@ -26,7 +26,7 @@ REMEMBER = (
 )
 PROGRAMS = "A program that does not end within a few minutes is to be started with execute_shell_popen."
 RESOURCES: Mapping[str, str] = {
-    "web": "The internet: searches and pages.",
+    "web": "The internet.",
     "memory": "Long-term memory: what you did, found and were told, by meaning.",
     "agents": "Helpers, for simple tasks.",
     "files": "Files, for everything that is to last.",

@@ -23,6 +23,7 @@ from agent_core.replies.mentions import CONTEXT_CHARACTERS, TAG, is_mention
 from agent_core.replies.turn_tool import unwrap_turn
 
 MAX_OBJECTS, MAX_REPEATS = 20, 200
+MAX_CHARACTERS = 1_000_000  # the longest replies of today's models, 128,000 tokens, are half as long
 MAX_VALUES = 5_000  # in one object
 MAX_PROSE_CHARACTERS = 2_000
 BLANK = ZERO_WIDTH + " \t\r\n"
@@ -64,12 +65,19 @@ def extract_objects(text: str) -> tuple[ExtractedObject, ...]:
 
     Raise UnusableReply if an object that may hold a command cannot be read, because what follows may be part of it.
     """
+    require_short(text)
     if ESCAPED_OBJECT_START.match(PREAMBLE.sub("", text)):
         found = _objects_in(_unescape_html(text))
         if not all(one.is_strict for one in found):
             raise UnusableReply(f"{NOT_JSON}, and it was written with HTML escapes.")
         return found
     return _objects_in(_unwrap_string(text))
+
+
+def require_short(text: str) -> None:
+    """Raise UnusableReply if the text is longer than can be read at once."""
+    if len(text) > MAX_CHARACTERS:
+        raise UnusableReply(f"it was longer than {MAX_CHARACTERS:,} characters. Write less at once.")
 
 
 def _objects_in(text: str) -> tuple[ExtractedObject, ...]:

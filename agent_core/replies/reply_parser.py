@@ -22,8 +22,6 @@ __all__ = ["CUT_OFF", "json_object", "parse", "require_whole"]
 
 ONLY_MENTIONED = "its command was only quoted in a sentence. Give the JSON object of the next command and no prose."
 NO_ROOM = "your reasoning took all of {tokens:,} tokens, and no room was left for the reply. Reason less."
-MAX_REPLY_CHARACTERS = 1_000_000  # the longest replies of today's models, 128,000 tokens, are half as long
-TOO_LONG = f"it was longer than {MAX_REPLY_CHARACTERS:,} characters. Write less at once."
 MAX_UNCLEAR_VALUES = 500  # in a command in misspelt JSON: each is looked for in the whole text
 CUT_OFF_REASONS = ("length", "content_filter")
 
@@ -35,8 +33,6 @@ def parse(reply: Reply) -> tuple[Thoughts, CommandCall]:
     comma. If only the last brace is missing and the command is whole, the reply is accepted.
     """
     require_whole(reply)
-    if len(reply.text) + sum(len(call.arguments) for call in reply.tool_calls) > MAX_REPLY_CHARACTERS:
-        raise UnusableReply(TOO_LONG)
     if reply.tool_calls:
         thoughts, tool_call = parse_tool_call(reply)
         beside = [other for found in extract_objects(reply.text) if (other := _call_of(found, reply.text))]

@@ -4,7 +4,7 @@ from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.lines import one_line
 from agent_core.model.messages import Reply
-from agent_core.replies.json_extraction import strict_object
+from agent_core.replies.json_extraction import require_short, strict_object
 from agent_core.replies.json_values import require_numbers
 from agent_core.replies.turn_tool import bare_name
 
@@ -18,6 +18,7 @@ def parse_tool_call(reply: Reply) -> tuple[Thoughts, CommandCall]:
         listed = ", ".join(names[:MAX_NAMED])
         raise UnusableReply(f"it called {len(names)} tools at once ({listed}). Choose the one that comes first.")
     (call,) = reply.tool_calls
+    require_short(call.arguments)
     arguments = strict_object(call.arguments.strip() or "{}")
     if arguments is None or not call.name:
         raise UnusableReply(f"it called {names[0]} with arguments that are no whole JSON object.")

@@ -9,7 +9,7 @@ from agent_core.replies.json_values import strip_zero_width
 
 ARGUMENT_KEYS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")
 # "functions.next_turn:0": a name space before it, a number after it.
-AROUND_NAME = re.compile(r"\A(?:functions?|default_api|tools?)[.:]|:\d+\Z")
+AROUND_NAME = re.compile(r"\A(?:functions|default_api)\.|:\d+\Z")
 
 
 def bare_name(name: str) -> str:

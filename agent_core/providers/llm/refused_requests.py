@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from agent_core.providers.llm.context_windows import reported_window
 from agent_core.providers.llm.endpoint_errors import NOTHING_HERE, error_text, has_no_credit, message_in
 
 PARAMETER_STATUSES = (400, 404, 422, 500, 501)
@@ -72,10 +73,10 @@ def smaller_window(error: Exception, present: int) -> tuple[int, bool] | None:
     """
     complaint = error_text(error)
     limit = rate_limit(complaint)
-    told = limit or _told_window(complaint)
-    if told is None or told >= present:
-        told, limit = present * SMALLER_PERCENT // 100, present
-    return (told, limit is None) if told >= MIN_LEARNED_WINDOW else None
+    told = limit or reported_window(getattr(error, "body", None)) or _told_window(complaint) or present
+    window = told if told < present else present * SMALLER_PERCENT // 100
+    lasts = window == told and limit is None
+    return (window, lasts) if window >= MIN_LEARNED_WINDOW else None
 
 
 def _told_window(complaint: str) -> int | None:

@@ -9,6 +9,7 @@ import pytest
 
 from adapters.chat.texts import deletion_text
 from agent_core.errors import ModelRefused, ModelUnavailable, PromptTooLong
+from agent_core.loop.transitions import MAX_REPLY_CHARACTERS
 from agent_core.model.agent import Agent, Digest, Finished, Paused, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
@@ -85,6 +86,16 @@ async def test_a_prompt_that_is_too_long_again_and_again_is_told_to_people() -> 
     agent = await worked(stage_of(model=model))
     assert isinstance(agent.status, Paused)
     assert "The window is tiny." in agent.status.reason
+
+
+async def test_of_a_huge_reply_that_cannot_be_used_a_part_is_kept_for_people() -> None:
+    huge = reply_text("write_to_file", {f"argument{number}": "v" for number in range(350_000)})
+    stage = stage_of(huge, huge, huge)
+    agent = await worked(stage)
+    assert isinstance(agent.status, Paused)
+    (notice,) = [each for each in stage.shown.notices if each.kind == "paused"]
+    assert huge.startswith(notice.reply)
+    assert len(notice.reply) == MAX_REPLY_CHARACTERS
 
 
 async def test_a_summary_is_not_asked_for_while_history_is_short() -> None:

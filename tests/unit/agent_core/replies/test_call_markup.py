@@ -8,7 +8,8 @@ from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Reply, ToolCall
 from agent_core.model.usage import Usage
-from agent_core.replies.reply_parser import MAX_REPLY_CHARACTERS, parse
+from agent_core.replies.json_extraction import MAX_CHARACTERS
+from agent_core.replies.reply_parser import parse
 from agent_core.testing.language_model import reply_text
 from tests.unit.agent_core.replies.readable import DRAFT, WHOLE
 
@@ -179,7 +180,7 @@ def test_a_native_call_may_have_a_name_space_and_a_number() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (reply_text("write_to_file", {"text": "x" * MAX_REPLY_CHARACTERS}), "longer than 1,000,000 characters"),
+        (reply_text("write_to_file", {"text": "x" * MAX_CHARACTERS}), "longer than 1,000,000 characters"),
         (reply_text("x", {f"a{number}": 1 for number in range(6_000)}), "more than 5,000 values"),
         (reply_text("x", {"a": [[1] * 100] * 100}), "more than 5,000 values"),
         (str({"command": {"name": "x", "args": {f"a{number}": "b" for number in range(600)}}}), "not clear"),
@@ -189,3 +190,12 @@ def test_a_native_call_may_have_a_name_space_and_a_number() -> None:
 )
 def test_a_reply_of_more_than_can_be_checked_is_told_so(text: str, says: str) -> None:
     assert says in problem(text)
+
+
+def test_a_native_call_of_more_than_can_be_checked_is_told_so() -> None:
+    for arguments in (
+        json.dumps({"text": "x" * MAX_CHARACTERS}),
+        json.dumps({f"a{number}": 1 for number in range(6_000)}),
+    ):
+        with pytest.raises(UnusableReply, match=r"longer than 1,000,000 characters|more than 5,000 values"):
+            parse(Reply(text="", usage=Usage(), tool_calls=(ToolCall("write_to_file", arguments),)))

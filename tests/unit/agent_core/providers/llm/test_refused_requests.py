@@ -172,9 +172,9 @@ async def test_a_model_without_a_system_role_reads_the_standing_prompt_as_a_user
     assert ways(standin) == ["json_schema"] * 3
 
 
-def refusal(message: str, status: int = 400) -> Exception:
+def refusal(message: str, status: int = 400, **more: object) -> Exception:
     error = Exception(message)
-    error.__dict__ |= vars(SimpleNamespace(status_code=status, body={"message": message}))
+    error.__dict__ |= vars(SimpleNamespace(status_code=status, body={"message": message, **more}))
     return error
 
 
@@ -203,6 +203,11 @@ def test_the_window_in_an_error_is_learned_and_else_a_smaller_one_tried(message:
     error = refusal(message)
     assert is_too_large(error)
     assert smaller_window(error, 32_000) == (window, window != 24_000)
+
+
+def test_a_window_beside_the_words_of_an_error_is_learned() -> None:
+    error = refusal("the request exceeds the available context size.", n_prompt_tokens=5_000, n_ctx=4_096)
+    assert smaller_window(error, 32_000) == (4_096, True)
 
 
 @pytest.mark.parametrize(
