@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import Arguments, CommandSpec
+from agent_core.replies.json_extraction import strict_object
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -22,7 +23,7 @@ NUMBER = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?([eE][+-]?\d{1,2})?", re.ASCII)
 
 
 def fit_arguments(spec: CommandSpec, given: Arguments) -> Arguments:
-    """The arguments under their proper names, with numbers and booleans converted from text where the schema asks.
+    """The arguments under their proper names, converted from text where the schema asks for anything else.
 
     Optional arguments that are null are dropped. Raise UnusableReply if an argument is given under two names with
     different values.
@@ -83,6 +84,9 @@ def _convert(value: object, types: set[str]) -> object:
         return float(text)
     if "boolean" in types and text.casefold() in ("true", "false"):
         return text.casefold() == "true"
+    if ("array" in types and text.startswith("[")) or ("object" in types and text.startswith("{")):
+        read = strict_object(f'{{"value": {text}}}') or {}
+        return read["value"] if read.keys() == {"value"} else value
     return value
 
 

@@ -8,8 +8,10 @@ from agent_core.model.messages import TURN_TOOL
 from agent_core.replies.json_values import strip_zero_width
 
 ARGUMENT_KEYS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")
-# "functions.next_turn:0": a name space before it, a number after it.
-AROUND_NAME = re.compile(r"\A(?:functions|default_api)\.|:\d+\Z")
+# A name space before it (`functions.read_file`), a number or a mark after it (`read_file:0`, `read_file<|channel|>x`).
+AROUND_NAME = re.compile(r"\A(?:functions|default_api)\.|(?::\d+|<\|.*)\Z")
+TURN_NAME = re.compile(rf"(?:(?:functions?|tools?|default_api)[.:/])?{TURN_TOOL}")
+NAME_KEYS = ("name", "function", "tool", "tool_name", "action")
 
 
 def bare_name(name: str) -> str:
@@ -17,8 +19,9 @@ def bare_name(name: str) -> str:
     return AROUND_NAME.sub("", strip_zero_width(name))
 
 
-def is_turn_tool(name: str) -> bool:
-    return bare_name(name) == TURN_TOOL
+def is_turn_tool(name: object) -> bool:
+    """Whether this is the name of that tool, with or without a name space."""
+    return isinstance(name, str) and TURN_NAME.fullmatch(bare_name(name)) is not None
 
 
 def unwrap_turn(value: dict[str, object]) -> object:
@@ -27,7 +30,7 @@ def unwrap_turn(value: dict[str, object]) -> object:
         case {"tool_calls": [dict(one)]} | {"function": dict(one)} | {"function_call": dict(one)}:
             inner = unwrap_turn(cast("dict[str, object]", one))
             return value if inner is one else inner
-        case {"name": str(name)} if is_turn_tool(name):
+        case _ if any(is_turn_tool(value.get(key)) for key in NAME_KEYS):
             given = [value[key] for key in ARGUMENT_KEYS if key in value]
             return unwrap_parameters(given[0]) if len(given) == 1 else value
         case _:

@@ -72,9 +72,16 @@ def test_a_call_that_cannot_run_is_told_which_and_what_is_allowed(call: CommandC
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "7", 7),
         ({"type": ["integer", "string"]}, "7", "7"),
         ({"enum": ["7"]}, "7", "7"),
+        ({"type": "array"}, ' ["a", 1]', ["a", 1]),
+        ({"type": "array"}, "[]", []),
+        ({"type": "object"}, '{"a": [true]}', {"a": [True]}),
+        ({"type": "object"}, '["a"]', '["a"]'),
+        ({"type": "array"}, "['a']", "['a']"),
+        ({"type": "array"}, '[1], "y": [2]', '[1], "y": [2]'),
+        ({"type": ["array", "string"]}, "[1]", "[1]"),
     ],
 )
-def test_a_number_or_truth_value_in_quotes_is_one_where_nothing_else_may_be_meant(
+def test_a_number_truth_value_list_or_object_in_quotes_is_one_where_nothing_else_may_be_meant(
     kind: dict[str, object], given_text: str, meant: object
 ) -> None:
     spec = replace(FILE_COMMANDS[0].spec, parameters={"type": "object", "properties": {"x": kind}})
