@@ -47,15 +47,21 @@ class LearnedDialects(Generic[Dialect]):
     kind: type[Dialect]
     clock: Clock
     _known: dict[str, Dialect] | None = field(default=None, init=False, repr=False)
+    _passing: set[str] = field(default_factory=set, init=False, repr=False)
 
     def of(self, model: str) -> Dialect | None:
         """The dialect of a model, or None if nothing was learned of it."""
         return self._loaded().get(model)
 
     async def learn(self, model: str, dialect: Dialect, *, lasts: bool = True) -> None:
-        """Remember the dialect of a model, until the process ends if it does not last."""
+        """Remember the dialect of a model.
+
+        If it does not last, it and what is learned on top of it are forgotten when the process ends.
+        """
         self._loaded()[model] = dialect
-        if lasts and self.file is not None:
+        if not lasts:
+            self._passing.add(model)
+        if model not in self._passing and self.file is not None:
             await asyncio.to_thread(self._write, self.file, model, dialect)
 
     def _loaded(self) -> dict[str, Dialect]:

@@ -93,6 +93,17 @@ async def test_what_an_error_names_is_kept_and_what_is_guessed_is_tried_again_af
     assert ways(standin) == ["tool", "json_schema"]
 
 
+async def test_what_is_learned_on_top_of_a_guess_is_forgotten_with_it(standin: OpenAIStandIn, tmp_path: Path) -> None:
+    standin.manners = without("json_schema")
+    model = OpenAIModel(base_url=standin.base_url, model="gpt-test", learned=tmp_path / "learned.json")
+    await ask(standin, model)
+    standin.manners, standin.refuses = Manners(), {"max_tokens"}
+    await ask(standin, model)
+    standin.requests.clear()
+    await ask(standin, learned=tmp_path / "learned.json")
+    assert ways(standin)[0] == "json_schema"
+
+
 async def test_an_error_inside_the_endpoint_is_asked_around_once_and_not_learned(standin: OpenAIStandIn) -> None:
     model = OpenAIModel(base_url=standin.base_url, model="gpt-test")
     standin.answers(Fails(500, "Internal error."), Says("{}"), Fails(500, "Internal error."), Fails(500, "Away."))
