@@ -65,6 +65,8 @@ class ServerCommands:
         for name in self.server.unmatched:
             said = "stands in tools or exclude of its entry, and it has no such tool"
             loaded.remarks.append(f"{self._line(name)} {said}")
+        for name in self.server.unreadable:
+            loaded.remarks.append(f"{self._line(name)} is left out: the server does not describe it as MCP asks")
         if len(offered) > MAX_COMMANDS:
             loaded.remarks.append(f"{len(offered) - MAX_COMMANDS:,} tools beyond the first {MAX_COMMANDS} are left out")
         commands = [self._command(tool, loaded) for tool in offered[:MAX_COMMANDS]]

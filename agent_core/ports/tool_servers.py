@@ -185,6 +185,10 @@ class ToolServer(Protocol):
         """The names in `only` and `besides` of its entry that none of its tools has."""
 
     @property
+    def unreadable(self) -> Sequence[str]:
+        """The names of the tools that it describes in a way that is not of the protocol, and that are left out."""
+
+    @property
     def has_resources(self) -> bool:
         """Whether it offers resources to read."""
 

@@ -32,6 +32,7 @@ class InMemoryToolServer:
     entry: ServerEntry = TEA_SERVER
     tools: Sequence[ServerTool] = ()
     unmatched: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     answers: dict[str, ServerAnswer] = field(default_factory=dict)
     resources: Sequence[ServerResource] = ()
     prompts: Sequence[SourcePrompt] = ()

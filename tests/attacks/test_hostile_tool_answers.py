@@ -64,7 +64,7 @@ async def told(folder: Path, behaviour: str) -> str:
         pytest.param("fewer blocks", marks=attack("servers", "An answer of 9,900 texts", REFUSED_LIST)),
         pytest.param("no blocks", marks=attack("servers", "An answer of 29,000 wrong blocks", REFUSED_LIST)),
         pytest.param("few blocks", marks=attack("servers", "An answer of 1,000 texts", "x")),
-        pytest.param("few wrong blocks", marks=attack("servers", "An answer of 1,000 wrong blocks", "failed")),
+        pytest.param("few wrong blocks", marks=attack("servers", "An answer of 1,000 wrong blocks", "cannot be read")),
         pytest.param("fewer values", marks=attack("servers", "An answer of 14,000 empty lists", "[]")),
         pytest.param("text", marks=attack("servers", "An answer of 3 MB of brackets and quotes", "are left out")),
         pytest.param("hidden", marks=attack("servers", "An answer of 150,000 hidden letters", "⟨U+200D⟩⟨U+200B⟩")),
@@ -87,3 +87,26 @@ async def test_structured_content_is_written_no_further_than_it_is_shown() -> No
         shown = answer_of(result).text
     assert beat.longest < LONGEST_PAUSE
     assert shown.endswith("(The rest is left out.)")
+
+
+READABLE = {
+    "structured content alone": """{"structuredContent": {"status": "sent 5 EUR"}}""",
+    "a list as structured content": """{"structuredContent": ["sent 5 EUR"]}""",
+    "a block of an unknown kind": """{"content": [{"type": "text", "text": "sent 5 EUR"}, {"type": "widget"}]}""",
+    "a text that is null": """{"content": [{"type": "text", "text": None}, {"type": "text", "text": "sent 5 EUR"}]}""",
+    "a block that is no list": """{"content": "sent 5 EUR", "isError": None}""",
+}
+
+
+@pytest.mark.parametrize("what", READABLE)
+async def test_what_can_be_read_of_an_answer_is_read_because_the_tool_has_run(tmp_path: Path, what: str) -> None:
+    assert "sent 5 EUR" in await told(tmp_path, f"def called(params):\n    return {READABLE[what]}")
+
+
+async def test_an_empty_answer_is_no_failure(tmp_path: Path) -> None:
+    assert await told(tmp_path, "def called(params):\n    return {}") == "It answered nothing."
+
+
+async def test_what_cannot_be_read_of_an_answer_is_named(tmp_path: Path) -> None:
+    answer = await told(tmp_path, "def called(params):\n    return {'content': [{'type': 'widget'}]}")
+    assert answer == "(The tool has run. Parts of its answer cannot be read: 'widget'.)"

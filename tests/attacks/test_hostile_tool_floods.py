@@ -91,16 +91,15 @@ async def test_empty_lines_on_standard_error_hold_up_nothing(tmp_path: Path, ans
     assert answer.startswith("read")
 
 
-@attack("servers", "An answer with tens of thousands of faults", "one line says how many")
+@attack("servers", "An answer with tens of thousands of faults", "Parts of its answer cannot be read")
 async def test_an_answer_of_many_faults_holds_up_nothing(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, FAULTY.replace("AUDIENCE", "4"))) as server:
         await until(lambda: server.state.condition == "connected")
-        with heartbeat() as beat, pytest.raises(CommandError) as refused:
-            await server.call("pour", {}, print)
-    assert "sent what is not of the protocol (CallToolResult: " in str(refused.value)
-    assert len(str(refused.value)) < 200
+        with heartbeat() as beat:
+            told = await server.call("pour", {}, print)
+    assert answer in told.text
+    assert len(told.text) < 200
     assert beat.longest < 0.1
-    assert answer.startswith("one line")
 
 
 @pytest.mark.parametrize("behaviour", [FAULTY.replace("AUDIENCE", "20"), NESTED])

@@ -43,7 +43,7 @@ def answer_of(result: mcp_types.CallToolResult) -> ServerAnswer:
     """The answer of a tool. What is sent both as text and as structured content is shown once."""
     texts = [*_texts(result.content)]
     if result.structured_content is not None and not _is_told(result.structured_content, texts):
-        texts.append(_written(result.structured_content))
+        texts.append(written(result.structured_content))
     return _answer(texts, _attachments(result.content), is_error=bool(result.is_error))
 
 
@@ -60,7 +60,7 @@ def _answer(texts: Sequence[str], attachments: Iterable[AnswerFile], *, is_error
     return ServerAnswer(text=shown, attachments=tuple(attachments), is_error=is_error)
 
 
-def _written(structured: object) -> str:
+def written(structured: object) -> str:
     """The beginning of the content as JSON."""
     pieces = json.JSONEncoder(ensure_ascii=False, indent=1).iterencode(structured)
     text = "".join(islice(pieces, MAX_PIECES))

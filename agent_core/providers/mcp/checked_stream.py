@@ -14,6 +14,7 @@ from mcp.client._transport import ReadStream, TransportStreams, WriteStream
 from mcp.shared.message import SessionMessage
 
 from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent
+from agent_core.providers.mcp.readable_results import ReadableResults
 
 Received = SessionMessage | Exception
 FREE = ("structuredContent", "inputSchema", "outputSchema", "requestedSchema", "arguments", "data", "_meta")
@@ -21,18 +22,18 @@ FREE = ("structuredContent", "inputSchema", "outputSchema", "requestedSchema", "
 
 @asynccontextmanager
 async def check_messages(
-    transport: AbstractAsyncContextManager[TransportStreams], limit: FlowLimit
+    transport: AbstractAsyncContextManager[TransportStreams], limit: FlowLimit, results: ReadableResults
 ) -> AsyncIterator[TransportStreams]:
     """The same transport, whose messages are looked at before the SDK checks them."""
     async with transport as (received, sent):
-        yield CheckedStream(received, limit), CountedAnswers(sent, limit)
+        yield CheckedStream(received, limit, results), CountedAnswers(sent, limit, results)
 
 
 class CheckedStream:
     """Ends with the first message that is refused."""
 
-    def __init__(self, inner: ReadStream[Received], limit: FlowLimit) -> None:
-        self.inner, self.limit = inner, limit
+    def __init__(self, inner: ReadStream[Received], limit: FlowLimit, results: ReadableResults) -> None:
+        self.inner, self.limit, self.results = inner, limit, results
 
     @property
     def last_context(self) -> object:
@@ -49,6 +50,11 @@ class CheckedStream:
                 self.limit.require_nested(_entries(body))
             except TooMuchSent:
                 raise anyio.EndOfStream from None
+            if isinstance(received.message, mcp_types.JSONRPCResponse):
+                message = received.message
+                message.result = self.results.readable(message.id, message.result)
+            elif isinstance(received.message, mcp_types.JSONRPCError):
+                self.results.asked.pop(received.message.id, None)
         return received
 
     async def aclose(self) -> None:
@@ -77,11 +83,13 @@ class CheckedStream:
 class CountedAnswers:
     """Passes messages on to the server, as long as not too many answers wait for it to read them."""
 
-    def __init__(self, inner: WriteStream[SessionMessage], limit: FlowLimit) -> None:
-        self.inner, self.limit, self.waiting = inner, limit, 0
+    def __init__(self, inner: WriteStream[SessionMessage], limit: FlowLimit, results: ReadableResults) -> None:
+        self.inner, self.limit, self.results, self.waiting = inner, limit, results, 0
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send it; raise ClosedResourceError for an answer that nobody would read."""
+        if isinstance(item.message, mcp_types.JSONRPCRequest):
+            self.results.asked[item.message.id] = item.message.method
         if not isinstance(item.message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
             return await self.inner.send(item)
         self.waiting += 1

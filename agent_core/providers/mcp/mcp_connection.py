@@ -28,6 +28,7 @@ from agent_core.providers.mcp.http_transport import limited_client
 from agent_core.providers.mcp.people_calls import PeopleCalls
 from agent_core.providers.mcp.prompts import list_prompts, text_of_prompt
 from agent_core.providers.mcp.questions import elicitation_callback
+from agent_core.providers.mcp.readable_results import ReadableResults
 from agent_core.providers.mcp.sampling import sampling_callback
 from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_in_provider import sign_in_provider
@@ -56,6 +57,8 @@ class McpConnection:
     sign_ins: SignIns | None = None
     redact: Callable[[str], str] = str
     why_ended: str = ""
+    results: ReadableResults = field(default_factory=ReadableResults)
+    _is_deaf: bool = False  # it cannot be listened to for changes of its lists
     _client: Client | None = None
     _ended: asyncio.Event = field(default_factory=asyncio.Event)
     _list_changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -67,7 +70,7 @@ class McpConnection:
         limit = FlowLimit(self.clock, self.end)
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(seconds):
-                transport = check_messages(await self._transport(stack, limit), limit)
+                transport = check_messages(await self._transport(stack, limit), limit, self.results)
                 client = Client(
                     transport,
                     message_handler=self._on_message,
@@ -97,6 +100,12 @@ class McpConnection:
         return self.client.server_capabilities.resources is not None
 
     @property
+    def tells_of_changes(self) -> bool:
+        """Whether the server says that it tells of a changed list of tools."""
+        tools = self.client.server_capabilities.tools
+        return bool(tools and tools.list_changed) and not self._is_deaf
+
+    @property
     def instructions(self) -> str:
         return (self.client.instructions or "")[:MAX_INSTRUCTIONS_CHARACTERS]
 
@@ -120,6 +129,7 @@ class McpConnection:
         """All tools, page by page, at most MAX_TOOLS."""
         if self.client.server_capabilities.tools is None:
             return ()
+        self.results.left_out.clear()
         found: list[ServerTool] = []
         cursor: str | None = None
         size = 0
@@ -261,6 +271,7 @@ class McpConnection:
             async with client.listen(tools_list_changed=True, prompts_list_changed=True) as events:
                 async for _ in events:
                     self._list_changed.set()
+        self._is_deaf = True
 
     async def _on_message(self, message: object) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification | mcp_types.PromptListChangedNotification):

@@ -62,6 +62,7 @@ class McpServer:
     state: ServerState = field(init=False)
     tools: Sequence[ServerTool] = ()
     unmatched: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
     has_resources: bool = False
     prompts: Sequence[SourcePrompt] = ()
     instructions: str = ""
@@ -103,7 +104,7 @@ class McpServer:
         try:
             async with connection.open(self.seconds) as opened:
                 self.has_resources, self.instructions = opened.has_resources, opened.instructions
-                await self._take(await opened.list_tools(self.seconds))
+                await self._list_anew(opened)
                 self.connection = opened
                 self._enter("connected")
                 self._is_ready.set()
@@ -128,10 +129,12 @@ class McpServer:
         sample: Sample | None = None,
         ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
-        def ask(connection: "McpConnection") -> Awaitable[ServerAnswer]:
+        async def ask(connection: "McpConnection") -> ServerAnswer:
+            if digest and not connection.tells_of_changes:
+                await self._list_anew(connection)
             if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
                 raise CommandError(f"{tool!a} changed after this was approved, so it was not called. Propose it anew.")
-            return connection.call(tool, arguments, report)
+            return await connection.call(tool, arguments, report)
 
         limit = TimeLimit()
         async with AsyncExitStack() as stack:
@@ -177,18 +180,21 @@ class McpServer:
     async def _follow(self, connection: "McpConnection") -> None:
         """Until the connection ends, take each new list of tools."""
         while await connection.list_changed_or_ended():
-            tools, began = await connection.list_tools(self.seconds), self.clock.elapsed()
-            await self._take(tools)
+            began = await self._list_anew(connection)
             self.prompts = await connection.list_prompts(PROMPT_SECONDS)
             await self.clock.sleep(max(RELIST_SECONDS, REST * (self.clock.elapsed() - began)))
 
-    async def _take(self, tools: Sequence[ServerTool]) -> None:
+    async def _list_anew(self, connection: "McpConnection") -> float:
+        """Take over the tools as the server lists them now; return when they were listed."""
+        tools, listed = await connection.list_tools(self.seconds), self.clock.elapsed()
+        self.unreadable = tuple(connection.results.left_out)
         offered = {tool.name for tool in tools}
         self.unmatched = tuple(name for name in (*self.entry.only, *self.entry.besides) if name not in offered)
         kept = tuple(tool for tool in tools if _is_wanted(tool.name, self.entry))
         if kept != self.tools or not self._is_ready.is_set():
             self.tools = kept
             await self.changed(self)
+        return listed
 
     def _enter(self, condition: ServerCondition, why: str = "") -> None:
         self.state = replace(self.state, condition=condition, since=self.clock.now(), why=why)
