@@ -1,6 +1,6 @@
 """Commands on the files of the agent's workspace."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from pydantic import BaseModel, Field
@@ -16,7 +16,7 @@ from agent_core.commands.file_search import (
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, FoundOutcome, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.diffs import diff_of
+from agent_core.model.diffs import diff_of, line_count
 from agent_core.model.files import content_fingerprint
 from agent_core.model.lines import counted
 from agent_core.model.texts import decode_unicode, is_utf8
@@ -106,17 +106,46 @@ class FileCommands:
         """None, but a file that cannot be read is rejected before people are asked."""
         await self._read(given, context)
 
+    async def preview_write(self, given: FilenameAndText, context: CommandContext) -> Preview:
+        """A unified diff; a write that changes nothing is rejected."""
+        basis = await context.files.fingerprint(given.filename)
+        old = await context.files.read(given.filename) if basis else b""
+        if basis:
+            _require_change(given, old)
+        return _change(given.filename, old, await self._old_text(given.filename, old), given.text, basis)
+
+    async def preview_append(self, given: FilenameAndText, context: CommandContext) -> Preview:
+        """The added lines below the file's last ones; a text that the file already ends with is rejected."""
+        basis = await context.files.fingerprint(given.filename)
+        old = await context.files.read(given.filename) if basis else b""
+        if basis:
+            _require_new_end(given, old)
+        text = old.decode()
+        return _change(given.filename, old, DocumentText(text), text + given.text, basis)
+
+    async def preview_delete(self, given: Filename, context: CommandContext) -> Preview:
+        """The file's size and all of its lines as removed."""
+        basis = await context.files.fingerprint(given.filename)
+        folder = given.filename.rpartition("/")[0] if basis else ""
+        sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
+        size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
+        old = await context.files.read(given.filename) if size is None or size <= MAX_RESULT_CHARACTERS else b""
+        change = diff_of((await self._old_text(given.filename, old)).text, "")
+        lost = f" · −{change.minus}" if change.minus else ""
+        title = f"{given.filename} · deletes {counted(size or len(old), 'byte')}{lost}"
+        return Preview(title=title, body=change.body, kind="diff", target=given.filename, basis=basis)
+
     @property
     def commands(self) -> tuple[Command, ...]:
         read = partial(declare, risks=("read",), category="files")
         write = partial(declare, risks=("write",), category="files")
         adding, writing = ("append_file",), ("write_file", "create_file")
-        replace, extend, delete = self.write_to_file, self.append_to_file, self.delete_file
+        overwrite, extend, delete = self.write_to_file, self.append_to_file, self.delete_file
         return (
             write(
                 FilenameAndText,
-                replace,
-                preview_write,
+                overwrite,
+                self.preview_write,
                 find_write,
                 label="Write to file",
                 synonyms=writing,
@@ -125,7 +154,7 @@ class FileCommands:
             write(
                 FilenameAndText,
                 extend,
-                preview_append,
+                self.preview_append,
                 find_append,
                 label="Append to file",
                 synonyms=adding,
@@ -137,7 +166,7 @@ class FileCommands:
             declare(
                 Filename,
                 delete,
-                preview_delete,
+                self.preview_delete,
                 find_delete,
                 label="Delete file",
                 risks=("delete",),
@@ -149,36 +178,15 @@ class FileCommands:
     async def _read(self, given: Filename, context: CommandContext) -> DocumentText:
         return await self.documents.text_of(given.filename, await context.files.read(given.filename))
 
-
-async def preview_write(given: FilenameAndText, context: CommandContext) -> Preview:
-    """A unified diff; a write that changes nothing is rejected."""
-    basis = await context.files.fingerprint(given.filename)
-    old = await context.files.read(given.filename) if basis else b""
-    if basis:
-        _require_change(given, old)
-    return _change(given.filename, old, given.text, basis)
-
-
-async def preview_append(given: FilenameAndText, context: CommandContext) -> Preview:
-    """The added lines below the file's last ones; a text that the file already ends with is rejected."""
-    basis = await context.files.fingerprint(given.filename)
-    old = await context.files.read(given.filename) if basis else b""
-    if basis:
-        _require_new_end(given, old)
-    return _change(given.filename, old, old.decode() + given.text, basis)
-
-
-async def preview_delete(given: Filename, context: CommandContext) -> Preview:
-    """The file's size and all of its lines as removed."""
-    basis = await context.files.fingerprint(given.filename)
-    folder = given.filename.rpartition("/")[0] if basis else ""
-    sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
-    size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
-    old = await context.files.read(given.filename) if size is None or size <= MAX_RESULT_CHARACTERS else b""
-    change = diff_of(decode_unicode(old) or "", "")
-    lost = f" · −{change.minus}" if change.minus else ""
-    title = f"{given.filename} · deletes {counted(size or len(old), 'byte')}{lost}"
-    return Preview(title=title, body=change.body, kind="diff", target=given.filename, basis=basis)
+    async def _old_text(self, filename: str, data: bytes) -> DocumentText:
+        """What a file held, as `read_file` reads it; no text if that cannot."""
+        if is_utf8(data) and b"\0" not in data:
+            return DocumentText(data.decode())
+        try:
+            reading = await self.documents.text_of(filename, data)
+        except CommandError:
+            return DocumentText("")
+        return reading if reading.note else replace(reading, note="It was not in UTF-8.")
 
 
 async def preview_list(given: DirectoryArguments, context: CommandContext) -> None:
@@ -233,15 +241,15 @@ def _deleted_text(given: Filename) -> str:
     return f"{given.filename} is deleted."
 
 
-def _change(filename: str, data: bytes, new: str, basis: str) -> Preview:
-    old = data.decode() if is_utf8(data) else ""
-    change = diff_of(old, new)
-    state = (
-        "new file · " if not basis else f"{counted(len(data), 'byte')} that are no text · " if data and not old else ""
-    )
-    lines = len(new.splitlines())
-    title = f"{filename} · {state}{counted(lines, 'line')} · +{change.plus} −{change.minus}"
-    return Preview(title=title, body=change.body, kind="diff", target=filename, basis=basis)
+def _change(filename: str, data: bytes, old: DocumentText, new: str, basis: str) -> Preview:
+    change = diff_of(old.text, new)
+    state = "" if basis else "new file · "
+    if data and not old.text:
+        state = f"{counted(len(data), 'byte')} that are no text · "
+    lines = counted(line_count(new), "line")
+    title = f"{filename} · {state}{lines} · +{change.plus} −{change.minus}"
+    body = f"\\ Before: {old.note}\n{change.body}" if old.note and old.text else change.body
+    return Preview(title=title, body=body, kind="diff", target=filename, basis=basis)
 
 
 def _require_change(given: FilenameAndText, old: bytes) -> None:

@@ -255,7 +255,6 @@ def test_a_diff_of_new_lines_alone_has_no_header_and_another_one_keeps_it() -> N
         ("one\n", "one\ntwo\n", "one\ntwo\n"),
         ("one", "onetwo\n", "two\n"),
         ("", "one\r\ntwo\r\n", "one\r\ntwo\r\n"),
-        ("", "one\x0btwo\n", "one\x0btwo\n"),
         ("", "one\n" * 3000, "one\n" * 3000),
         ("", "x" * 70_000, "x" * 70_000),
         ("", "", ""),

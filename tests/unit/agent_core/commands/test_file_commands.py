@@ -219,3 +219,28 @@ async def test_deleting_shows_what_would_be_lost(files: InMemoryFiles) -> None:
     assert (shown.title, shown.body) == ("big · deletes 30,000 bytes", "")
     assert await refusal(files, "delete_file", filename="sub") == "sub is a folder, not a file."
     assert await refusal(files, "delete_file", filename="gone.txt") == "There is no file gone.txt."
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("Köln\n".encode("cp1252"), "It is not in UTF-8; it was read as windows-1252"),
+        ("Köln\n".encode("utf-16"), "It was"),
+    ],
+)
+async def test_what_is_lost_of_a_text_in_another_encoding_is_shown_as_it_is_read(
+    files: InMemoryFiles, data: bytes, told: str
+) -> None:
+    await files.write("a.txt", data)
+    shown = await preview(files, "write_to_file", filename="a.txt", text="Bonn\n")
+    assert shown is not None
+    assert shown.title == "a.txt · 1 line · +1 −1"
+    assert shown.body.startswith(f"\\ Before: {told}")
+    assert shown.body.endswith("-Köln\n+Bonn")
+
+
+async def test_what_is_lost_of_a_file_that_is_no_text_is_told_by_its_size(files: InMemoryFiles) -> None:
+    await files.write("a.bin", b"\0\1\2")
+    shown = await preview(files, "write_to_file", filename="a.bin", text="x\n")
+    assert shown is not None
+    assert shown.title == "a.bin · 3 bytes that are no text · 1 line · +1 −0"

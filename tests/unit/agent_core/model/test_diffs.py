@@ -2,6 +2,7 @@
 
 import difflib
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -59,3 +60,47 @@ def test_a_long_change_is_cut_with_a_word() -> None:
 def test_a_line_added_to_a_long_file_is_shown_exactly() -> None:
     old = "\n".join(str(number) for number in range(100_000))
     assert diff_of(old, f"{old}\nmore").body == "@@ -99999,2 +99999,3 @@\n 99998\n 99999\n+more"
+
+
+CRLF = "one\r\ntwo\r\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "plus", "minus", "told"),
+    [
+        (
+            CRLF,
+            "one\ntwo\n",
+            2,
+            2,
+            "2 lines with the same text: another line end. Line ends: 2 CRLF before, 2 LF after.",
+        ),
+        (CRLF, "one\ntwo\nx\n", 3, 2, "2 lines with the same text: another line end."),
+        (CRLF, CRLF + "x\n", 1, 0, "Line ends: 2 CRLF before, 1 LF and 2 CRLF after."),
+        ("a\nb\r\n", "a\r\nb\n", 2, 2, "2 lines with the same text: another line end."),
+        ("", CRLF, 2, 0, "Line ends: 2 CRLF."),
+        ("a\nb", "a\nb\n", 1, 1, "The last line gets a line end."),
+        ("a\nb\n", "a\nb", 1, 1, "The last line loses its line end."),
+    ],
+)
+def test_a_changed_line_end_is_counted_and_told(old: str, new: str, plus: int, minus: int, told: str) -> None:
+    change = diff_of(old, new)
+    assert (change.plus, change.minus) == (plus, minus)
+    assert change.body.startswith(f"\\ {told}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("a", "a\nb"), ("a\nb", "a"), (CRLF, CRLF + "x\r\n"), ("", "a"), ("", "a\n"), (CRLF, "")]
+)
+def test_line_ends_that_stay_or_go_with_their_lines_are_not_told(old: str, new: str) -> None:
+    assert "\\" not in diff_of(old, new).body
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x85", "\x0b", "\x0c", "\r"])
+def test_a_line_is_cut_at_line_feeds_alone(mark: str) -> None:
+    change = diff_of(f"a{mark}b\n", "a\nb\n")
+    assert change.body == f"@@ -1 +1,2 @@\n-a{mark}b\n+a\n+b"
+
+
+def test_a_text_of_carriage_returns_takes_no_longer_than_another() -> None:
+    assert diff_of("\r" * 500_000 + "x", "y").minus == 1
