@@ -10,6 +10,7 @@ without output if the file is damaged, and is killed if it exceeds a limit.
 import io
 import json
 import logging
+import re
 import resource
 import sys
 import time
@@ -25,6 +26,16 @@ MAX_PAGES = 1_000
 MAX_PDF_SECONDS = 12.0  # then the text so far is returned
 CHUNK_BYTES = 2**16
 MAX_ACCENTED_SHARE = 0.3  # of the letters of a western text
+MAX_RUNS_SHARE = 0.25  # of its letters beyond ASCII, in runs of three and more
+MAX_FAULTS_SHARE = 0.5  # of what is not UTF-8, to the characters beyond ASCII that are
+LAST_LATIN = "\u024f"
+ACCENTED_RUN = re.compile(rf"[\x80-{LAST_LATIN}]{{3,}}")
+MAX_NAMED_ENCODINGS = 3
+ENCODINGS = [  # those of https://encoding.spec.whatwg.org that were in wide use
+    *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp866", "cp874"),
+    *("iso8859_2", "iso8859_5", "iso8859_7", "koi8_r", "koi8_u"),
+    *("gb18030", "big5", "cp932", "euc_jp", "iso2022_jp", "cp949"),
+]
 EXIT_OUT_OF_MEMORY = 3
 LIBRARY_ERRORS = (
     ArithmeticError,
@@ -192,13 +203,25 @@ def pdf_note(pages: int, seen: int, unread: int) -> str:
 
 
 def read_legacy(data: bytes, extracted: ExtractedText) -> str:
-    """Add text that is not Unicode, decoded as windows-1252 or the most likely encoding; return the note."""
+    """Add text in UTF-8 with faults, in windows-1252 or in the most likely encoding; return the note."""
+    text, wrong, right = utf8_with_faults(data)
+    if 0 < wrong <= MAX_FAULTS_SHARE * right:
+        extracted.add(text)
+        return f"It is in UTF-8, except for what is shown as \ufffd ({wrong:,} times): to write it back loses that."
     beginning = data[:MAX_DETECTION_BYTES]
     if any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in beginning) or b"\0" in data:
         raise Unreadable("unknown")
-    encoding = western_encoding(beginning) or detect_encoding(beginning)
+    encoding, *others = [western] if (western := western_encoding(beginning)) else detect_encodings(beginning)
     extracted.add(data.decode(encoding, "replace"))
-    return f"It is not in UTF-8; it was read as {encoding}, which may be wrong."
+    may_be = f", and may be {' or '.join(others)}" if others else ", which may be wrong"
+    return f"It is not in UTF-8; it was read as {encoding}{may_be}."
+
+
+def utf8_with_faults(data: bytes) -> tuple[str, int, int]:
+    """The text as UTF-8, how much of it is not, and how many characters beyond ASCII are."""
+    text = data.decode("utf-8", "replace")
+    beyond, shown = sum(letter > "\x7f" for letter in text), text.count("\ufffd")
+    return text, shown - data.count("\ufffd".encode()), beyond - shown
 
 
 def western_encoding(data: bytes) -> str:
@@ -206,21 +229,32 @@ def western_encoding(data: bytes) -> str:
     letters = [byte for byte in data if byte not in b" \t\r\n"]
     high = [byte for byte in letters if byte > 127]
     try:
-        text = bytes(high).decode("cp1252")
+        text = data.decode("cp1252")
     except UnicodeDecodeError:
         return ""
-    fitting = sum(letter.isalpha() or letter in "’‘“”–—…€°§«»©®·•" for letter in text)
-    return "windows-1252" if len(high) < MAX_ACCENTED_SHARE * len(letters) and fitting >= 0.8 * len(high) else ""
+    fitting = sum(letter.isalpha() or letter in "’‘“”–—…€°§«»©®·•" for letter in bytes(high).decode("cp1252"))
+    is_likely = len(high) < MAX_ACCENTED_SHARE * len(letters) and fitting >= 0.8 * len(high)
+    return "windows-1252" if is_likely and not is_garbled(text) else ""
 
 
-def detect_encoding(data: bytes) -> str:
-    """The encoding that charset_normalizer detects; raise Unreadable if it detects none."""
+def is_garbled(text: str) -> bool:
+    """Whether much of what is Latin and not ASCII comes in runs, as in no language: it is of another script."""
+    accented = sum("\x7f" < letter <= LAST_LATIN for letter in text)
+    return sum(map(len, ACCENTED_RUN.findall(text))) > MAX_RUNS_SHARE * accented
+
+
+def detect_encodings(data: bytes) -> list[str]:
+    """The encoding that charset_normalizer finds most likely, and up to two that are as likely.
+
+    Raise Unreadable if it finds none.
+    """
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data).best()
-    if best is None:
+    found = [match for match in from_bytes(data, cp_isolation=ENCODINGS) if not is_garbled(str(match))]
+    if not found:
         raise Unreadable("unknown")
-    return best.encoding
+    best = (found[0].chaos, found[0].coherence)
+    return [match.encoding for match in found if (match.chaos, match.coherence) == best][:MAX_NAMED_ENCODINGS]
 
 
 def read(kind: str, data: bytes) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,39 @@ async def test_what_cannot_be_read_is_told_in_a_sentence(name: str, data: bytes,
 )
 async def test_a_text_in_another_encoding_is_read_and_a_guess_is_told(text: str, encoding: str, note: str) -> None:
     assert await DOCUMENTS.text_of("a.txt", text.encode(encoding)) == DocumentText(text, note)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [
+        ("gbk", ("\u738b\u4f1f", "\u674e\u5a1c", "\u5f20\u654f")),
+        ("cp1251", ("Москва", "Казань", "Самара", "Ярославль")),
+        ("koi8_r", ("Москва", "Казань", "Самара", "Ярославль")),
+        ("cp1253", ("Αθήνα", "Πάτρα", "Ηράκλειο", "Χανιά")),
+        ("cp1255", ("ירושלים", "חיפה", "אשדוד")),
+        ("cp1252", ("München", "Köln", "Besançon", "Málaga")),
+    ],
+)
+async def test_a_table_with_few_letters_is_read_in_the_encoding_of_these(encoding: str, names: tuple[str, ...]) -> None:
+    rows = [
+        f"{number};{name};{number}99.00;2024-05-06;https://example.com/{number}" for number, name in enumerate(names)
+    ]
+    text = "number;city;sum;day;address\n" + "\n".join(rows * 10)
+    assert (await DOCUMENTS.text_of("a.csv", text.encode(encoding))).text == text
+
+
+async def test_where_several_encodings_are_as_likely_all_are_named() -> None:
+    note = (await DOCUMENTS.text_of("a.csv", "id,name\n1,\u738b\u4f1f\n".encode("gbk"))).note
+    assert re.fullmatch(r"It is not in UTF-8; it was read as \w+, and may be \w+ or \w+\.", note)
+
+
+@pytest.mark.parametrize(
+    "data", ["Grüße\n".encode() * 3 + b"\x96 end", "日本語".encode() + b"\xff", "aéß日".encode()[:-1]]
+)
+async def test_a_text_in_utf_8_with_a_wrong_byte_is_read_and_the_byte_is_told(data: bytes) -> None:
+    reading = await DOCUMENTS.text_of("a.txt", data)
+    assert reading.text == data.decode(errors="replace")
+    assert reading.note == "It is in UTF-8, except for what is shown as \ufffd (1 times): to write it back loses that."
 
 
 @pytest.mark.parametrize("documents", [DOCUMENTS, PLAIN_TEXTS])
