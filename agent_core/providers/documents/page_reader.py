@@ -20,12 +20,21 @@ MIN_TEXT_CHARACTERS = 200  # a page with scripts and less text needs rendering
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
-    """The content of a page. `has_scripts` says whether the page contains script elements."""
+    """The content of a page. `has_scripts` says whether the page contains script elements.
+
+    `leads_to`: the address to which the page itself takes its readers at once; "" if it keeps them.
+    """
 
     title: str
     text: str
     links: tuple[Link, ...]
     has_scripts: bool
+    leads_to: str = ""
+
+    @property
+    def is_passage(self) -> bool:
+        """Whether the page has little text and takes its readers elsewhere."""
+        return bool(self.leads_to) and len(self.text) < MIN_TEXT_CHARACTERS
 
     @property
     def needs_scripts(self) -> bool:
@@ -43,9 +52,15 @@ async def read_page(data: bytes, url: str, *, charset: str = "", kind: str = "te
     """Parse a page; raise CommandError if it is not text or takes too long."""
     request = json.dumps({"url": url, "charset": charset, "markup": kind in MARKUP}).encode()
     match await read_isolated(WORKER, given=request + b"\n" + data, seconds=TIMEOUT_SECONDS):
-        case {"title": str(title), "text": str(text), "links": list(links), "scripted": bool(has_scripts)}:
+        case {
+            "title": str(title),
+            "text": str(text),
+            "links": list(links),
+            "leads_to": str(leads_to),
+            "scripted": bool(has_scripts),
+        }:
             found = tuple(Link(target, label) for target, label in links)
-            return ReadPage(title=title, text=text.strip(), links=found, has_scripts=has_scripts)
+            return ReadPage(title=title, text=text.strip(), links=found, has_scripts=has_scripts, leads_to=leads_to)
         case {"fault": "binary"}:
             raise CommandError(f"{url} is no text, whatever it says it is. download_file can fetch it as a file.")
         case _:

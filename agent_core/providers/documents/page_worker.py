@@ -3,11 +3,13 @@
     python -P page_worker.py < {"url": …, "charset": …, "markup": true} and the page
 
 It reads one line of JSON and then the bytes of the page. It sets its own resource limits first, imports no Signoff
-code, and opens only files of its libraries. It prints JSON: an object with `title`, `text`, `links` and `scripted`, or
+code, and opens only files of its libraries. It prints JSON: an object with `title`, `text`, `links`, `leads_to` and
+`scripted`, or
 {"fault": "binary"}. It is killed if it exceeds a limit.
 """
 
 import json
+import re
 import resource
 import sys
 from contextlib import suppress
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 if TYPE_CHECKING:
-    from resiliparse.parse.html import HTMLTree
+    from resiliparse.parse.html import ElementNode, HTMLTree
 
 MAX_MEMORY_BYTES = 768 * 2**20
 MAX_CPU_SECONDS = 6  # most pages take milliseconds, 10,000 nested elements minutes
@@ -29,6 +31,9 @@ HIDDEN_SELECTORS = [  # CSS selectors of invisible elements
     "template",
     *(f"[style*='{rule}' i]" for rule in ("display:none", "display: none", "visibility:hidden", "visibility: hidden")),
 ]
+ADDRESSES = {"a": "href", "base": "href", "frame": "src", "iframe": "src"}
+MAX_REFRESH_SECONDS = 5  # a page that waits longer is meant to be read
+REFRESH = re.compile(r"(?P<seconds>\d{1,4})[\d.]*\s*[;,]\s*(?:url\s*=\s*)?[\"']?(?P<url>[^\"']+)[\"']?", re.IGNORECASE)
 BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 BINARY_MAGIC = (b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"wOF")
 
@@ -66,14 +71,16 @@ def decode(data: bytes, declared: str) -> str:
 
 def read(text: str, url: str, *, markup: bool) -> dict[str, object]:
     if not markup:
-        return {"title": "", "text": text[:MAX_TEXT_CHARACTERS], "links": [], "scripted": False}
+        return {"title": "", "text": text[:MAX_TEXT_CHARACTERS], "links": [], "leads_to": "", "scripted": False}
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(text)
+    found, leads_to = ways_on(tree, url)
     return {
         "title": " ".join((tree.title or "").split())[:MAX_TITLE_CHARACTERS],
         "text": main_text(tree)[:MAX_TEXT_CHARACTERS],
-        "links": links(tree, url),
+        "links": list(found.items()),
+        "leads_to": leads_to,
         "scripted": bool(tree.document and tree.document.query_selector("script")),
     }
 
@@ -88,20 +95,38 @@ def main_text(tree: "HTMLTree") -> str:
     return extract_plain_text(tree, alt_texts=False, noscript=True, skip_elements=HIDDEN_SELECTORS)
 
 
-def links(tree: "HTMLTree", url: str) -> list[tuple[str, str]]:
-    """The page's links as absolute URLs, each once, with its first non-empty link text."""
+def ways_on(tree: "HTMLTree", url: str) -> tuple[dict[str, str], str]:
+    """The page's links and frames as absolute URLs, each once, with its first non-empty text, and where it leads on."""
     from resiliparse.parse.html import ElementNode
 
-    start, found = url, dict[str, str]()
+    start, leads_to, found = url, "", dict[str, str]()
     for node in islice(tree.document or (), MAX_NODES):  # the library's own lists take quadratic time
-        if not isinstance(node, ElementNode) or node.tag not in ("a", "base"):
+        if not isinstance(node, ElementNode) or node.tag not in (*ADDRESSES, "meta"):
             continue
-        target = absolute_url(start, node.get_attribute("href") or "")
+        if node.tag == "meta":
+            leads_to = leads_to or refreshed_url(node, start)
+            continue
+        target = absolute_url(start, node.get_attribute(ADDRESSES[node.tag]) or "")
         if target and node.tag == "base":
             start = target
         elif target and (target in found or len(found) < MAX_LINKS):
-            found[target] = found.get(target) or " ".join((node.text or "").split())[:MAX_LABEL_CHARACTERS]
-    return list(found.items())
+            found[target] = found.get(target) or label_of(node)
+    return found, leads_to
+
+
+def label_of(node: "ElementNode") -> str:
+    """The text of a link, or what a frame is called."""
+    said = node.text if node.tag == "a" else f"frame {node.get_attribute('title') or node.get_attribute('name') or ''}"
+    return " ".join((said or "").split())[:MAX_LABEL_CHARACTERS]
+
+
+def refreshed_url(node: "ElementNode", start: str) -> str:
+    """Where a meta element leads within five seconds, unless it is for browsers without scripts; or ""."""
+    is_refresh = (node.get_attribute("http-equiv") or "").strip().lower() == "refresh"
+    found = REFRESH.fullmatch((node.get_attribute("content") or "")[:MAX_URL_CHARACTERS].strip())
+    if not is_refresh or not found or int(found["seconds"]) > MAX_REFRESH_SECONDS:
+        return ""
+    return "" if node.parent and node.parent.tag == "noscript" else absolute_url(start, found["url"])
 
 
 def absolute_url(start: str, target: str) -> str:

@@ -92,14 +92,14 @@ class EgressGateway:
 
     async def fetch(self, url: str, sites: Sites, limits: FetchLimits) -> FetchedContent:
         """Send a GET request; follow up to 5 redirects, each checked, none from https to http. Raise CommandError."""
-        from agent_core.providers.egress.http_fetch import Redirect, get  # loads the HTTP client
+        from agent_core.providers.egress.http_fetch import Redirect, get, no_cookies  # loads the HTTP client
 
         admitted = await self.admit(url, sites)
-        hosts = [admitted.address]
+        hosts, cookies = [admitted.address], no_cookies()
         try:
             async with asyncio.timeout(self.timeouts.total):
                 for _ in range(1 + MAX_REDIRECTS):
-                    match await get(admitted, limits, self.timeouts, self.user_agent):
+                    match await get(admitted, limits, self.timeouts, self.user_agent, cookies):
                         case Redirect(location):
                             admitted = await self._admit_redirect(admitted, location, sites)
                             hosts.append(admitted.address)
@@ -123,11 +123,7 @@ class EgressGateway:
 
     async def _admit_redirect(self, admitted: AdmittedTarget, location: str, sites: Sites) -> AdmittedTarget:
         target = parse_url(urljoin(admitted.target.url, location))
-        if admitted.target.scheme == "https" and target.scheme == "http":
-            # People approved https; plain http can be read and changed in transit.
-            raise url_error(
-                admitted.target.url, f"it leads from https to plain http. Ask for {target.url} itself if it will do"
-            )
+        check_redirect(admitted.target, target)
         return await self.admit_target(target, sites)
 
     async def _resolve_target(self, target: Target) -> tuple[Ip, ...]:
@@ -141,3 +137,9 @@ class EgressGateway:
         if not found:
             raise CommandError(f"There is no host {target.host}. Check how it is written.")
         return tuple(dict.fromkeys(map(ip_address, found)))
+
+
+def check_redirect(start: Target, target: Target) -> None:
+    """Raise CommandError from https to http: people approved https; plain http can be read and changed in transit."""
+    if start.scheme == "https" and target.scheme == "http":
+        raise url_error(start.url, f"it leads from https to plain http. Ask for {target.url} itself if it will do")

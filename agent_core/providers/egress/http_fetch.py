@@ -1,5 +1,9 @@
-"""Sends one GET request to an admitted target, at the checked addresses only. No redirects, cookies or proxies."""
+"""Sends one GET request to an admitted target, at the checked addresses only. It follows no redirect and uses no proxy.
 
+Cookies last for one fetch: sites set one on a redirect and ask for it at the next address.
+"""
+
+import re
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -15,11 +19,11 @@ from aiohttp import (
     ClientSession,
     ClientTimeout,
     ConnectionTimeoutError,
-    DummyCookieJar,
+    CookieJar,
     ServerDisconnectedError,
     TCPConnector,
 )
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractCookieJar, AbstractResolver, ResolveResult
 from yarl import URL
 
 from agent_core.errors import CommandError
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
 
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+MAX_REFRESH_SECONDS, MAX_REFRESH_CHARACTERS = 5, 1_000
+REFRESH = re.compile(r"(?P<seconds>\d{1,4})[\d.]*\s*[;,]\s*(?:url\s*=\s*)?[\"']?(?P<url>[^\"']+)[\"']?", re.IGNORECASE)
 HINTS = {
     401: "It wants a login.",
     403: "It lets no programs in; try another source.",
@@ -42,18 +48,23 @@ HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """A redirect response; `location` is its Location header."""
+    """A response that leads on; `location`: an address, which may be relative, of a Location or Refresh header."""
 
     location: str
 
 
+def no_cookies() -> AbstractCookieJar:
+    """A jar for one fetch, which also keeps the cookies of hosts that are named by their addresses."""
+    return CookieJar(unsafe=True)
+
+
 async def get(
-    admitted: AdmittedTarget, limits: FetchLimits, timeouts: Timeouts, user_agent: str
+    admitted: AdmittedTarget, limits: FetchLimits, timeouts: Timeouts, user_agent: str, cookies: AbstractCookieJar
 ) -> FetchedContent | Redirect:
     """Send a GET request; raise CommandError with a sentence for the model if it fails or times out."""
     host = admitted.target.host
     try:
-        async with _session(admitted, timeouts, user_agent) as session:
+        async with _session(admitted, timeouts, user_agent, cookies) as session:
             url = URL(admitted.target.url, encoded=True)
             async with session.get(url, allow_redirects=False) as response:
                 return await _read_response(response, admitted, limits)
@@ -98,7 +109,9 @@ class _PinnedResolver(AbstractResolver):
         return None
 
 
-def _session(admitted: AdmittedTarget, timeouts: Timeouts, user_agent: str) -> ClientSession:
+def _session(
+    admitted: AdmittedTarget, timeouts: Timeouts, user_agent: str, cookies: AbstractCookieJar
+) -> ClientSession:
     def checked_socket(found: "AddrInfoType") -> socket.socket:
         """Raise OSError unless the address was checked: a second guard, independent of the HTTP client."""
         family, kind, protocol, _, (address, *_rest) = found
@@ -112,7 +125,7 @@ def _session(admitted: AdmittedTarget, timeouts: Timeouts, user_agent: str) -> C
         ),
         timeout=ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.idle),
         headers={"User-Agent": user_agent, "Accept-Encoding": ACCEPT_ENCODING, "Accept-Language": "en, *;q=0.5"},
-        cookie_jar=DummyCookieJar(),
+        cookie_jar=cookies,
         auto_decompress=False,
         trust_env=False,
     )
@@ -126,6 +139,8 @@ async def _read_response(
         return Redirect(location.strip())
     if not 200 <= response.status < 300:
         raise CommandError(_status_error(host, response.status))
+    if location := _refresh_address(response.headers.get("Refresh", "")):
+        return Redirect(location)
     kind = response.content_type.lower() if "Content-Type" in response.headers else ""
     if not limits.accepts(kind or "text/html"):
         raise CommandError(f"{admitted.target.url} is no page but {kind[:80]}. download_file can fetch it as a file.")
@@ -136,6 +151,12 @@ async def _read_response(
     body = Decompressor(host, ", ".join(response.headers.getall("Content-Encoding", ())), limits.max_bytes)
     data = await body.read_all(response.content.iter_any())
     return FetchedContent(url=admitted.target.url, kind=kind, data=data, charset=_charset(response))
+
+
+def _refresh_address(header: str) -> str:
+    """The address of a Refresh header that leads on soon; "" if it has none: such a page only loads itself anew."""
+    found = REFRESH.fullmatch(header[:MAX_REFRESH_CHARACTERS].strip())
+    return found["url"].strip() if found and int(found["seconds"]) <= MAX_REFRESH_SECONDS else ""
 
 
 def _status_error(host: str, status: int) -> str:

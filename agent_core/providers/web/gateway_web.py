@@ -7,16 +7,17 @@ from typing import Self
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.documents import Documents
-from agent_core.ports.web import ClonedRepository, FetchedContent, Page
-from agent_core.providers.documents.page_reader import is_page, read_page
+from agent_core.ports.web import ClonedRepository, ContactedHost, FetchedContent, Page
+from agent_core.providers.documents.page_reader import ReadPage, is_page, read_page
 from agent_core.providers.egress.address_policy import InternalHosts
-from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.providers.egress.gateway import EgressGateway, check_redirect
 from agent_core.providers.egress.urls import display_host, parse_url
 from agent_core.providers.egress.values import FetchLimits
 from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
 from agent_core.providers.web.git_clone import GitCloner
 
 MAX_PAGE_BYTES = 5_000_000
+MAX_PASSAGES = 2  # pages that only lead to another one
 PDF, PDF_MARK = "application/pdf", b"%PDF-"
 NO_INTERNAL_HOSTS = InternalHosts()
 NOT_RENDERED = "The page needs JavaScript, which is not run here: little of it could be read."
@@ -52,11 +53,24 @@ class GatewayWeb:
         return await self.gateway.fetch(url, sites, FetchLimits(max_bytes=most))
 
     async def page(self, url: str, sites: Sites) -> Page:
+        return await self._follow(url, sites, (), MAX_PASSAGES)
+
+    async def _follow(self, url: str, sites: Sites, before: tuple[ContactedHost, ...], left: int) -> Page:
+        """The page, or the one to which it leads; `before`: the hosts that led here."""
         fetched = await self.gateway.fetch(url, sites, FetchLimits(max_bytes=MAX_PAGE_BYTES, accepts=is_page))
+        fetched = replace(fetched, hosts=tuple(dict.fromkeys((*before, *fetched.hosts))))
         if fetched.kind == PDF or fetched.data.startswith(PDF_MARK):
             return await self._pdf(fetched)
         read = await read_page(fetched.data, fetched.url, charset=fetched.charset, kind=fetched.kind)
+        if not read.is_passage or not left:
+            return await self._page(fetched, read, sites)
+        check_redirect(parse_url(fetched.url), parse_url(read.leads_to))
+        return await self._follow(read.leads_to, sites, fetched.hosts, left - 1)
+
+    async def _page(self, fetched: FetchedContent, read: ReadPage, sites: Sites) -> Page:
         page = Page(url=fetched.url, title=read.title, text=read.text, links=read.links, hosts=fetched.hosts)
+        if read.is_passage:
+            return replace(page, remark=f"The page leads on to {read.leads_to}, which was followed no further.")
         if not read.needs_scripts:
             return page
         return await _render(self.browser, page, sites) if self.browser else replace(page, remark=NOT_RENDERED)

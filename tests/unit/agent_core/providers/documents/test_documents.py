@@ -113,7 +113,7 @@ async def test_a_text_in_another_encoding_is_read_and_a_guess_is_told(text: str,
 @pytest.mark.parametrize(
     ("encoding", "names"),
     [
-        ("gbk", ("\u738b\u4f1f", "\u674e\u5a1c", "\u5f20\u654f")),
+        ("gbk", ("\u5317\u4eac\u5e02\u671d\u9633\u533a", "\u4e0a\u6d77\u5e02\u6d66\u4e1c\u65b0\u533a")),
         ("cp1251", ("Москва", "Казань", "Самара", "Ярославль")),
         ("koi8_r", ("Москва", "Казань", "Самара", "Ярославль")),
         ("cp1253", ("Αθήνα", "Πάτρα", "Ηράκλειο", "Χανιά")),

@@ -128,6 +128,59 @@ async def test_a_page_that_needs_javascript_is_drawn_by_a_browser(site: Site) ->
     assert (read.text, read.links, read.remark) == ("Twelve rackets\n\nCart", (Link(site.url("/cart"), "Cart"),), "")
 
 
+META = '<meta http-equiv="Refresh" content="{}">'
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        page(META.format("0; url=/there")),
+        page(META.format("3;URL='/there'")),
+        page("", refresh="0; url=/there"),
+        page("", refresh="1;/there"),
+    ],
+)
+async def test_a_page_that_only_leads_on_is_followed(site: Site, first: bytes) -> None:
+    site.answers = {"/": first, "/there": page("<p>Twelve rackets")}
+    read = await WEB.page(site.url(), ANYWHERE)
+    assert (read.url, read.text) == (site.url("/there"), "Twelve rackets")
+
+
+@pytest.mark.parametrize("first", [page(META.format("300; url=/there")), page(META.format("0")), page("", refresh="5")])
+async def test_a_page_that_loads_itself_anew_is_read(site: Site, first: bytes) -> None:
+    site.answers = {"/": first, "/there": page("<p>Twelve rackets")}
+    assert (await WEB.page(site.url(), ANYWHERE)).url == site.url("/")
+
+
+async def test_a_page_that_leads_on_without_end_says_where(site: Site) -> None:
+    site.answers["/"] = page(META.format("0; url=/"))
+    assert (await WEB.page(site.url(), ANYWHERE)).remark.startswith(f"The page leads on to {site.url('/')}")
+
+
+@pytest.mark.parametrize("where", ["http://127.0.0.1/", "http://denied.example.org/"])
+async def test_a_page_leads_only_where_a_redirect_may(site: Site, where: str) -> None:
+    site.answers = {"/": page(META.format(f"0; url={where}")), "/header": page("", refresh=f"0; url={where}")}
+    for path in ("/", "/header"):
+        with pytest.raises(CommandError, match=r"this machine|denied in this channel"):
+            await WEB.page(site.url(path), Sites(deny=("denied.example.org",)))
+
+
+async def test_a_cookie_of_a_redirect_lasts_for_this_fetch_alone(site: Site) -> None:
+    async def door(request: Request) -> AsyncIterator[bytes]:
+        is_known = "seen=1" in request.headers.get("cookie", "")
+        yield page("<p>Inside") if is_known else page("", status=302, location="/", set_cookie="seen=1")
+
+    site.answers["/"] = door
+    assert [(await WEB.page(site.url(), ANYWHERE)).text for _ in range(2)] == ["Inside", "Inside"]
+    assert len(site.requests) == 4
+
+
+async def test_the_frames_of_a_page_are_among_its_links(site: Site) -> None:
+    site.answers["/"] = page("<frameset cols='*,*'><frame src=/menu name=menu><frame src=/text></frameset>")
+    read = await WEB.page(site.url(), ANYWHERE)
+    assert read.links == (Link(site.url("/menu"), "frame menu"), Link(site.url("/text"), "frame"))
+
+
 @pytest.mark.parametrize("path", ["/image", "/archive"])
 async def test_what_is_no_page_is_told_with_what_to_do(site: Site, path: str) -> None:
     site.answers = {"/image": page(b"\x89PNG", "image/png"), "/archive": page(b"PK\x03\x04" + bytes(99))}
