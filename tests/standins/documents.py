@@ -53,6 +53,25 @@ def pdf(*pages: str | bytes, tree: str = "") -> bytes:
     return _whole(objects)
 
 
+def filled_form() -> bytes:
+    """A PDF of one page with a comment, and a form: a text, two boxes, of which one is ticked, and a password."""
+    box, text = "/Type/Annot/Subtype/Widget/FT/Btn", "/Type/Annot/Subtype/Widget/FT/Tx"
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[6 0 R 7 0 R 8 0 R 9 0 R]>>>>",
+        "<</Type/Pages/Count 1/Kids[4 0 R]>>",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        "<</Type/Page/Parent 2 0 R/Resources<</Font<</F1 3 0 R>>>>/Contents 5 0 R"
+        "/Annots[6 0 R 7 0 R 8 0 R 9 0 R<</Type/Annot/Subtype/Text/Contents(Please check.)>>]>>",
+    ]
+    fields = [
+        f"<<{text}/T(surname)/V(Okonkwo)>>",
+        f"<<{box}/T(consent)/V/Yes/AS/Yes>>",
+        f"<<{box}/T(child)/V/Off>>",
+        f"<<{text}/T(key)/Ff 8192/V(secret)>>",
+    ]
+    return _whole([*(each.encode() for each in objects), _stream("Surname:"), *(each.encode() for each in fields)])
+
+
 def compressed_stream(text: bytes, times: int) -> bytes:
     """The text `times` times, compressed."""
     packer = zlib.compressobj(9)

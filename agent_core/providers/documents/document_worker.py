@@ -16,7 +16,12 @@ import sys
 import time
 import zipfile
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from xml.parsers import expat
+
+if TYPE_CHECKING:
+    from pypdf import PageObject, PdfReader
+    from pypdf.generic import Field
 
 MAX_MEMORY_BYTES = 768 * 2**20
 MAX_CPU_SECONDS = 20  # the parent also has a timeout
@@ -47,11 +52,24 @@ LIBRARY_ERRORS = (
     TypeError,
     ValueError,
 )
+MAX_FIELDS = 2_000
+PASSWORD_FIELD = 1 << 13
+COMMENTS = ("/FreeText", "/Text", "/Highlight", "/Underline", "/StrikeOut", "/Stamp", "/Caret")
 MAX_DETECTION_BYTES = 200_000
-PARTS = {"word/document.xml": "docx", "content.xml": "odt"}
-HIDDEN = ("Fallback", "tracked-changes", "annotation")  # duplicates, deleted text, comments
+MAIN_RELATIONSHIP = "/relationships/officeDocument"
+MORE_PARTS = re.compile(r"(header|footer|footnotes|endnotes|comments)\d*\.xml")
+UNREAD_PARTS = {
+    "media/": "picture",
+    "charts/chart": "chart",
+    "diagrams/data": "diagram",
+    "embeddings/": "embedded file",
+}
+HIDDEN = ("Fallback", "tracked-changes", "annotation", "moveFrom")  # duplicates, deleted text, comments
+NOTES, MARKS = ("footnote", "endnote", "comment"), ("footnoteReference", "endnoteReference", "commentReference")
+SYMBOL_CODE = re.compile(r"[0-9A-Fa-f]{1,4}")
+UNKNOWN_SYMBOL = "\u25a1"
 CELLS, ROWS, LINES = ("tc", "table-cell"), ("tr", "table-row"), ("p", "h")
-BLANKS = {"tab": "\t", "s": " ", "br": "\n", "cr": "\n", "line-break": "\n"}
+BLANKS = {"noBreakHyphen": "\u2011", "tab": "\t", "s": " ", "br": "\n", "cr": "\n", "line-break": "\n"}
 ENDS = {**dict.fromkeys(LINES, "\n"), **dict.fromkeys(CELLS, "\t"), **dict.fromkeys(ROWS, "\n")}
 
 
@@ -83,9 +101,9 @@ def set_limits() -> None:
 class ExtractedText:
     """Collects text up to a limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_TEXT_CHARACTERS) -> None:
         self.parts: list[str] = []
-        self.left = MAX_TEXT_CHARACTERS
+        self.left = most
 
     def add(self, text: str) -> None:
         """Append a piece; raise TextLimitReached at the limit."""
@@ -106,25 +124,34 @@ class XmlTextParser:
 
     def __init__(self, extracted: ExtractedText, kind: str) -> None:
         self.extracted, self.kind = extracted, kind
-        self.cells = self.writing = self.hidden = 0
+        self.cells = self.writing = self.hidden = self.unknown_symbols = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
         self.parser.CharacterDataHandler = self.text
-        self.parser.StartDoctypeDeclHandler = self.refuse
-        self.parser.EntityDeclHandler = self.refuse
+        self.parser.StartDoctypeDeclHandler = refuse
+        self.parser.EntityDeclHandler = refuse
 
-    def refuse(self, *_declared: object) -> None:
-        raise Unreadable("hostile")
-
-    def start(self, name: str, _attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
         space, _, local = name.rpartition(" ")
         self.hidden += local in HIDDEN
         self.cells += local in CELLS
         self.writing += is_writing(self.kind, space, local)
-        if not self.hidden and local in BLANKS and is_text(space):
-            self.extracted.add(BLANKS[local])
+        if not self.hidden and is_text(space):
+            self.extracted.add(BLANKS.get(local, "") or self.sign(local, attributes))
+
+    def sign(self, local: str, attributes: dict[str, str]) -> str:
+        """What stands in the text for a symbol, or for a footnote or comment at both of its places."""
+        given = {name.rpartition(" ")[2]: value for name, value in attributes.items()}
+        if local in MARKS + NOTES and given.get("type", "normal") == "normal":
+            return f"[{local[:4]} {given.get('id', '')[:9]}]"
+        if local != "sym":
+            return ""
+        code = int(given.get("char", ""), 16) if SYMBOL_CODE.fullmatch(given.get("char", "")) else 0
+        is_known = 0x20 < code < 0xD800
+        self.unknown_symbols += not is_known
+        return chr(code) if is_known else UNKNOWN_SYMBOL  # a sign of a font such as Wingdings
 
     def end(self, name: str) -> None:
         space, _, local = name.rpartition(" ")
@@ -147,27 +174,90 @@ def is_text(space: str) -> bool:
 
 def is_writing(kind: str, space: str, local: str) -> bool:
     """Whether the characters in this element are text of the document."""
-    return is_text(space) and local in (("t",) if kind == "docx" else ("p", "h"))
+    if kind == "docx":
+        return local == "t" and (is_text(space) or "/math" in space)
+    return is_text(space) and local in ("p", "h")
+
+
+class Archive:
+    """The parts of a Word or OpenDocument file, which are unpacked piece by piece up to MAX_XML_BYTES together."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self.archive, self.names, self.size = archive, set(archive.namelist()), 0
+
+    def feed(self, name: str, parser: expat.XMLParserType) -> None:
+        """Parse a part."""
+        if self.archive.getinfo(name).flag_bits & 1:
+            raise Unreadable("locked")
+        with self.archive.open(name) as member:
+            while chunk := member.read(CHUNK_BYTES):
+                self.size += len(chunk)
+                if self.size > MAX_XML_BYTES:
+                    raise Unreadable("large")
+                parser.Parse(chunk, False)
+        parser.Parse(b"", True)
+
+    def main_part(self) -> str:
+        """The part with the text; raise Unreadable if there is none. Word names it in a part of its own."""
+        named = [found.removeprefix("/") for found in self._targets()] if "_rels/.rels" in self.names else []
+        words = [name for name in (*named, "word/document.xml") if name.startswith("word/")]
+        found = next((name for name in (*words, "content.xml") if name in self.names), "")
+        if not found:
+            raise Unreadable("unknown")
+        return found
+
+    def _targets(self) -> list[str]:
+        found: list[str] = []
+
+        def start(_name: str, attributes: dict[str, str]) -> None:
+            if attributes.get("Type", "").endswith(MAIN_RELATIONSHIP):
+                found.append(attributes.get("Target", ""))
+
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = start
+        parser.StartDoctypeDeclHandler = refuse
+        parser.EntityDeclHandler = refuse
+        self.feed("_rels/.rels", parser)
+        return found
 
 
 def read_archive(data: bytes, extracted: ExtractedText) -> str:
-    """Add the text of a Word or OpenDocument file; return "". Only one ZIP member is decompressed, piece by piece."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        there = set(archive.namelist())
-        name = next((part for part in PARTS if part in there), None)
-        if name is None:
-            raise Unreadable("unknown")
-        if archive.getinfo(name).flag_bits & 1:
-            raise Unreadable("locked")
-        outline, size = XmlTextParser(extracted, PARTS[name]), 0
-        with archive.open(name) as member:
-            while chunk := member.read(CHUNK_BYTES):
-                size += len(chunk)
-                if size > MAX_XML_BYTES:
-                    raise Unreadable("large")
-                outline.parser.Parse(chunk, False)
-        outline.parser.Parse(b"", True)
-    return ""
+    """Add the text of a Word or OpenDocument file, then that of its other parts; return the note."""
+    with zipfile.ZipFile(io.BytesIO(data)) as opened:
+        archive = Archive(opened)
+        main = archive.main_part()
+        kind, folder = ("odt", "") if main == "content.xml" else ("docx", "word/")
+        others = [
+            name for name in archive.names if name.startswith(folder) and is_other_part(kind, name[len(folder) :])
+        ]
+        symbols = 0
+        for name in (main, *sorted(others)):
+            section = ExtractedText(extracted.left)
+            outline = XmlTextParser(section, kind)
+            with suppress(TextLimitReached):
+                archive.feed(name, outline.parser)
+            symbols += outline.unknown_symbols
+            title = "" if name == main else f"\n[{name[len(folder) :].removesuffix('.xml')}]\n"
+            extracted.add(f"{title}{section.text}" if name == main or section.text.strip() else "")
+    return archive_note(archive.names, symbols)
+
+
+def is_other_part(kind: str, name: str) -> bool:
+    """Whether a part has text besides the main one's: headers, footers, notes, comments."""
+    return name == "styles.xml" if kind == "odt" else bool(MORE_PARTS.fullmatch(name))
+
+
+def archive_note(names: set[str], symbols: int) -> str:
+    """A sentence on what a document has that is no text, and one on symbols of fonts; "" if there is none."""
+    counts = {what: sum(part in f"{name}/" for name in names) for part, what in UNREAD_PARTS.items()}
+    unread = ", ".join(f"{number:,} {what}{'s' if number > 1 else ''}" for what, number in counts.items() if number)
+    shown = f"{symbols:,} symbols of a font are shown as {UNKNOWN_SYMBOL}." if symbols else ""
+    return " ".join(filter(None, (f"Not read: {unread}." if unread else "", shown)))
+
+
+def refuse(*_declared: object) -> None:
+    """Refuse what is declared."""
+    raise Unreadable("hostile")
 
 
 def read_pdf(data: bytes, extracted: ExtractedText) -> str:
@@ -187,12 +277,46 @@ def read_pdf(data: bytes, extracted: ExtractedText) -> str:
         except (PyPdfError, *LIBRARY_ERRORS):
             unread += 1
             continue
-        extracted.add(f"[page {number}]\n{text.strip()}\n\n" if text.strip() else "")
+        text = "\n".join(filter(None, (text.strip(), *page_comments(reader.pages[number - 1]))))
+        extracted.add(f"[page {number}]\n{text}\n\n" if text else "")
         if time.monotonic() - begun > MAX_PDF_SECONDS:
             break
+    form, form_note = form_fields(reader)
+    extracted.add(form)
     if unread and not any(extracted.parts):
         raise Unreadable("broken")
-    return pdf_note(pages, number, unread)
+    return pdf_note(pages, number, unread) + form_note
+
+
+def page_comments(page: "PageObject") -> list[str]:
+    """The comments on a page, and the texts that were put on top of it."""
+    found = []
+    with suppress(*LIBRARY_ERRORS):
+        for each in list(page.annotations or ())[:MAX_FIELDS]:
+            comment = each.get_object()
+            if comment.get("/Subtype") in COMMENTS and (said := str(comment.get("/Contents") or "").strip()):
+                found.append(f"[comment] {said}")
+    return found
+
+
+def form_fields(reader: "PdfReader") -> tuple[str, str]:
+    """The fields of a form with their values, and a sentence on a form that cannot be read."""
+    try:
+        fields = list((reader.get_fields() or {}).items())[:MAX_FIELDS]
+        lines = [f"{name}: {field_value(field)}" for name, field in fields if field.get("/FT") not in (None, "/Sig")]
+        note = " It has a form in XFA, whose values may be missing." if reader.xfa else ""
+    except LIBRARY_ERRORS:
+        return "", " The values of its form could not be read."
+    return "\n".join(("[form]", *lines, "")) if lines else "", note
+
+
+def field_value(field: "Field") -> str:
+    """What stands in a field; a ticked box has the name of its state, such as Yes."""
+    value = field.get("/V")
+    is_secret = field.get("/FT") == "/Tx" and int(field.get("/Ff") or 0) & PASSWORD_FIELD
+    values = value if isinstance(value, list) else [value]
+    said = ", ".join(str(each).removeprefix("/") for each in values if each not in (None, "/Off"))
+    return "(a password)" if is_secret and said else said or "(empty)"
 
 
 def pdf_note(pages: int, seen: int, unread: int) -> str:

@@ -25,7 +25,16 @@ from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.memory_index import InMemoryIndex
 from tests.patience import PATIENCE_SECONDS
-from tests.standins.documents import archive, compressed_stream, line, open_document, pdf, word
+from tests.standins.documents import (
+    WORD_NAMESPACE,
+    archive,
+    compressed_stream,
+    filled_form,
+    line,
+    open_document,
+    pdf,
+    word,
+)
 
 DOCUMENTS = DocumentReader()
 OLD = "It is not in UTF-8; it was read as {}, which may be wrong."
@@ -52,6 +61,44 @@ async def test_what_a_word_file_deleted_or_repeats_is_not_read() -> None:
     assert (await DOCUMENTS.text_of("a.docx", word(gone + twice + line("here")))).text == "\nhere\n"
 
 
+RELATIONSHIPS = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="{}"/>'
+    "</Relationships>"
+)
+
+
+def word_parts(**parts: str) -> dict[str, str]:
+    return {f"word/{name}.xml": f"<w:x {WORD_NAMESPACE}>{body}</w:x>" for name, body in parts.items()}
+
+
+@pytest.mark.parametrize("target", ["word/document2.xml", "/word/document2.xml"])
+async def test_the_main_part_of_a_word_file_is_the_one_that_it_names(target: str) -> None:
+    data = archive({"_rels/.rels": RELATIONSHIPS.format(target), **word_parts(document2=line("Decision: go"))})
+    assert (await DOCUMENTS.text_of("a.docx", data)).text == "Decision: go\n"
+
+
+async def test_symbols_and_hyphens_of_a_word_file_are_read_or_told() -> None:
+    signs = '<w:sym w:char="00B5"/><w:t>m</w:t><w:noBreakHyphen/><w:t>x</w:t><w:sym w:font="Wingdings" w:char="F0FC"/>'
+    reading = await DOCUMENTS.text_of("a.docx", word(f"<w:p><w:r>{signs}</w:r></w:p>"))
+    assert reading == DocumentText("µm\u2011x□\n", "1 symbols of a font are shown as □.")
+
+
+async def test_notes_headers_and_comments_of_a_word_file_are_read_and_pictures_told() -> None:
+    body = '<w:p><w:r><w:t>Price</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
+    notes = f'<w:footnote w:id="0" w:type="separator"/><w:footnote w:id="2">{line("without tax")}</w:footnote>'
+    parts = word_parts(document=body, footnotes=notes, header1=line("Draft"), header2="<w:p/>")
+    reading = await DOCUMENTS.text_of("a.docx", archive({**parts, "word/media/image1.png": "x"}))
+    assert reading.text == "Price[foot 2]\n\n[footnotes]\n[foot 2]without tax\n\n[header1]\nDraft\n"
+    assert reading.note == "Not read: 1 picture."
+
+
+async def test_a_word_file_whose_relationships_declare_entities_is_left_alone() -> None:
+    bomb = '<!DOCTYPE x [<!ENTITY a "b">]>' + RELATIONSHIPS.format("word/document.xml")
+    with pytest.raises(CommandError, match="declares entities"):
+        await DOCUMENTS.text_of("a.docx", archive({"_rels/.rels": bomb, **word_parts(document=line("x"))}))
+
+
 async def test_an_open_document_is_read_line_by_line() -> None:
     body = "<text:h>Title</text:h><text:p>one<text:tab/>two<text:s/>three<text:line-break/>four</text:p>"
     changes = "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
@@ -64,6 +111,14 @@ async def test_a_pdf_is_read_page_by_page_whatever_it_is_called() -> None:
     reading = await DOCUMENTS.text_of("report", pdf("First words", "", "Last words"))
     assert reading.text == "[page 1]\nFirst words\n\n[page 3]\nLast words\n\n"
     assert reading.note == "It is a PDF of 3 pages."
+
+
+async def test_the_values_of_a_form_and_comments_are_read_with_a_pdf() -> None:
+    reading = await DOCUMENTS.text_of("a.pdf", filled_form())
+    assert reading.text == (
+        "[page 1]\nSurname:\n[comment] Please check.\n\n"
+        "[form]\nsurname: Okonkwo\nconsent: Yes\nchild: (empty)\nkey: (a password)\n"
+    )
 
 
 async def test_a_pdf_that_only_forbids_copying_is_read() -> None:
