@@ -77,7 +77,7 @@ async def tried(folder: Path) -> dict[str, str]:
             str(program), "python3", "-I", "-c", CODE, *line, stdout=asyncio.subprocess.PIPE
         )
         said, _ = await asyncio.wait_for(process.communicate(), PATIENCE_SECONDS)
-    assert not listener.reached
+    assert not listener.connections
     return dict(line.split(": ") for line in said.decode().splitlines())
 
 

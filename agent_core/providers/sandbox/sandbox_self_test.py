@@ -17,7 +17,7 @@ from agent_core.providers.sandbox.backend import NotStarted
 
 Run: TypeAlias = Callable[[Sequence[str], Path, float], Awaitable[ProgramRun]]
 
-TIMEOUT_SECONDS, LOOP_SECONDS = 25.0, 0.5  # generous for a busy machine
+TIMEOUT_SECONDS, LOOP_SECONDS, NONCE_SECONDS = 25.0, 0.5, 5.0  # generous for a busy machine
 SUCCESS_MARK, END_MARK = "GOT THROUGH: ", "ALL TRIED"
 PRELUDE = """
 import os, socket, sys
@@ -30,10 +30,12 @@ def tried(what, act):
 """
 # `environ` is printed; _leaked looks for names of this process's variables in the output.
 PROBE = """
-secret, port = sys.argv[1:]
+secret, port, nonce = sys.argv[1:]
+def connect():
+    socket.create_connection(("127.0.0.1", int(port)), timeout=1).sendall(nonce.encode())
 tried("read /etc/shadow", lambda: open("/etc/shadow").read())
 tried("read a file of the bot's", lambda: open(secret).read())
-tried("connect to this machine", lambda: socket.create_connection(("127.0.0.1", int(port)), timeout=1))
+tried("connect to this machine", connect)
 def write(path):
     open(path, "x").close()
     os.unlink(path)
@@ -76,9 +78,14 @@ MAX_FORKS = 300
 
 @dataclass(slots=True)
 class Listener:
-    """A TCP server on loopback that programs in the sandbox must not reach."""
+    """A TCP server on loopback that programs in the sandbox must not reach.
+
+    Anything on this machine may connect to it: only what sends the `nonce` is the program that was to try.
+    """
 
     port: int = 0
+    nonce: str = field(default_factory=secrets.token_hex)
+    connections: int = 0
     reached: bool = False
     _server: asyncio.Server | None = field(default=None, repr=False)
 
@@ -92,9 +99,15 @@ class Listener:
             self._server.close()
             await self._server.wait_closed()
 
-    async def _accept(self, _reader: StreamReader, writer: StreamWriter) -> None:
-        self.reached = True
-        writer.close()
+    async def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        self.connections += 1
+        try:
+            async with asyncio.timeout(NONCE_SECONDS):
+                self.reached |= await reader.readexactly(len(self.nonce)) == self.nonce.encode()
+        except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
 
 
 async def find_escapes(run: Run, root: Path) -> str:
@@ -105,7 +118,7 @@ async def find_escapes(run: Run, root: Path) -> str:
         secret.write_text(secrets.token_hex(), "utf-8")
         async with Listener() as listener:
             attempts = (
-                _attempt(run, folder / "look", PROBE, str(secret), str(listener.port)),
+                _attempt(run, folder / "look", PROBE, str(secret), str(listener.port), listener.nonce),
                 _attempt(run, folder / "fork", FORK_BOMB, str(MAX_FORKS)),
                 _attempt(run, folder / "take", MEMORY_HOG),
                 _run_loop(run, folder / "loop"),

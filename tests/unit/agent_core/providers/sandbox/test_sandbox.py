@@ -28,6 +28,7 @@ from agent_core.providers.sandbox.interpreter import Interpreter
 from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, docker_sandbox
 from agent_core.providers.sandbox.process_tree import SocketUse
 from agent_core.providers.sandbox.program_output import ProgramOutput
+from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.providers.system_packages import install_command
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import an_agent
@@ -388,3 +389,15 @@ async def test_a_bubblewrap_that_is_missing_or_too_old_is_told(tmp_path: Path, m
     assert await BubblewrapBackend(data=tmp_path, file_bytes=1_000).find_missing() == (
         f"bwrap is not installed. Install it: {install_command('bubblewrap', 'util-linux', 'coreutils', 'dash')}"
     )
+
+
+@pytest.mark.parametrize(("sent", "is_escape"), [("", False), ("GET / HTTP/1.1\r\n\r\n" * 9, False), ("nonce", True)])
+async def test_only_the_program_that_was_to_try_counts_as_an_escape(sent: str, is_escape: bool) -> None:
+    async with Listener() as listener:
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.port)
+        writer.write((listener.nonce if sent == "nonce" else sent).encode())
+        writer.write_eof()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await reader.read()
+        writer.close()
+    assert (listener.connections, listener.reached) == (1, is_escape)
