@@ -1,6 +1,7 @@
 """The findings of `signoff doctor`: their class, and those on services and programs that agents can use."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,7 @@ class ToolProbes:
     """Checks that only the composition root can supply. Most return what is wrong, or "".
 
     `sandbox`: tests the isolation by trying to escape; called only if programs are allowed.
+    `readers`: why what reads documents, pages and pictures cannot be confined.
     `sandbox_tools`: names the program that the sandbox needs and the machine lacks.
     `vision`: tells whether the default model of the configured endpoint takes pictures, None if that is not known. Asks
     the endpoint, and raises SettingsError if the model cannot be made; no other check raises.
@@ -57,6 +59,7 @@ class ToolProbes:
 
     sandbox: Callable[[], Awaitable[str]]
     sandbox_tools: Callable[[], str]
+    readers: Callable[[], str]
     browser: Callable[[], str]
     git: Callable[[], str]
     media: Callable[[], tuple[str, str, str]]
@@ -67,6 +70,7 @@ async def tool_findings(settings: Settings, probes: ToolProbes) -> tuple[Finding
     drawn, heard, spoken = probes.media()
     return (
         await _programs(settings, probes),
+        _readers(probes.readers(), is_root=os.geteuid() == 0),
         _pages(probes.browser()),
         _repositories(probes.git()),
         _downloads(settings),
@@ -117,6 +121,16 @@ async def _check_vision(probes: ToolProbes) -> tuple[bool, str]:
     if sees is None:
         return False, "not known, because the endpoint did not list its models; agents are offered no pictures"
     return sees, "" if sees else "the model takes no pictures, by its name and by what the endpoint lists"
+
+
+def _readers(fault: str, *, is_root: bool) -> Finding:
+    if not fault:
+        return Finding(name="documents", state="on", why="read in processes without network, files and environment")
+    refused = (
+        "PDF, Word and OpenDocument are refused, since Signoff runs as root. Pages and pictures" if is_root else ""
+    )
+    why = f"{refused or 'Documents, pages and pictures'} are read by processes that are not confined: {fault}"
+    return Finding(name="documents", state="warn", why=why.rstrip("."))
 
 
 def _pages(fault: str) -> Finding:

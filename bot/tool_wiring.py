@@ -247,6 +247,7 @@ def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":
 
 def tool_probes(settings: Settings) -> ToolProbes:
     """The doctor's checks of external services and programs."""
+    from agent_core.providers.documents.worker_confinement import confinement_fault
     from agent_core.providers.sandbox.bubblewrap import TOOLS
     from agent_core.providers.sandbox.bwrap_options import missing_tools
     from agent_core.providers.web.browser_pages import browser_fault
@@ -269,6 +270,7 @@ def tool_probes(settings: Settings) -> ToolProbes:
     return ToolProbes(
         sandbox=sandbox,
         sandbox_tools=sandbox_tools,
+        readers=confinement_fault,
         browser=browser_fault,
         git=git_fault,
         media=media,

@@ -22,7 +22,7 @@ from agent_core.testing.examples import an_agent
 from tests.attacks.rows import attack
 from tests.standins.documents import WORD_NAMESPACE, archive, compressed_stream, line, pdf, word
 
-COMMANDS = Commands.of(*FileCommands(DocumentReader()).commands)
+COMMANDS = Commands.of(*FileCommands(DocumentReader(refusal=str)).commands)
 SECRET = "the secret of the host"
 
 

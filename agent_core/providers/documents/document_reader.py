@@ -5,6 +5,7 @@ Unicode text is decoded in this process; old formats of Microsoft Office are ref
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from agent_core.errors import CommandError
 from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import DocumentText
 from agent_core.providers.documents.isolated_worker import BROKEN, SLOW, read_isolated
+from agent_core.providers.documents.worker_confinement import unconfined_root_fault
 
 WORKER = Path(__file__).with_name("document_worker.py")
 TIMEOUT_SECONDS = 30.0
@@ -21,6 +23,7 @@ MAX_PARALLEL = 2
 MAX_CACHED = 4
 OLE_MAGIC = b"\xd0\xcf\x11\xe0"
 ZIP_MAGIC = b"PK\x03\x04"
+UNCONFINED = "what reads PDF, Word and OpenDocument cannot be confined"
 FAULTS = {
     "locked": "is locked with a password, so it cannot be read.",
     "textless": "holds no text. If it is a PDF, its pages are probably scanned pictures.",
@@ -33,10 +36,14 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentReader:
-    """Implements `Documents`. The last four results are cached, because agents read long files part by part."""
+    """Implements `Documents`. The last four results are cached, because agents read long files part by part.
+
+    `refusal`: why PDF, Word and OpenDocument are not read here, or "".
+    """
 
     seconds: float = TIMEOUT_SECONDS
     worker: Path = WORKER
+    refusal: Callable[[], str] = unconfined_root_fault
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL), init=False, repr=False)
     _cache: LRUCache[str, DocumentText] = field(default_factory=lambda: LRUCache(MAX_CACHED), init=False, repr=False)
 
@@ -52,6 +59,8 @@ class DocumentReader:
         key = f"{kind} {hashlib.sha256(data).hexdigest()}"
         if found := self._cache.get(key):
             return found
+        if kind != "legacy" and (fault := await asyncio.to_thread(self.refusal)):
+            raise CommandError(f"{name} is not read: Signoff runs as root here, and {UNCONFINED}: {fault}")
         async with self._slots:
             reading = _read(name, data, await read_isolated(self.worker, kind, given=data, seconds=self.seconds))
         self._cache[key] = reading

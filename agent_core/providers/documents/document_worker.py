@@ -30,7 +30,7 @@ MAX_XML_BYTES = 100 * 2**20
 MAX_PAGES = 1_000
 MAX_PDF_SECONDS = 12.0  # then the text so far is returned
 CHUNK_BYTES = 2**16
-MAX_ACCENTED_SHARE = 0.3  # of the letters of a western text
+MAX_ACCENTED_SHARE = 0.4  # of the letters of a western text
 MAX_RUNS_SHARE = 0.25  # of its letters beyond ASCII, in runs of three and more
 MAX_FAULTS_SHARE = 0.5  # of what is not UTF-8, to the characters beyond ASCII that are
 LAST_LATIN = "\u024f"
@@ -349,7 +349,7 @@ def utf8_with_faults(data: bytes) -> tuple[str, int, int]:
 
 
 def western_encoding(data: bytes) -> str:
-    """Return "windows-1252" if under 30 % of the characters are not ASCII and most of these are letters, else ""."""
+    """Return "windows-1252" if under 40 % of the characters are not ASCII and most of these are letters, else ""."""
     letters = [byte for byte in data if byte not in b" \t\r\n"]
     high = [byte for byte in letters if byte > 127]
     try:

@@ -1,6 +1,7 @@
 """Runs a worker program on untrusted input with a timeout, and reads the JSON that it prints.
 
-The worker is a process and not a thread, so that input that exhausts CPU or memory ends only that process.
+The worker is a process and not a thread, so that input that exhausts CPU or memory ends only that process. Where
+bubblewrap works, input that takes the process over finds no network, no environment and no files either.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
 from pathlib import Path
 
+from agent_core.providers.documents.worker_confinement import confinement_of
 from agent_core.providers.llm.model_process import filter_environment
 from agent_core.providers.process_end import end_process
 
@@ -24,8 +26,9 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
     If the worker exits with an error (1), return {"fault": BROKEN}; if it exceeds a limit of time, memory or output,
     return {"fault": SLOW}.
     """
+    prefix = await asyncio.to_thread(confinement_of, worker)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", str(worker), *arguments),
+        *(*prefix, sys.executable, "-P", str(worker), *arguments),
         stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=filter_environment(os.environ), start_new_session=True,
     )  # fmt: skip
     try:

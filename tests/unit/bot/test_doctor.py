@@ -57,6 +57,7 @@ class World:
     local_fault: str = ""
     sandbox_fault: str = ""
     missing_tools: str = ""
+    unconfined: str = ""
     git_fault: str = ""
     sees: bool | None = False
     asked: list[str] = field(default_factory=list)
@@ -107,6 +108,7 @@ class World:
             tools=ToolProbes(
                 sandbox=self.sandbox,
                 sandbox_tools=lambda: self.missing_tools,
+                readers=lambda: self.unconfined,
                 browser=lambda: "",
                 git=lambda: self.git_fault,
                 media=lambda: ("", "", ""),
@@ -129,7 +131,8 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
         "web", "terminal", *(platform.name for platform in PLATFORMS),
         "mcp clients",
         "model", "tokens", "database", "retention", "data folder", "templates", "memory", "embeddings", "search",
-        "programs", "pages", "repositories", "downloads", "pictures", "audio", "speech", "vision", "posts",
+        "programs", "documents", "pages", "repositories", "downloads", "pictures", "audio", "speech", "vision",
+        "posts",
     ]  # fmt: skip
 
 
@@ -788,3 +791,11 @@ async def test_names_that_are_set_and_not_read_are_told_with_the_right_ones(tmp_
     looks = replace(World().probes, unread_names=lambda: {"OPENAI_API_BASE": "OPENAI_BASE_URL"})
     (told,) = (each for each in await findings(settings_with(tmp_path), looks) if each.name == "name")
     assert (told.state, told.why) == ("warn", "OPENAI_API_BASE is not read; did you mean OPENAI_BASE_URL?")
+
+
+async def test_readers_that_cannot_be_confined_are_told(tmp_path: Path) -> None:
+    confined = (await found(settings_with(tmp_path)))["documents"]
+    unconfined = (await found(settings_with(tmp_path), World(unconfined="bwrap is not installed.")))["documents"]
+    assert (confined.state, unconfined.state) == ("on", "warn")
+    assert unconfined.why.endswith("are read by processes that are not confined: bwrap is not installed")
+    assert unconfined.why.startswith("PDF, Word and OpenDocument are refused") == (os.geteuid() == 0)

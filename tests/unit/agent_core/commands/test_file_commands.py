@@ -19,7 +19,7 @@ from agent_core.testing.files import InMemoryFiles
 from tests.standins.documents import line, pdf, word
 
 PLAIN_ONES = Commands.of(*FILE_COMMANDS)
-EVERY = Commands.of(*FileCommands(DocumentReader()).commands)
+EVERY = Commands.of(*FileCommands(DocumentReader(refusal=str)).commands)
 
 
 @pytest.fixture

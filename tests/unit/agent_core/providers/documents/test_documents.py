@@ -1,9 +1,11 @@
 """Files that are more than plain text: what is read of them, what is said of how, and what is left alone."""
 
 import asyncio
-import contextlib
 import io
+import json
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,14 +18,17 @@ from agent_core.errors import CommandError
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import Documents, DocumentText
+from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import MAX_CACHED, DocumentReader
 from agent_core.providers.documents.document_worker import read
+from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import InMemoryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.memory_index import InMemoryIndex
+from tests.packages import need
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.documents import (
     WORD_NAMESPACE,
@@ -36,7 +41,7 @@ from tests.standins.documents import (
     word,
 )
 
-DOCUMENTS = DocumentReader()
+DOCUMENTS = DocumentReader(refusal=str)
 OLD = "It is not in UTF-8; it was read as {}, which may be wrong."
 
 
@@ -211,38 +216,82 @@ async def test_a_reader_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     endless = tmp_path / "endless.py"
     endless.write_text("import sys\nsys.stdin.buffer.read()\nwhile True: pass\n")
     with pytest.raises(CommandError, match=r"^a.pdf takes too long or too much memory to read\.$"):
-        await DocumentReader(seconds=0.3, worker=endless).text_of("a.pdf", pdf("x"))
+        await DocumentReader(refusal=str, seconds=0.3, worker=endless).text_of("a.pdf", pdf("x"))
 
 
 async def test_a_reader_that_prints_without_end_is_ended(tmp_path: Path) -> None:
     flood = tmp_path / "flood.py"
     flood.write_text("while True: print('x' * 99999)\n")
     with pytest.raises(CommandError, match="takes too long"):
-        await DocumentReader(worker=flood).text_of("a.pdf", pdf("x"))
+        await DocumentReader(refusal=str, worker=flood).text_of("a.pdf", pdf("x"))
+
+
+def runs(program: Path) -> bool:
+    """Whether a process of this machine runs the program."""
+    lines = Path("/proc").glob("[0-9]*/cmdline")
+    return any(str(program).encode() in line.read_bytes() for line in lines if line.exists())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not holds():
+            await SystemClock().sleep(0.01)
 
 
 async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
-    waiting, begun, over = tmp_path / "waiting.py", asyncio.Event(), asyncio.Event()
-    waiting.write_text("import socket\ns = socket.socket(socket.AF_UNIX)\ns.connect('s')\ns.recv(1)\n")
-
-    async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        begun.set()
-        await reader.read()
-        over.set()
-        writer.close()
-
-    with contextlib.chdir(tmp_path):
-        async with await asyncio.start_unix_server(meet, "s"), asyncio.timeout(PATIENCE_SECONDS):
-            reading = asyncio.create_task(DocumentReader(worker=waiting).text_of("a.pdf", pdf("x")))
-            await begun.wait()
-            reading.cancel()
-            await over.wait()
-            await asyncio.wait([reading])
+    waiting = tmp_path / "waiting.py"
+    waiting.write_text("import sys\nsys.stdin.read()\nwhile True: sys.stdin.fileno()\n")
+    reading = asyncio.create_task(DocumentReader(refusal=str, worker=waiting).text_of("a.pdf", pdf("x")))
+    await until(lambda: runs(waiting))
+    reading.cancel()
+    await asyncio.wait([reading])
+    await until(lambda: not runs(waiting))
 
 
-@pytest.mark.slow
+async def test_documents_are_refused_in_a_sentence_where_root_cannot_confine_what_reads_them() -> None:
+    reader = DocumentReader(refusal=lambda: "bwrap is not installed.")
+    with pytest.raises(CommandError) as refused:
+        await reader.text_of("a.pdf", pdf("x"))
+    assert str(refused.value) == (
+        "a.pdf is not read: Signoff runs as root here, and what reads PDF, Word and OpenDocument cannot be confined: "
+        "bwrap is not installed."
+    )
+    assert (await reader.text_of("a.txt", "näh".encode("cp1252") * 9)).text.startswith("näh")
+
+
+TAKEN_OVER = """
+import json, os, socket, sys
+def got(act):
+    try:
+        return str(act())
+    except OSError as fault:
+        return type(fault).__name__
+print(json.dumps({"note": "", "text": json.dumps({
+    "secret": got(lambda: open(SECRET).read()),
+    "host": got(lambda: socket.create_connection(("127.0.0.1", PORT), timeout=1)),
+    "home": got(lambda: os.listdir("/home") + os.listdir("/root")),
+    "write": got(lambda: open(__file__ + "x", "w")),
+    "environment": sorted(set(os.environ) - {"LANG", "PWD", "LC_CTYPE"}),
+    "user": os.getuid() != UID or UID != 0,
+})}))
+"""
+
+
+async def test_a_worker_that_was_taken_over_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("bubblewrap")
+    secret, worker = tmp_path / "secret", tmp_path / "taken.py"
+    secret.write_text("the bot's")
+    monkeypatch.setenv("PYTHONSECRET", "x")
+    async with Listener() as listener:
+        given = {"SECRET": str(secret), "PORT": listener.port, "UID": os.getuid()}
+        worker.write_text("".join(f"{name} = {value!r}\n" for name, value in given.items()) + TAKEN_OVER)
+        found = json.loads((await DocumentReader(refusal=str, worker=worker).text_of("a.pdf", pdf("x"))).text)
+    refused = {"secret": "FileNotFoundError", "host": "ConnectionRefusedError", "home": "FileNotFoundError"}
+    assert found == {**refused, "write": "OSError", "environment": [], "user": True}
+
+
 async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
-    documents = DocumentReader()
+    documents = DocumentReader(refusal=str)
     for number in range(MAX_CACHED + 2):
         await documents.text_of("a.docx", word(line(str(number))))
     kept = [reading.text for reading in documents._cache.values()]
