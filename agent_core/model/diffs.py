@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from agent_core.model.line_ends import Lines, changed_ends, told_ends
+from agent_core.model.line_ends import EndedLines, changed_ends, told_ends
 
 MAX_COMPARED_LINES = 2_000  # per side; difflib takes up to the product of both
 MAX_DIFF_CHARACTERS = 60_000  # the command's arguments show the new text in full
@@ -16,7 +16,7 @@ CONTEXT_LINES = 2
 class TextDiff:
     """The diff, with the numbers of added and removed lines; a line of which only the end changes is both.
 
-    Lines of the body that begin with a backslash say in words what happens to the ends of lines.
+    EndedLines of the body that begin with a backslash say in words what happens to the ends of lines.
     """
 
     body: str
@@ -26,7 +26,7 @@ class TextDiff:
 
 def diff_of(old: str, new: str) -> TextDiff:
     """The diff from `old` to `new`. Common first and last lines are not compared."""
-    before, after = Lines.of(old), Lines.of(new)
+    before, after = EndedLines.of(old), EndedLines.of(new)
     body, plus, minus, kept = _content_diff(before.texts, after.texts)
     changed = changed_ends(before, after, kept)
     told = told_ends(before, after, changed)

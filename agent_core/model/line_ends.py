@@ -11,7 +11,7 @@ NAMES = {"\n": "LF", "\r\n": "CRLF"}
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class EndedLines:
     """The lines of a text without their ends, and the ends; that of the last line is "" if the text stops there.
 
     A text is cut at line feeds alone, as programs cut it.
@@ -21,7 +21,7 @@ class Lines:
     ends: list[str]
 
     @classmethod
-    def of(cls, text: str) -> "Lines":
+    def of(cls, text: str) -> "EndedLines":
         *texts, rest = text.split("\n")
         ends = ["\n"] * len(texts)
         if "\r" in text:
@@ -31,7 +31,7 @@ class Lines:
         return cls([*texts, last], [*ends, rest[len(last) :]]) if rest else cls(texts, ends)
 
 
-def changed_ends(before: Lines, after: Lines, kept: Iterable[tuple[int, int, int]]) -> int:
+def changed_ends(before: EndedLines, after: EndedLines, kept: Iterable[tuple[int, int, int]]) -> int:
     """How many of the kept lines change their ends; `kept`: a place in both texts, and how many lines from there on.
 
     That a last line gets an end because another one follows, or loses it because none does, counts for nothing.
@@ -46,7 +46,7 @@ def changed_ends(before: Lines, after: Lines, kept: Iterable[tuple[int, int, int
     return changed
 
 
-def told_ends(before: Lines, after: Lines, changed: int) -> str:
+def told_ends(before: EndedLines, after: EndedLines, changed: int) -> str:
     """A line for the top of a diff about the ends; "" if there is nothing to tell."""
     old, new = _kinds(before.ends), _kinds(after.ends)
     if changed == 1 and old.keys() == new.keys() and "" in (before.ends[-1], after.ends[-1]):

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,9 +23,12 @@ from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import deliver_note
 
 MAX_UPLOAD_BYTES = 20 * 2**20
-MAX_NAME_CHARACTERS = 100
+MAX_NAME_CHARACTERS, MAX_NAME_BYTES = 100, 240  # a number in brackets may follow; disks take 255 bytes
+SPACES = re.compile(r"[^\S\n\r\t\f\v]|[\u2028\u2029\x85]")
+APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
+JOINERS = "\u200c\u200d"
 NO_FILE_FINGERPRINT = ""
-UNSAFE_CHARACTERS = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]+')
+UNSAFE_CHARACTERS = re.compile(r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|]+')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +88,30 @@ def too_large(filename: str) -> InvalidInput:
 
 
 def safe_name(filename: str) -> str:
-    """The file name without characters that some file systems refuse, at most 100 characters long."""
-    name = UNSAFE_CHARACTERS.sub("_", filename).strip(". ")
-    stem, suffix = PurePosixPath(name or "file").stem, PurePosixPath(name or "file").suffix
-    return f"{stem[: MAX_NAME_CHARACTERS - len(suffix[:20])]}{suffix[:20]}"
+    """The file name as people see and type it: without marks that are not seen and characters that disks refuse.
+
+    It is in NFC, with plain spaces and straight apostrophes, and at most 100 characters and 240 bytes long.
+    """
+    seen = "".join(filter(_is_seen, seen_name(filename)))
+    name = UNSAFE_CHARACTERS.sub("_", seen).strip(". ")
+    stem, suffix = PurePosixPath(name or "file").stem, PurePosixPath(name or "file").suffix[:20]
+    room = MAX_NAME_BYTES - len(suffix.encode())
+    return f"{stem[: MAX_NAME_CHARACTERS - len(suffix)].encode()[:room].decode(errors='ignore')}{suffix}"
+
+
+def seen_name(filename: str) -> str:
+    """The name in NFC, with each kind of space as a plain one, and with straight apostrophes."""
+    return SPACES.sub(" ", unicodedata.normalize("NFC", filename)).translate(APOSTROPHES)
+
+
+def _is_seen(letter: str) -> bool:
+    """Whether the character is no surrogate and no mark of direction or the like; joiners are parts of words."""
+    return letter in JOINERS or unicodedata.category(letter) not in ("Cf", "Cs")
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """The name; if it is taken, with the first free number in brackets: "plan (2).txt"."""
-    used = {path.casefold() for path in taken}
+    """The name; if one that looks the same is taken, with the first free number in brackets: "plan (2).txt"."""
+    used = {seen_name(path).casefold() for path in taken}
     path = PurePosixPath(name)
     names = (name if number == 1 else f"{path.stem} ({number}){path.suffix}" for number in count(1))
     return next(each for each in names if each.casefold() not in used)

@@ -8,6 +8,7 @@ import pytest
 
 from agent_core.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from agent_core.ports.database import Database, UnitOfWork
+from agent_core.providers.workspace.workspace_paths import is_name
 from agent_core.service.uploads import MAX_UPLOAD_BYTES, FileUploads, free_name, safe_name
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -128,3 +129,35 @@ def test_a_name_is_made_fit_for_a_file_system(given: str, kept: str) -> None:
 
 def test_a_name_that_is_taken_gets_a_number() -> None:
     assert free_name("A.txt", ["a.txt", "a (2).txt"]) == "A (3).txt"
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("Re\u0301sume\u0301.txt", "Résumé.txt"),
+        ("Screenshot at 3.45\u202fPM.png", "Screenshot at 3.45 PM.png"),
+        ("v\u00a01.txt", "v 1.txt"),
+        ("Ana\u2019s list.txt", "Ana's list.txt"),
+        ("note\u202ename\u200e.txt", "notename.txt"),
+        ("a\u2028b.txt", "a b.txt"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.txt",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.txt",
+        ),
+    ],
+)
+def test_an_upload_is_kept_under_the_name_that_people_see_and_type(given: str, seen: str) -> None:
+    assert safe_name(given) == seen
+
+
+@pytest.mark.parametrize("letter", ["a", "\u5e74", "\U0001f4ce", "e\u0301"])
+def test_a_long_name_is_shortened_to_what_a_disk_takes_with_its_ending(letter: str) -> None:
+    kept = safe_name(letter * 200 + ".txt")
+    assert kept.endswith(".txt")
+    assert len(free_name(kept, [kept]).encode()) <= 255
+    assert is_name(kept)
+
+
+def test_of_two_names_that_look_the_same_the_second_gets_a_number() -> None:
+    assert free_name("Résumé.txt", ["Re\u0301sume\u0301.txt"]) == "Résumé (2).txt"
+    assert free_name("it's.txt", ["it\u2019s.txt"]) == "it's (2).txt"
