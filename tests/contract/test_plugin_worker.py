@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.commands.arguments import argument_faults, fit_arguments
 from agent_core.commands.registry import Command, CommandOutput
 from agent_core.errors import CommandError
 from agent_core.model.ids import AgentId
@@ -250,3 +251,15 @@ async def test_a_flood_ends_the_worker_before_it_is_parsed(plugins: Plugins) -> 
     assert isinstance(loaded.plugin, AutoGptPlugin)
     assert await loaded.plugin.hook("on_response", ["hello"], plugins.context()) is None
     assert "50,000" in loaded.remarks[0]
+
+
+@pytest.mark.proves("autogpt:worker")
+async def test_a_command_gets_numbers_and_objects_where_its_hints_name_them(plugins: Plugins) -> None:
+    source = plugin_source(command="return repr(sorted(named.items()))").replace(
+        "{'kind': '<kind of tea>'}", "{'cups': '<int>', 'order': '<dict>', 'kind': '<kind of tea>'}"
+    )
+    (made,) = commands_of(plugins, await plugins.one(source))
+    given = fit_arguments(made.spec, {"cups": "3", "order": {"size": 2}, "kind": "7"})
+    assert argument_faults(made.spec, given) == []
+    answer = (await made.run(given, plugins.context())).text
+    assert answer == "[('cups', 3), ('kind', '7'), ('order', {'size': 2})]"

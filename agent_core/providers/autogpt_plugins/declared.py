@@ -1,5 +1,6 @@
 """What a plugin of AutoGPT adds, read from what its worker answered, and made commands and lines of Signoff."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,16 @@ from agent_core.plugins.loaded import one_line
 RISKS: tuple[RiskClass, ...] = ("publish",)
 MAX_NAME_CHARACTERS, MAX_TEXT_CHARACTERS = 64, 300
 ARGUMENT = "as text"
+WORD = re.compile(r"[a-z]+")
+TEXT_WORDS = frozenset(("str", "string", "text"))
+JSON_BEGINNINGS = {"{": "object", "[": "array"}
+TYPES = {
+    **dict.fromkeys(("int", "integer"), "integer"),
+    **dict.fromkeys(("float", "number"), "number"),
+    **dict.fromkeys(("bool", "boolean"), "boolean"),
+    **dict.fromkeys(("dict", "dictionary", "object", "json"), "object"),
+    **dict.fromkeys(("list", "array"), "array"),
+}
 
 RunCommand: TypeAlias = Callable[["AddedCommand", Arguments, CommandContext], Awaitable[CommandOutput]]
 
@@ -37,9 +48,11 @@ class AddedCommand:
         return one_line(other, MAX_TEXT_CHARACTERS) or self.own_name
 
     def as_command(self, run: RunCommand) -> Command:
-        """The command, which the plugin's worker runs. Its arguments are optional texts; its result is untrusted."""
+        """The command, which the plugin's worker runs. Its arguments are optional; its result is untrusted."""
         names = dict.fromkeys(one_line(each, MAX_TEXT_CHARACTERS) for each in (self.label, self.name))
-        properties = {name: {"type": "string", "description": hint or ARGUMENT} for name, hint in self.hints.items()}
+        properties = {
+            name: {"type": types_of(hint), "description": hint or ARGUMENT} for name, hint in self.hints.items()
+        }
         spec = CommandSpec(
             name=self.own_name,
             label=self.description,
@@ -84,6 +97,30 @@ class PluginAdditions:
             answers=answer.get("answers") is True,
             embeds=answer.get("embeds") is True,
         )
+
+
+def types_of(hint: str) -> str | list[str]:
+    """The JSON types of an argument by its hint, which is all that plugins of AutoGPT say of it; else a text.
+
+    A hint that begins with a type, such as <int> or <dict: …>, or that is a JSON object or list, means that type. One
+    that only speaks of a number may also mean a text of digits: the value stays as the model writes it.
+    """
+    words = WORD.findall(hint.casefold())
+    if TEXT_WORDS.intersection(words):
+        return "string"
+    if hint.strip()[:1] in JSON_BEGINNINGS and (found := _json_type(hint)):
+        return found
+    named = [TYPES[word] for word in words if word in TYPES]
+    if not named:
+        return "string"
+    return named[0] if words[0] in TYPES and words[0] != "number" else [named[0], "string"]
+
+
+def _json_type(hint: str) -> str:
+    try:
+        return JSON_BEGINNINGS[hint.strip()[0]] if json.loads(hint) is not None else ""
+    except (ValueError, RecursionError):
+        return ""
 
 
 def _commands(given: object) -> Iterator[AddedCommand]:

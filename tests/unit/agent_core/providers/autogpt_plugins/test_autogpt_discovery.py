@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.providers.autogpt_plugins.class_search import plugin_classes
+from agent_core.providers.autogpt_plugins.declared import types_of
 from agent_core.providers.autogpt_plugins.discovery import Choice, Discovery
 from tests.autogpt_plugins import plugin_source, zipped
 
@@ -144,3 +145,30 @@ def test_the_hash_of_a_zip_changes_with_its_files_alone(tmp_path: Path) -> None:
         versions.append(found.source.version)
     assert versions[0] == versions[1] != versions[2]
     assert versions[0].startswith("sha256:")
+
+
+@pytest.mark.parametrize(
+    ("hint", "types"),
+    [
+        ("<int>", "integer"),
+        ("<integer: how many>", "integer"),
+        ("int", "integer"),
+        ("<float>", "number"),
+        ("<bool: over if true>", "boolean"),
+        ("<dict>", "object"),
+        ("<JSON object of the order>", "object"),
+        ('{"name": "<name>", "size": 3}', "object"),
+        ("<list of ids>", "array"),
+        ('["<url>"]', "array"),
+        ("<target number 1-99>", ["number", "string"]),
+        ("<number of results>", ["number", "string"]),
+        ("<amount as string e.g. '0.001'>", "string"),
+        ("<list of words as text>", "string"),
+        ("{not json}", ["object", "string"]),
+        ("<kind of tea>", "string"),
+        ("<point of interest>", "string"),
+        ("", "string"),
+    ],
+)
+def test_an_argument_has_the_type_that_its_hint_names(hint: str, types: object) -> None:
+    assert types_of(hint) == types
