@@ -69,8 +69,8 @@ PLUGINS = (
     ),
     plugin(
         name="PLUGIN_SECONDS",
-        meaning="How long a hook or a command of a plugin of AutoGPT may take. Then its process is ended; a hook is "
-        "left out from then on.",
+        meaning="How long a hook or a command of a plugin of AutoGPT may take, and at the start its import and its "
+        "constructor. Then its process is ended; a hook is left out from then on, a plugin until the next start.",
         rule="a number from 1 to 600",
         default="10",
         example="30",

@@ -143,7 +143,7 @@ class PluginWorker:
         except (TimeoutError, OSError, ValueError, struct.error) as fault:
             raise await self._end_because(f"it could not be started ({type(fault).__name__})") from None
 
-    async def load(self, agent: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
+    async def load(self, agent: tuple[str, str, tuple[str, ...]], seconds: float = LOAD_SECONDS) -> dict[str, Any]:
         """Import and make the plugin, and ask it what it adds; `agent`: name, role and goals."""
         kind = self.found.kind
         dotted = kind.module if self.found.source.archive else kind.module.replace("/", ".")
@@ -156,7 +156,7 @@ class PluginWorker:
             "environment": {**self.host.environment, **self._proxy_variables()},
             "agent": [agent[0], agent[1], list(agent[2])],
         }
-        return await self.ask(request, max(LOAD_SECONDS, self.host.seconds))
+        return await self.ask(request, max(seconds, self.host.seconds))
 
     async def ask(self, request: Mapping[str, Any], seconds: float, sites: Sites | None = None) -> dict[str, Any]:
         """The answer; raise PluginRaised, or WorkerEnded if the worker died or took longer than `seconds`.

@@ -46,14 +46,17 @@ class WorkerPool:
     _lent_to: set[AgentId] = field(default_factory=set)
 
     async def look(self, found: FoundPlugin) -> dict[str, Any]:
-        """What a plugin adds, asked in an empty folder without network; raise CommandError as `ask` does."""
+        """What a plugin adds, asked in an empty folder without network; raise CommandError as `ask` does.
+
+        A start waits for it, so it has no more time than a hook.
+        """
         root = self.workspaces.root
         root.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".plugin-", dir=root, ignore_cleanup_errors=True) as folder:
             files = FolderFiles(Path(folder) / "empty", LIMITS)
             worker = await self.host.start(found, LentFolder(files), None)
             try:
-                return await worker.load(("", "", ()))
+                return await worker.load(("", "", ()), self.host.seconds)
             finally:
                 await worker.end()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import SettingsError
+from agent_core.providers.autogpt_plugins.worker import LOAD_SECONDS
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.autogpt_wiring import load_all_plugins, plugin_environment
@@ -61,6 +62,23 @@ async def test_the_doctor_names_plugins_and_what_is_left_out(settings: Settings)
     assert "TeaPlugin sha256:" in finding.why
     assert "(1 command)" in finding.why
     assert "SoupPlugin (zip soup.zip): it needs bs4_of_2023, which PLUGIN_PYTHON does not have" in finding.why
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["constructor", "import"])
+async def test_a_plugin_that_hangs_holds_the_start_no_longer_than_plugin_seconds(tmp_path: Path, where: str) -> None:
+    need(*SANDBOX)
+    hangs = plugin_source("SlowPlugin", imports="while True: pass" if where == "import" else "")
+    hangs = hangs.replace("super().__init__()", "time.sleep(1000)")
+    zipped(tmp_path / "plugins" / "slow.zip", {"slow_plugin/__init__.py": hangs})
+    zipped(tmp_path / "plugins" / "tea.zip", {"tea_plugin/__init__.py": plugin_source()})
+    given = {"PLUGINS_DIR": str(tmp_path / "plugins"), "ALLOWLISTED_PLUGINS": "SlowPlugin,TeaPlugin"}
+    began = SystemClock().elapsed()
+    finding = await plugins_finding(load({"SIGNOFF_HOME": str(tmp_path), "PLUGIN_SECONDS": "3", **given}, None))
+    assert SystemClock().elapsed() - began < LOAD_SECONDS
+    assert finding is not None
+    assert finding.why.startswith("TeaPlugin sha256:")
+    assert "SlowPlugin (zip slow.zip): The plugin SlowPlugin was ended: it did not answer within 3 sec" in finding.why
 
 
 async def test_without_a_sandbox_plugins_of_autogpt_are_off_and_others_are_not(
