@@ -23,7 +23,8 @@ def mcp_finding(settings: Settings) -> Finding:
         return Finding(name="mcp clients", state="off", why=why, variable="MCP_SERVE")
     headers = {"Authorization": "Bearer MCP_TOKEN"}  # the name, not the token: this is printed
     entry = _configuration({"type": "http", "url": f"{settings.address}{MCP_PATH}", "headers": headers})
-    why = f"act in channel {settings.mcp_channel}. To configure one, with the token: {entry}"
+    who = f"act in channel {settings.mcp_channel} as a guest, whose notes decide nothing and are untrusted content"
+    why = f"{who}. To configure one, with the token: {entry}"
     return Finding(name="mcp clients", state="on", why=why, variable="MCP_SERVE, MCP_TOKEN, MCP_CHANNEL")
 
 

@@ -120,7 +120,8 @@ class AgentTools:
     async def add_note(self, call: given.AddNote) -> NoteSaved:
         """Write to an agent, which reads it in its next turn.
 
-        A note decides nothing. It ends an approval for more commands, as each message of a guest does.
+        A note decides nothing. It ends an approval for more commands and is untrusted content, as each message of
+        a guest.
         """
         agent = await self._find(call.agent)
         if await self.views.count_unread_notes(self.channel, agent.id) >= MAX_UNREAD_NOTES:

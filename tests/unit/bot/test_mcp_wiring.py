@@ -48,6 +48,7 @@ def test_the_doctor_says_how_a_client_is_configured_and_not_the_token(tmp_path: 
     entry = json.loads(on.why[on.why.index("{") :])["mcpServers"]["signoff"]
     assert (on.state, entry["url"]) == ("on", "http://127.0.0.1:8700/mcp")
     assert TOKEN not in on.why
+    assert "as a guest, whose notes decide nothing and are untrusted content" in on.why
     assert TOKEN in settings_with(tmp_path, MCP_TOKEN=TOKEN).secrets
 
 

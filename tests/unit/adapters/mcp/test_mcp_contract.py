@@ -123,7 +123,9 @@ async def test_agents_are_listed_with_who_made_them(served: Served, opened: Open
 
 
 @pytest.mark.proves("mcp:undecided")
-async def test_a_note_reaches_the_agent_and_rejects_nothing(served: Served, opened: Opened) -> None:
+async def test_a_note_reaches_the_agent_as_untrusted_content_and_decides_nothing(
+    served: Served, opened: Opened
+) -> None:
     async with opened() as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
         await call(client, "wait", agent="Ada")
@@ -135,6 +137,7 @@ async def test_a_note_reaches_the_agent_and_rejects_nothing(served: Served, open
         await served.until("Ada", lambda agent: agent.turns == 2)
         assert "MCP (guest, may not decide)" in str(served.stage.script.prompts[-1])
         assert "Rather in French" in str(served.stage.script.prompts[-1])
+        assert (await served.agent("Ada")).exposed
 
 
 async def test_bytes_that_are_no_text_are_given_in_base64(served: Served, opened: Opened) -> None:
