@@ -237,9 +237,8 @@ class Console:
         match answer:
             case "stop":
                 await self._stop()
-            case "help":
-                covered = covered_text(turn) if self._can_approve_more else ""
-                self.streams.write(help_text(turn, self.streams.look, covered=covered))
+            case "help" | "all":
+                await self._explain(turn, whole=answer == "all")
             case UnclearWord(word):
                 self.streams.write(unclear_text(word, self.streams.look))
             case ApproveKey(times):
@@ -250,6 +249,15 @@ class Console:
                 await self._review(turn)
             case FreeText(text):
                 await self._send(turn, text)
+
+    async def _explain(self, turn: Turn, *, whole: bool) -> None:
+        """Write the whole card, or what the keys do."""
+        if whole:
+            agent, _ = await self.views.turn(self.origin.channel, turn.id)
+            self._write(card_text(agent, turn, replace(self.streams.look, height=0)))
+            return
+        covered = covered_text(turn) if self._can_approve_more else ""
+        self.streams.write(help_text(turn, self.streams.look, covered=covered))
 
     async def _send(self, turn: Turn, text: str) -> None:
         if text:

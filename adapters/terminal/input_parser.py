@@ -9,7 +9,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Settlement
 from agent_core.model.note import is_question
 
-Key: TypeAlias = Literal["edit", "review", "stop", "help"]
+Key: TypeAlias = Literal["edit", "review", "all", "stop", "help"]
 SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}
 
 
@@ -46,7 +46,15 @@ class FreeText:
 
 Answer: TypeAlias = ApproveKey | Key | UnclearWord | FreeText
 APPROVE = ApproveKey()
-KEYS: dict[str, Answer] = {"y": APPROVE, "yes": APPROVE, "e": "edit", "s": "review", "n": "stop", "?": "help"}
+KEYS: dict[str, Answer] = {
+    "y": APPROVE,
+    "yes": APPROVE,
+    "e": "edit",
+    "s": "review",
+    "a": "all",
+    "n": "stop",
+    "?": "help",
+}
 MAX_WORD_CHARACTERS = 15
 
 
@@ -74,7 +82,7 @@ def parse_settlement(line: str) -> Settlement:
 
 def is_for_any_turn(answer: Answer) -> bool:
     """Whether an answer means the same for an open proposal and for an interrupted command."""
-    return answer in ("stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)
+    return answer in ("all", "stop", "help") or (isinstance(answer, FreeText) and answer.is_verb)
 
 
 def _times(times: int) -> ApproveKey:

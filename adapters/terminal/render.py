@@ -22,6 +22,7 @@ from agent_core.model.turn import Turn
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
 MIN_WIDTH_CELLS, TAB_CELLS = 20, 8
 RESULT_HEAD_ROWS, RESULT_TAIL_ROWS = 28, 12
+OTHER_ROWS, MIN_FOLDED_ROWS = 12, 10  # of a card besides its preview; of a preview, however low the screen
 LEASE_KEY = " · y -N approve the next N"
 PROPOSED = f"y approve{LEASE_KEY} · e edit · s self-review · n stop · ? help · words reject · words? ask"
 SERVER_ASKS = "Answer the server: answer …, or decline · n stop"
@@ -30,6 +31,7 @@ LEASE_HELP = "y -N, y N  this command and the next ones run without asking, N in
 PROPOSED_HELP = f"""y, yes    the command runs as shown
 {LEASE_HELP}e         edit the arguments, then it runs
 s         the model reviews its own proposal, then you are asked again
+a         show the card again with all lines of its preview and arguments
 n         stop the agent and end
 !help     more commands; each one that begins with ! takes effect at once
 Any other text rejects the command, and the agent reads it as the reason. Text that ends with ? asks the model and
@@ -37,6 +39,7 @@ decides nothing. A single short word decides nothing."""
 INTERRUPTED_HELP = """r  run the command again
 i  it ran: go on as if it had succeeded
 s  skip it: the agent thinks again
+a  show the card again with all its lines
 n  stop the agent and end
 !help  more commands
 Anything else decides nothing."""
@@ -57,9 +60,13 @@ SIGNS: dict[str, list[Style]] = {"+": ["green"], "-": ["red"]}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The width of the output and whether it has colour."""
+    """The width of the output and whether it has colour.
+
+    `height`: the rows of the screen, beyond which previews and arguments are folded; 0 folds nothing.
+    """
 
     width: int = 100
+    height: int = 0
     colour: bool = False
 
     def paint(self, text: str, *styles: Style) -> str:
@@ -73,7 +80,7 @@ PLAIN = Look()
 
 
 def card_text(agent: Agent, turn: Turn, look: Look) -> str:
-    """The whole card: thoughts, every argument verbatim, preview and cost."""
+    """The card: thoughts, every argument verbatim, preview and cost; what is longer than the screen is folded."""
     card = turn_card(agent, turn)
     rows = [*_head(card, look), *_thoughts(card, look), *_command(card, look)]
     if card.outcome:
@@ -85,7 +92,7 @@ def card_text(agent: Agent, turn: Turn, look: Look) -> str:
 def change_text(agent: Agent, turn: Turn, look: Look) -> str:
     """The new state of a card that was written before: headline, edited arguments, and outcome."""
     card = turn_card(agent, turn)
-    return _text([*_head(card, look), *_edited(card, turn, look), *_outcome(card, look)])
+    return _text([*_head(card, look), *_edited(card, turn, replace(look, height=0)), *_outcome(card, look)])
 
 
 def review_text(agent: Agent, turn: Turn, look: Look) -> str:
@@ -174,16 +181,25 @@ def _arguments(card: Card, look: Look) -> list[str]:
     rows = []
     for part in card.arguments_shown:
         label = look.paint(f"{one_line(part.label)}:{f' ({part.instead})' if part.instead else ''}", "dim")
-        rows += [label, *(() if part.instead else _barred(part.text, look))]
+        rows += [label, *(() if part.instead else _folded([*_barred(part.text, look)], look))]
     return rows
+
+
+def _folded(rows: Sequence[str], look: Look) -> Sequence[str]:
+    """The first and last rows, if all are more than the screen has room for, with how many are left out."""
+    room = max(look.height - OTHER_ROWS, MIN_FOLDED_ROWS) if look.height else len(rows)
+    if (left := len(rows) - room) <= 0:
+        return rows
+    mark = look.paint(f"… {counted(left, 'line')} left out; a shows them.", "bold")
+    return [*rows[: room * 2 // 3], mark, *rows[room * 2 // 3 - room :]]
 
 
 def _preview(preview: Preview, look: Look) -> list[str]:
-    rows = [look.paint("Preview:", "dim"), *_barred(preview.title, look)]
+    rows = list[str]()
     for line in preview.body.splitlines():
         styles = SIGNS.get(line[:1], []) if preview.kind == "diff" else []
         rows += [look.paint(row, *styles) for row in _barred(line, look)]
-    return rows
+    return [look.paint("Preview:", "dim"), *_barred(preview.title, look), *_folded(rows, look)]
 
 
 def _outcome(card: Card, look: Look) -> list[str]:

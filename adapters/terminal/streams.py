@@ -130,10 +130,16 @@ def standard(*, json: bool) -> Streams:
 
 
 def look_of(stream: TextIO) -> Look:
-    """The look for a stream: the terminal's width, and colour for a terminal unless NO_COLOR or TERM=dumb is set."""
+    """The look for a stream: the terminal's width, and colour for a terminal unless NO_COLOR or TERM=dumb is set.
+
+    It has a height only if somebody can type the key that shows all.
+    """
     is_plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-    width = shutil.get_terminal_size((MAX_WIDTH_CELLS, 24)).columns
-    return Look(width=min(width, MAX_WIDTH_CELLS), colour=stream.isatty() and not is_plain)
+    width, height = shutil.get_terminal_size((MAX_WIDTH_CELLS, 24))
+    is_asked = stream.isatty() and os.isatty(0)
+    return Look(
+        width=min(width, MAX_WIDTH_CELLS), height=height if is_asked else 0, colour=stream.isatty() and not is_plain
+    )
 
 
 def _give(wanted: asyncio.Future[str | None], line: str | None) -> None:

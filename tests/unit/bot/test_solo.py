@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from adapters.terminal.console import Console
+from adapters.terminal.render import PLAIN, Look
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, CardEvent, TerminalSurface, person
 from agent_core.commands.agents import AgentCommands
@@ -50,6 +51,7 @@ class Desk:
     stage: Stage
     model: ScriptedModel
     can_ask: bool = False
+    look: Look = PLAIN
     lines: deque[str] = field(default_factory=deque)
     written: str = ""
     emitted: list[str] = field(default_factory=list)
@@ -59,7 +61,9 @@ class Desk:
 
     async def sits(self, options: SoloOptions = CLERK, *lines: str) -> int:
         self.lines.extend(lines)
-        streams = Streams(read=self.read, write=self.write, emit=self.emitted.append, can_ask=self.can_ask)
+        streams = Streams(
+            read=self.read, write=self.write, emit=self.emitted.append, look=self.look, can_ask=self.can_ask
+        )
         async with asyncio.timeout(PATIENCE_SECONDS):
             surface = self.stage.surface
             assert isinstance(surface, TerminalSurface)
@@ -278,6 +282,16 @@ async def test_continuous_runs_more_commands_than_an_answer_may_approve() -> Non
     desk = desk_of(*many)
     assert await desk.sits(replace(CLERK, continuous=60)) == 3
     assert [turn["state"] for turn in desk.records] == ["done"] * 60 + ["withdrawn"]
+
+
+async def test_a_folded_card_is_shown_whole_by_a_key_that_decides_nothing() -> None:
+    desk = desk_of(reply_text("write_to_file", {"filename": "a.txt", "text": "line\n" * 900}), DONE)
+    desk.look = Look(height=24)
+    await desk.sits(CLERK, "a", "n")
+    first, _, whole = desk.written.partition("\n> ")
+    assert (first.count("│ +line"), whole.count("│ +line")) == (12, 900)
+    assert "… 888 lines left out; a shows them." in first
+    assert [turn["state"] for turn in desk.records] == ["withdrawn"]
 
 
 async def test_continuous_1_runs_one_command() -> None:

@@ -155,6 +155,22 @@ def test_a_text_that_the_preview_shows_is_not_repeated_under_it() -> None:
     assert "│ a.md · new file\n│ +one\nwrite" in text
 
 
+def test_what_is_longer_than_the_screen_is_folded_and_says_how_much_and_what_shows_it() -> None:
+    body = "\n".join(f"+{number}" for number in range(1_000))
+    turn = a_proposal({"text": "x\n" * 500}, preview=Preview(title="a", body=body, kind="diff"))
+    folded = card_text(AGENT, turn, replace(PLAIN, height=40))
+    assert "│ +17\n│ +18\n… 972 lines left out; a shows them.\n│ +990\n" not in folded
+    assert "│ +17\n… 972 lines left out; a shows them.\n│ +990\n" in folded
+    assert folded.count("\n") < 80
+    assert card_text(AGENT, turn, PLAIN).count("│ +") == 1_000
+
+
+@pytest.mark.parametrize("height", [1, 24, 60])
+def test_a_card_that_fits_is_not_folded(height: int) -> None:
+    turn = a_proposal({"filename": "a"}, preview=Preview(title="a", body="\n".join("+" * 10), kind="diff"))
+    assert card_text(AGENT, turn, replace(PLAIN, height=height)) == card_text(AGENT, turn, PLAIN)
+
+
 def test_a_long_result_is_cut_and_says_so() -> None:
     done = a_turn(AGENT).decide(Approve(), by=ANA, at=NOON).finish(Succeeded("\n".join("x" * 100)), NOON)
     shown = change_text(AGENT, done, PLAIN)
