@@ -89,13 +89,18 @@ class ToolServerSet:
     async def wait_for(self, command: str) -> None:
         """Wait until the server of a command has listed its tools once, at most ten seconds; for others not at all.
 
-        So a command that was approved before a restart does not meet a server that is just being started.
+        So a command that was approved before a restart does not meet a server that is just being started. A server
+        that does not tell of changes is asked for its list again.
         """
-        listed = self.listed.get(command.partition(".")[0])
+        name = command.partition(".")[0]
+        listed = self.listed.get(name)
         if listed and not listed.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_LIST_SECONDS):
                     await listed.wait()
+        for server in self.servers:
+            if server.entry.name == name:
+                await server.look_again()
 
     def _prompts_of(self, server: ToolServer) -> tuple[SourcePrompt, ...]:
         """The prompts of a server without secrets, made anew only when it lists others or has other tokens."""

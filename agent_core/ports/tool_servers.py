@@ -216,6 +216,9 @@ class ToolServer(Protocol):
         the call or does not answer in time.
         """
 
+    async def look_again(self) -> None:
+        """List the tools again if it does not tell of changes by itself, within seconds; does not raise."""
+
     async def read(self, uri: str) -> ServerAnswer:
         """Read a resource; raise CommandError as `call` does."""
 

@@ -62,6 +62,9 @@ class InMemoryToolServer:
             return ServerAnswer(text=await sample([Message("user", self.asks)], 100))
         return self._answer(tool)
 
+    async def look_again(self) -> None:
+        """Its list is what it is."""
+
     async def read(self, uri: str) -> ServerAnswer:
         return self._answer(uri)
 

@@ -290,7 +290,8 @@ def tools(cursor):
 
 async def test_a_tool_that_changed_without_a_word_is_not_called(tmp_path: Path) -> None:
     async with connected(entry_of(program(tmp_path, SILENT))) as server:
-        approved = server.tools[0].digest
+        approved, began = server.tools[0].digest, CLOCK.elapsed()
+        await until(lambda: CLOCK.elapsed() > began + mcp_server.FRESH_SECONDS)
         with pytest.raises(CommandError, match="changed after this was approved, so it was not called"):
             await server.call("pour", {}, print, approved)
         assert server.tools[0].description == "Pour tea on everybody."

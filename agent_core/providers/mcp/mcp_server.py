@@ -38,6 +38,7 @@ PROMPT_SECONDS = 5.0  # for the list of prompts, without which the tools are use
 RELIST_SECONDS = 2.0  # between two looks at a list that a server says has changed
 REST = 10  # so many times as long as it took to take a list over, nothing is done about the next one
 CANCEL_SECONDS = 1.0  # until a task that swallowed a cancellation is cancelled again
+LOOK_SECONDS, FRESH_SECONDS = 5.0, 0.2  # of a look at a list right before a run; how long it counts as the present one
 RECONNECT_SECONDS = 10.0  # how long a call waits for a server that is being connected
 
 
@@ -69,6 +70,7 @@ class McpServer:
     connection: "McpConnection | None" = None
     turns: SamplingTurns = field(default_factory=SamplingTurns)
     people: PeopleCalls = field(default_factory=PeopleCalls)
+    _listed_at: float = 0.0
     _is_ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -130,8 +132,8 @@ class McpServer:
         ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
         async def ask(connection: "McpConnection") -> ServerAnswer:
-            if digest and not connection.tells_of_changes:
-                await self._list_anew(connection)
+            if digest:
+                await self._look(connection)
             if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
                 raise CommandError(f"{tool!a} changed after this was approved, so it was not called. Propose it anew.")
             return await connection.call(tool, arguments, report)
@@ -142,6 +144,16 @@ class McpServer:
                 await stack.enter_async_context(self.turns.take(sample, limit))
             await stack.enter_async_context(self.people.take(ask_people, limit))  # one that waits asks nobody yet
             return await self._ask(ask, limit)
+
+    async def look_again(self) -> None:
+        with suppress(CommandError, TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._ask(self._look)
+
+    async def _look(self, connection: "McpConnection") -> None:
+        """List the tools of a server that does not tell of changes, unless that was just done."""
+        if not connection.tells_of_changes and self.clock.elapsed() - self._listed_at > FRESH_SECONDS:
+            await self._list_anew(connection)
 
     async def read(self, uri: str) -> ServerAnswer:
         with reading():
@@ -180,13 +192,15 @@ class McpServer:
     async def _follow(self, connection: "McpConnection") -> None:
         """Until the connection ends, take each new list of tools."""
         while await connection.list_changed_or_ended():
-            began = await self._list_anew(connection)
+            await self._list_anew(connection)
+            began = self._listed_at
             self.prompts = await connection.list_prompts(PROMPT_SECONDS)
             await self.clock.sleep(max(RELIST_SECONDS, REST * (self.clock.elapsed() - began)))
 
-    async def _list_anew(self, connection: "McpConnection") -> float:
-        """Take over the tools as the server lists them now; return when they were listed."""
-        tools, listed = await connection.list_tools(self.seconds), self.clock.elapsed()
+    async def _list_anew(self, connection: "McpConnection") -> None:
+        """Take over the tools as the server lists them now."""
+        tools = await connection.list_tools(self.seconds)
+        self._listed_at = self.clock.elapsed()
         self.unreadable = tuple(connection.results.left_out)
         offered = {tool.name for tool in tools}
         self.unmatched = tuple(name for name in (*self.entry.only, *self.entry.besides) if name not in offered)
@@ -194,7 +208,6 @@ class McpServer:
         if kept != self.tools or not self._is_ready.is_set():
             self.tools = kept
             await self.changed(self)
-        return listed
 
     def _enter(self, condition: ServerCondition, why: str = "") -> None:
         self.state = replace(self.state, condition=condition, since=self.clock.now(), why=why)
