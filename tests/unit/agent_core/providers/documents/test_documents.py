@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -226,10 +227,13 @@ async def test_a_reader_that_prints_without_end_is_ended(tmp_path: Path) -> None
         await DocumentReader(refusal=str, worker=flood).text_of("a.pdf", pdf("x"))
 
 
-def runs(program: Path) -> bool:
-    """Whether a process of this machine runs the program."""
-    lines = Path("/proc").glob("[0-9]*/cmdline")
-    return any(str(program).encode() in line.read_bytes() for line in lines if line.exists())
+def runs(token: str) -> bool:
+    """Whether a process of this machine was started with the token."""
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if token.encode() in each.read_bytes():
+                return True
+    return False
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -239,13 +243,14 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
-    waiting = tmp_path / "waiting.py"
-    waiting.write_text("import sys\nsys.stdin.read()\nwhile True: sys.stdin.fileno()\n")
+    waiting, token = tmp_path / "waiting.py", f"has read {tmp_path}"
+    again = f"os.execv(sys.executable, [sys.executable, '-c', 'import time; time.sleep(1000)', {token!r}])"
+    waiting.write_text(f"import os, sys\nsys.stdin.buffer.read()\n{again}\n")
     reading = asyncio.create_task(DocumentReader(refusal=str, worker=waiting).text_of("a.pdf", pdf("x")))
-    await until(lambda: runs(waiting))
+    await until(lambda: runs(token))
     reading.cancel()
     await asyncio.wait([reading])
-    await until(lambda: not runs(waiting))
+    await until(lambda: not runs(token))
 
 
 async def test_documents_are_refused_in_a_sentence_where_root_cannot_confine_what_reads_them() -> None:
