@@ -67,7 +67,7 @@ async def test_what_is_remembered_is_shown_as_text_and_no_link_is_made_of_it(ana
 async def test_where_a_memory_is_from_is_hostile_too(ana: PageChat) -> None:
     _, page = await ana.upload("memory/file", "<b>x\u202e.txt", b"one")
     assert "<b>x" not in page
-    assert "_b_x⟨U+202E⟩.txt · just now" in text_of(page)
+    assert "_b_x.txt · just now" in text_of(page)
 
 
 async def test_the_newest_are_shown_and_older_ones_behind_a_link(ana: PageChat) -> None:
