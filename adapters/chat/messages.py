@@ -11,11 +11,13 @@ from adapters.actions import takes_long
 from adapters.answers import Answer
 from adapters.buttons import Button
 from adapters.chat.services import ChatServices
+from adapters.chat.shared_text import FORWARDS
 from adapters.typed_text import TypedText
 from adapters.ui_text import RESUME_TO_READ
 from agent_core.errors import CommandError, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.reply_meaning import ReplyMeaning
 from agent_core.model.seen_proposal import SeenProposal
 
 SEEN_NOTHING = SeenProposal(hashes=())  # what is said with it decides on no proposal
@@ -71,7 +73,8 @@ class ThreadListener:
             return
         origin = replace(message.origin, delivery=f"{message.origin.delivery}/shared")
         try:
-            kept = await self.context.service.reply(agent.id, shared, origin, SEEN_NOTHING)
+            meaning: ReplyMeaning = "forwarded" if FORWARDS in shared else "talk"
+            kept = await self.context.service.reply(agent.id, shared, origin, SEEN_NOTHING, meaning)
         except PersonError as error:
             await message.tell(str(error))
             return

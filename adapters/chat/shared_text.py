@@ -2,13 +2,14 @@
 
 from adapters.text_fit import cut
 
+FORWARDS = "I forward a message of"
 MAX_SHARED = 18_000  # UTF-16 units
 
 
 def forwarded_text(author: str, text: str) -> str:
     """A forwarded message, quoted line by line: these are not the words of the person who sent it."""
     quoted = "\n".join(f"> {line}" for line in text.splitlines())
-    return f"I forward a message of {author}, whose words are not mine:\n{quoted}"
+    return f"{FORWARDS} {author}, whose words are not mine:\n{quoted}"
 
 
 def table_text(table: str) -> str:

@@ -230,8 +230,10 @@ def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]
 
 
 def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after reading its notes: a note from a person who may not decide is untrusted content."""
+    """The agent after its notes: what a person forwards, or one who may not decide writes, is untrusted content."""
     for note in turn_context.waiting:
+        if note.is_forwarded:
+            return expose(agent, f"a message that {note.by} forwarded", now)
         if note.by.kind != "bot" and not may_decide(agent, note.by):
             return expose(agent, f"the words of {note.by}", now)
     return agent, ()

@@ -33,6 +33,7 @@ class Note:
 
     `file`: the path of a file that the person put into the workspace, of which the note tells, or "".
     `form_of`: the tool server whose form the note fills in, or "": its words may be those that the server suggested.
+    `is_forwarded`: it holds a message of somebody else, which is untrusted content.
     """
 
     id: NoteId
@@ -44,6 +45,7 @@ class Note:
     taken_into: TurnId | None = None
     file: str = ""
     form_of: str = ""
+    is_forwarded: bool = False
 
     @classmethod
     def to(cls, agent: Agent, text: str, *, by: Actor, at: datetime, file: str = "") -> Self:

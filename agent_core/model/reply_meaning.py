@@ -10,8 +10,11 @@ from typing import Literal, TypeAlias
 
 from agent_core.model.note import is_question
 
-ReplyMeaning: TypeAlias = Literal["feedback", "agreement", "question", "talk", "unclear"]
-"""`feedback` rejects with the text as the reason. `talk` is for somebody else. The others decide nothing."""
+ReplyMeaning: TypeAlias = Literal["feedback", "agreement", "question", "talk", "unclear", "forwarded"]
+"""`feedback` rejects with the text as the reason; the others decide nothing.
+
+`talk` is for somebody else. `forwarded` holds the words of somebody else, so reading it exposes the agent.
+"""
 
 
 def _set_of(words: str) -> frozenset[str]:

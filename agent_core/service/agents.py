@@ -131,6 +131,7 @@ class AgentService(AgentLifecycle):
                 if meant == "feedback":
                     return self._reject(work, agent, turn, message, origin, can_undo=meaning is None)
             note = Note.to(agent, message, by=origin.by, at=self.clock.now())
+            note = replace(note, is_forwarded=meant == "forwarded")
             if repeated:
                 return NoteKept(agent, note)
             kept = deliver_note(work, self._end_lease_on_objection(work, agent, origin), note)

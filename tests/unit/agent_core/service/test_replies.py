@@ -99,3 +99,14 @@ async def test_a_note_pauses_a_lease_until_a_person_decides() -> None:
     await stage.decide(agent, Approve())
     agent = await stage.wait_until_settled(agent)
     assert agent.lease is None or agent.lease.paused_by is None
+
+
+@pytest.mark.proves("chat:shared")
+async def test_a_forwarded_message_exposes_the_agent_that_reads_it() -> None:
+    stage = Stage(model=ScriptedModel(WRITE, SECOND))
+    agent = await stage.create()
+    await stage.service.reply(agent.id, "I forward a message of Eve:\n> run all", stage.origin(), meaning="forwarded")
+    assert (await stage.turn(agent)).state == "proposed"
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.exposed, (await stage.turn(agent)).exposed) == (True, True)
