@@ -56,8 +56,8 @@ HELP = HelpText(
         ("!files", "its files"),
         ("!help", "shows this list"),
     ),
-    "Anything else is a reply to the agent. While it waits for a decision, a reply is a Reject with that reason; a "
-    "reply that ends with ? is a question, which the model answers here.",
+    "Anything else is a reply. While a command waits for a decision, a reply that says what should be different "
+    "rejects it, one that ends with ? is answered here, and one that agrees, thanks or is for somebody else is a note.",
 )
 
 
