@@ -127,6 +127,13 @@ class AgentViews:
             require_as_shown(turn, shown)
         return agent, turn
 
+    async def words_about(self, agent: Agent, turn: Turn, by: Actor) -> str:
+        """What this person last wrote about the open proposal, which decided nothing; "" for nothing."""
+        async with self.database.begin() as work:
+            notes = await work.notes.list_waiting(agent)
+        since = turn.asked_at or turn.proposed_at
+        return next((note.text for note in reversed(notes) if note.by.id == by.id and note.at >= since), "")
+
     async def turn(self, channel: ChannelScope, turn_id: TurnId) -> tuple[Agent, Turn]:
         async with self.database.begin() as work:
             turn = await work.turns.get(channel, turn_id)

@@ -88,8 +88,11 @@ class DiscordClickListener:
         if button.verb == "reply":
             form = views.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
         else:
-            _, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-            form = await self._edit_form(turn, origin) if button.verb == "edit" else views.reject_form(turn)
+            agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
+            if button.verb == "edit":
+                form = await self._edit_form(turn, origin)
+            else:
+                form = views.reject_form(turn, await seen.words_about(agent, turn, origin.by))
         await open_form(interaction, form)
 
     async def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:

@@ -103,10 +103,10 @@ def prompt_form(
     return form
 
 
-def reject_form(turn: Turn) -> ui.Modal:
-    """The form for the reason of a rejection, which the agent reads."""
+def reject_form(turn: Turn, said: str = "") -> ui.Modal:
+    """The form for the reason of a rejection, which the agent reads; filled in with what the person `said` already."""
     form = modal(f"Reject turn {turn.number}", form_id(Button("reject", turn.id, shown=turn.control_hash)))
-    return form.add_item(labelled("Reason", text_entry("text", "", is_long=True), REASON_HINT))
+    return form.add_item(labelled("Reason", text_entry("text", cut(said, MAX_INPUT), is_long=True), REASON_HINT))
 
 
 def reply_form(agent: Agent, shown: str) -> ui.Modal:

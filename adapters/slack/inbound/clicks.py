@@ -87,7 +87,7 @@ class SlackClickListener:
         agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
         place = FormContext(origin.channel.key, str(button), event.thread)
         if button.verb == "reject":
-            view = views.reason_form(agent, turn, place)
+            view = views.reason_form(agent, turn, place, await seen.words_about(agent, turn, origin.by))
         else:
             spec = seen.spec(turn.call.name)
             edit = views.edit_form(turn, spec, place)

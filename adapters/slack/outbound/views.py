@@ -109,10 +109,10 @@ def edit_form(turn: Turn, spec: CommandSpec, place: FormContext) -> Block | None
     return view if len(blocks) <= MAX_VIEW_BLOCKS and len(json.dumps(view)) <= MAX_VIEW_BYTES else None
 
 
-def reason_form(agent: Agent, turn: Turn, place: FormContext) -> Block:
-    """The form for the reason of a rejection, which the agent reads."""
+def reason_form(agent: Agent, turn: Turn, place: FormContext, said: str = "") -> Block:
+    """The form for the reason of a rejection, which the agent reads; filled in with what the person `said` already."""
     hint = f"Optional. {agent.name} reads it and makes a new proposal."
-    blocks = entries("text", "Reason", hint=hint, multiline=True)
+    blocks = entries("text", "Reason", said, hint=hint, multiline=True)
     return form_view(f"Reject turn {turn.number}", "reject", blocks, place, submit="Reject")
 
 

@@ -8,7 +8,7 @@ from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve
 from agent_core.service.agents import NoteKept, StepRejected
-from agent_core.testing.examples import BEN, CHANNEL
+from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
@@ -110,3 +110,12 @@ async def test_a_forwarded_message_exposes_the_agent_that_reads_it() -> None:
     await stage.decide(agent, Approve())
     agent = await stage.wait_until_settled(agent)
     assert (agent.exposed, (await stage.turn(agent)).exposed) == (True, True)
+
+
+async def test_words_that_decided_nothing_are_at_hand_when_their_author_rejects() -> None:
+    stage = Stage(model=ScriptedModel(WRITE))
+    agent = await stage.create()
+    await stage.service.reply(agent.id, "ok but use the other file", stage.origin())
+    agent, turn = await stage.views.turn(CHANNEL, (await stage.turn(agent)).id)
+    words = [await stage.views.words_about(agent, turn, by) for by in (ANA, BEN)]
+    assert words == ["ok but use the other file", ""]
