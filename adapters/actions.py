@@ -220,8 +220,8 @@ class ActionDispatcher:
         """
         helpers = await self.views.family(origin.channel, agent_id)
         for helper in sorted(helpers, key=lambda each: -len(each.name)):
-            named = re.match(rf"@{re.escape(helper.name)}(?!\w)[:,]?\s*", line.head, re.IGNORECASE)
-            if named and (said := line.after(named.end())).parts:
+            named = re.match(rf"@({re.escape(helper.name)})(?=[\s:,]|$)[:,]?\s*", line.head, re.IGNORECASE)
+            if named and named[1].casefold() == helper.name.casefold() and (said := line.after(named.end())).parts:
                 return helper.id, said
         return agent_id, line
 

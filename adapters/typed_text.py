@@ -38,9 +38,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """Text and mentions in order."""
+    """Text and mentions in order. `is_order`: whether it may hold a verb and an addressee."""
 
     parts: tuple[str | Mention, ...]
+    is_order: bool = True
 
     @classmethod
     def of(cls, parts: Iterable[str | Mention]) -> Self:
@@ -55,7 +56,7 @@ class TypedText:
     @property
     def head(self) -> str:
         """The text before the first mention: the only place of a verb and of an addressee."""
-        return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
+        return self.parts[0] if self.is_order and self.parts and isinstance(self.parts[0], str) else ""
 
     @property
     def is_to_somebody(self) -> bool:
@@ -92,3 +93,8 @@ class TypedText:
 def typed(text: str) -> TypedText:
     """A line from a place that has no mentions: a form, the page, a terminal."""
     return TypedText.of((text,))
+
+
+def handed_on(text: str) -> TypedText:
+    """The words of a file, which somebody else may have written: a reply, and never an order."""
+    return TypedText(TypedText.of((text,)).parts, is_order=False)

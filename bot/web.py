@@ -110,11 +110,9 @@ class Operations:
     async def metrics(self, request: web.Request) -> web.Response:
         """Agents by status, workers, times of the platforms' last events, and process statistics, as Prometheus text.
 
-        If WEB_TOKEN is set, it is required as `Authorization: Bearer …`.
+        WEB_TOKEN, or without it the key of the page's address, is required as `Authorization: Bearer …`.
         """
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if self.guard.token and not (scheme.casefold() == "bearer" and self.guard.accepts(token)):
-            raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
+        await self.guard.require_bearer(request)
         from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 
         own = CollectorRegistry()

@@ -14,6 +14,7 @@ import logging
 from asyncio import Lock
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
@@ -26,6 +27,7 @@ from agent_core.ports.clock import Clock
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 logger = logging.getLogger(__name__)
 
+ADMITTED = web.RequestKey("admitted", bool)
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ENTER = "/enter"
 OPEN_PATHS = (ENTER, "/static/")
@@ -92,11 +94,27 @@ class Guard:
                 return await handler(request)
             request[VISITOR] = self.cookie.read(request)
             _check_origin(request)
-            if not (request.path.startswith("/static/") or (self.token and request.path == ENTER)):
+            if not self._is_open(request):
                 await self._admit(request)
+                request[ADMITTED] = True
             return await handler(request)
 
         return guard
+
+    def _is_open(self, request: web.Request) -> bool:
+        """Whether a stranger may ask for it: a file of the page's look, and the form for the token."""
+        is_form = bool(self.token) and request.path == ENTER and request.method in ("GET", "HEAD", "POST")
+        return is_form or (request.method in ("GET", "HEAD") and request.path.startswith("/static/"))
+
+    async def require_bearer(self, request: web.Request) -> None:
+        """Let in a program that sends the token, or where there is none the key; raise the answer to any other."""
+        if not self.token and any(name in request.headers for name in FORWARDING):
+            raise web.HTTPForbidden(text=PROXIED)
+        expected, given = self.token or self.key, _bearer(request) or _basic_password(request)
+        if expected and not _is_same(given, expected):
+            if given:
+                await self.delay_wrong("token")
+            raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
 
     async def _admit(self, request: web.Request) -> None:
         """Let in who has the token or the key; raise the answer to anyone else."""
@@ -120,8 +138,7 @@ class Guard:
     @property
     def cookie(self) -> VisitorCookie:
         """The visitors' cookie. A new token or key makes the cookies before it void."""
-        secret = hashlib.sha256(f"signoff cookies\0{self.token or self.key}".encode()).hexdigest()
-        return VisitorCookie(secret, secure=self.is_secure)
+        return VisitorCookie(_cookie_secret(self.token or self.key), secure=self.is_secure)
 
     @property
     def is_secure(self) -> bool:
@@ -145,6 +162,17 @@ class Guard:
 def _check_origin(request: web.Request) -> None:
     if request.method not in ("GET", "HEAD") and not _is_from_this_page(request):
         raise web.HTTPForbidden(text="This request came from another page, so nothing was done.\n")
+
+
+@cache
+def _cookie_secret(secret: str) -> str:
+    """The key that signs cookies; slow to compute, so that nobody finds a token by trying words on a cookie."""
+    return hashlib.scrypt(secret.encode(), salt=b"signoff cookies", n=2**14, r=8, p=1).hex()
+
+
+def _bearer(request: web.Request) -> str:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    return given.strip() if scheme.casefold() == "bearer" else ""
 
 
 def _basic_password(request: web.Request) -> str:

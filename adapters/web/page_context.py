@@ -15,7 +15,7 @@ from adapters.agent_templates import AgentTemplates, load_templates
 from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
-from adapters.web.guard import Guard, Handler
+from adapters.web.guard import ADMITTED, Guard, Handler
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
@@ -179,10 +179,13 @@ class WebContext:
     async def _answer_refusals(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
-        except (PersonError, CommandError) as error:
-            return await self.turn_away(request, str(error), _status(error), typed_text(read_form(request)))
-        except (web.HTTPNotFound, web.HTTPMethodNotAllowed):
-            return await self.turn_away(request, f"There is no page at {request.path[:MAX_SHOWN_PATH]}.", 404)
+        except (PersonError, CommandError, web.HTTPNotFound, web.HTTPMethodNotAllowed) as error:
+            is_lost = isinstance(error, web.HTTPException)
+            said = f"There is no page at {request.path[:MAX_SHOWN_PATH]}." if is_lost else str(error)
+            status = 404 if is_lost else _status(error)
+            if not request.get(ADMITTED):  # a stranger gets neither the frame of the page nor a cookie
+                return web.Response(text=f"{said}\n", status=status)
+            return await self.turn_away(request, said, status, "" if is_lost else typed_text(read_form(request)))
 
 
 def _channels(census: Sequence[Headcount], shown: ChannelScope | None) -> list[tuple[ChannelScope, int]]:

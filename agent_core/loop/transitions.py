@@ -12,7 +12,7 @@ from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest,
 from agent_core.model.copies import replace
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.lines import one_line
+from agent_core.model.lines import one_line, quoted
 from agent_core.model.note import Note, Notice
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
@@ -219,7 +219,7 @@ def _end_text(agent: Agent, turn: Turn, report: str) -> str:
     """That the agent is done, with the first line of its report: the turn's card shows all of it."""
     first = one_line(report.strip().partition("\n")[0], MAX_REASON_CHARACTERS)
     rest = "" if first == report.strip() else f"\nThe rest of its report is on turn {turn.number}."
-    return f"{agent.name} is done: “{first}”{rest}"
+    return f"{agent.name} is done: {quoted(first, MAX_REASON_CHARACTERS)}{rest}"
 
 
 def _file_notices(agent: Agent, turn: Turn, now: datetime) -> tuple[Notice, ...]:

@@ -1,5 +1,7 @@
 """People and bots as actors, and the origin of a request."""
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -34,7 +36,16 @@ class Origin:
     delivery: str | None = None
 
 
+EVERYBODY = frozenset({"here", "everyone", "everybody", "channel", "all", "team", "group"})
+
+
 def is_name_of(people: Iterable[str], name: str) -> bool:
-    """Whether one of these display names, or its first word, is this name, in any case."""
-    wanted = name.casefold()
-    return any(wanted in (each.casefold(), *each.casefold().split()[:1]) for each in people)
+    """Whether a line to one of these people, or to all of them, may begin with this name, in any case and form."""
+    words = _words(name)
+    if not words or words[0] in EVERYBODY:
+        return bool(words)
+    return any(words[0] in _words(each) for each in people)
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"\w+", unicodedata.normalize("NFKC", name).casefold().replace("ı", "i"))

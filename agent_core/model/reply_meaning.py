@@ -26,7 +26,7 @@ AGREEING = _set_of(
     """
     yes yep yeah yup y ok okay okey kk sure fine good great nice perfect cool awesome excellent lovely amazing brilliant
     approve approved agree agreed lgtm proceed continue right correct thanks thank thx ty cheers absolutely definitely
-    certainly wonderful fantastic superb neat sweet yay bravo
+    certainly wonderful fantastic superb neat sweet yay bravo confirmed confirm accepted accept granted permitted
     ja jo jawohl klar gerne gern gut super prima passt danke dankeschön einverstanden genehmigt stimmt perfekt toll
     oui ouais dac bien bon super parfait merci approuvé volontiers absolument
     sí si vale claro bueno bien perfecto gracias genial aprobado adelante dale
@@ -44,7 +44,7 @@ FILLING = _set_of(
     """
     go ahead on it it's that this this's looks look sounds sound to me my you your so very much lot many a the of course
     is are all do please i i'm think job work well done ship run makes make sense for with now again here works really
-    just then one and we let's us team everyone 1
+    just then one and we let's us team everyone 1 may can carry
     das es ist sieht aus mir für mach mal weiter so sehr gemacht geht los bitte vielen dank alles
     c'est est ça va pour moi très d'accord fais le vas y allez beaucoup
     me va está todo muy a tudo per tutto bien is het ziet er uit in orde to jest это все очень çok ederim
@@ -53,6 +53,11 @@ FILLING = _set_of(
 REFUSING = _set_of(
     "no nope not don't dont never wrong stop cancel nein nicht falsch non pas não nunca nee niet nie нет не hayır لا"
 )
+NO_OBJECTION = _set_of(
+    "objection objections problem problems worries worry concerns concern issue issues doubt complaints bad stop need"
+)
+CONSENT = _set_of("yes yep ok okay approve approved agree agreed lgtm proceed continue confirmed thanks thank")
+MAX_CONSENT_WORDS = 8
 OPENERS = _set_of("first firstly instead please however also actually then next well but so because still sorry")
 AGREEING_PHRASES = frozenset(
     (
@@ -63,11 +68,12 @@ AGREEING_PHRASES = frozenset(
     )
 )
 AGREEING_UNSPACED = re.compile(  # zh, ja, ko
-    "(?:好的?|可以|行|同意|批准|没问题|沒問題|谢谢|謝謝|太好了|不错|不錯|赞|はい|いいね|いいです|了解(?:です)?|お願いします"
+    "(?:好的?|可以|执行|继续|通过|没有问题|没事|行|同意|批准|没问题|沒問題|谢谢|謝謝|太好了|不错|不錯|赞|はい|いいね|いいです|了解(?:です)?|お願いします"
     "|承認(?:します)?|ありがとう(?:ございます)?|大丈夫(?:です)?|네|예|좋아요?|좋습니다|감사합니다|고마워요?|승인(?:합니다)?|[了吧呢啊です!])+"
 )
 AGREEING_SIGNS = frozenset("👍👌✅✔🎉💯🙏❤🚀👏🙌😀😃😊🙂")
-TO_SOMEBODY = re.compile(r"@\w")
+TO_SOMEBODY = re.compile(r"(?:^|\s)@\w")
+CLOSING = ")]}\"'”’»!. "  # what may stand after a question mark
 CALLED = re.compile(r"(?:(?:hey|hi|hello|hallo)\s+)?([^\W\d_]\w*)\s*[,:]\s", re.IGNORECASE)
 MAX_UNCLEAR_LETTERS = 15
 APOSTROPHES = str.maketrans("’ʼ", "''")
@@ -78,23 +84,26 @@ def meaning_of(text: str, *, to_somebody: bool = False, names_somebody: bool = F
 
     `to_somebody`: they begin with a mention of a person or a group; `names_somebody`: they hold one anywhere.
     """
-    said = text.strip()
-    if to_somebody or TO_SOMEBODY.match(said):
+    said = "".join(each for each in unicodedata.normalize("NFKC", text) if unicodedata.category(each) != "Cf").strip()
+    if to_somebody or said.startswith("@"):
         return "talk"
-    if is_question(said):
+    if is_question(said.rstrip(CLOSING)):
         return "question"
     words = _words(said)
     if not words:
         return "agreement" if AGREEING_SIGNS.intersection(said) else "unclear"
     if _agrees(words):
         return "agreement"
+    names_somebody = names_somebody or TO_SOMEBODY.search(said) is not None
     return "unclear" if names_somebody or _is_unclear(words, said) else "feedback"
 
 
 def _is_unclear(words: list[str], said: str) -> bool:
     """Whether the words may be something else than a reason to reject."""
     if words[0] in REFUSING:
-        return False
+        return any(word in NO_OBJECTION for word in words[1:4]) or (words[1:2] != [] and words[1] in AGREEING)
+    if len(words) <= MAX_CONSENT_WORDS and not CONSENT.isdisjoint(words) and REFUSING.isdisjoint(words):
+        return True
     is_short = len(words) == 1 and len(words[0]) <= (2 if _is_unspaced(words[0]) else MAX_UNCLEAR_LETTERS)
     return words[0] in AGREEING or is_short or _calls_somebody(said) or FILLING.issuperset(words)
 
@@ -106,7 +115,7 @@ def _calls_somebody(said: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"[\w']+", unicodedata.normalize("NFC", text).casefold().translate(APOSTROPHES))
+    return re.findall(r"[\w']+", text.casefold().translate(APOSTROPHES))
 
 
 def _agrees(words: list[str]) -> bool:

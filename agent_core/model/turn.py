@@ -29,6 +29,14 @@ TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "r
 PROCESS_DIED = Interrupted()
 
 
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """A rejection that can be undone `until` then; `remark` is what the proposal said about its last change."""
+
+    until: datetime
+    remark: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """A turn's state; every method returns the next state.
@@ -41,6 +49,7 @@ class Turn:
     `live`: the output so far of its running command.
     `asked`: what a tool server asked people last during the call.
     `run_preview`: the preview of an edited command, computed when it started.
+    `undo`: what a rejection by a reply can be undone with, and until when.
     `asked_at`: when people were asked again because the preview or the permission had changed.
     `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
 
@@ -72,6 +81,7 @@ class Turn:
     asked: AskedQuestion | None = None
     exposed: bool = False
     exposures: int = 0
+    undo: Undo | None = None
     asked_at: datetime | None = None
     run_preview: Preview | None = None
     shown_as: str = ""
@@ -169,10 +179,19 @@ class Turn:
         assert_never(decision)
 
     def reopen(self, at: datetime) -> Self:
-        """The proposal again, after a rejection that was undone; raise NotPossible unless the turn is rejected."""
-        if self.state != "rejected":
-            raise NotPossible(f"Turn {self.number} is {self.state}, not rejected.")
-        return replace(self, state="proposed", approvals=self.approvals[:-1], ended_at=None, ended_by=None, asked_at=at)
+        """The proposal again; raise NotPossible unless it was rejected by a reply a moment ago."""
+        if self.state != "rejected" or self.undo is None or at >= self.undo.until:
+            raise NotPossible(f"It is too late to undo: turn {self.number} is {self.state}.")
+        return replace(
+            self,
+            state="proposed",
+            approvals=self.approvals[:-1],
+            ended_at=None,
+            ended_by=None,
+            remark=self.undo.remark,
+            undo=None,
+            asked_at=at,
+        )
 
     def start(self, at: datetime, preview: Preview | None = None) -> Self:
         """Start the approved command; raise NotPossible unless the turn is approved.

@@ -12,7 +12,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import text_digest
 from agent_core.model.ids import NoteId, new_id
-from agent_core.model.lines import counted
+from agent_core.model.lines import counted, quoted
 from agent_core.model.note import Note
 from agent_core.model.server_answers import (
     DECLINED,
@@ -93,7 +93,8 @@ class CallQuestions:
         """Show that a question is over which nobody can answer any more."""
         server = Actor(id=f"server:{self.entry.name}", display=f"the tool server {self.entry.name}", kind="bot")
         self.context.ask(asked.answer(server, self.clock.now(), is_declined=True))
-        self.context.report(f"The tool server {self.entry.name} asked: “{asked.question.message}”\n{NOT_ANSWERED}")
+        message = quoted(asked.question.message, MAX_MESSAGE_CHARACTERS)
+        self.context.report(f"The tool server {self.entry.name} asked: {message}\n{NOT_ANSWERED}")
 
     def _asked(self, shown: ServerQuestion) -> AskedQuestion:
         now, entry = self.clock.now(), self.entry
@@ -126,7 +127,7 @@ class CallQuestions:
     def _text(self, shown: ServerQuestion) -> str:
         how = "Type" if self.context.agent.channel.surface == "terminal" else "Press Answer on the card, or reply"
         lines = [
-            f"The tool server {self.entry.name} asks: “{shown.message}”",
+            f"The tool server {self.entry.name} asks: {quoted(shown.message, MAX_MESSAGE_CHARACTERS)}",
             f"Whoever may approve answers; it goes to {self.entry.place} and stays here: no passwords.",
             f"{how}: {answer_example(shown)}{'' if shown.fields else ' (says yes)'} or: {DECLINED}",
             *(f"• {line}" for line in field_lines(shown)),

@@ -18,7 +18,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
 from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
-from agent_core.model.turn import Turn
+from agent_core.model.turn import Turn, Undo
 from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
@@ -148,8 +148,10 @@ class AgentService(AgentLifecycle):
         now = self.clock.now()
         changed, rejected = record_decision(work, agent, turn, Reject(reason), by=origin.by, at=now)
         if can_undo and self.undo_window:
-            changed = replace(changed, wake_at=now + self.undo_window)
+            until = now + self.undo_window
+            changed, rejected = replace(changed, wake_at=until), replace(rejected, undo=Undo(until, turn.remark))
             work.agents.save(changed)
+            work.turns.save(rejected)
         return StepRejected(changed, rejected, can_undo and bool(self.undo_window))
 
     async def undo(self, turn_id: TurnId, origin: Origin) -> Turn:
@@ -164,15 +166,12 @@ class AgentService(AgentLifecycle):
             if await self.is_repeated(work, origin):
                 return turn
             require_may_decide(agent, origin.by)
-            waits = isinstance(agent.status, Thinking) and agent.wake_at is not None and now < agent.wake_at
-            if turn.state != "rejected" or turn.number != agent.turns or not waits:
-                raise NotPossible(
-                    f"It is too late to undo: turn {turn.number} is {turn.state}, and {agent.name} goes on."
-                )
+            opened = turn.reopen(now)
+            if turn.number != agent.turns or not isinstance(agent.status, Thinking):
+                raise NotPossible(f"It is too late to undo: {agent.name} goes on.")
             rejection = turn.approvals[-1]
             if isinstance(rejection.decision, Reject) and rejection.decision.reason:
                 work.notes.add(Note.to(agent, rejection.decision.reason, by=rejection.by, at=now))
-            opened = turn.reopen(now)
             self.audit(work, agent, origin, "undone", f"turn {turn.number}")
             work.turns.save(opened)
             work.agents.save(agent.become(Awaiting(), now))

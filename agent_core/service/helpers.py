@@ -11,7 +11,7 @@ from agent_core.model.audit import AuditEntry
 from agent_core.model.copies import replace
 from agent_core.model.draft import MAX_ROLE_CHARACTERS
 from agent_core.model.ids import AgentId, new_id
-from agent_core.model.lines import one_line
+from agent_core.model.lines import one_line, quoted
 from agent_core.model.note import Note
 from agent_core.model.usage import Budget
 from agent_core.oversight.untrusted_content import expose
@@ -24,7 +24,7 @@ from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below, list_helpers_of
 
 MAX_HELPERS = 5
-MAX_QUOTE_CHARACTERS = 200
+MAX_QUOTE_CHARACTERS, MAX_TURNS_LOOKED_AT = 200, 50
 NOT_IN_A_NAME = re.compile(r"[^\w.'-]+")
 
 
@@ -50,7 +50,7 @@ class AgentHelpers(TransactionalService):
                 work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
             work.audit.append(AuditEntry.on(helper, "created", by=as_actor(agent), at=self.clock.now(), detail=task))
             self.announce(
-                work, agent, "helper", f"{agent.name} started {helper.name}: “{one_line(task, MAX_QUOTE_CHARACTERS)}”"
+                work, agent, "helper", f"{agent.name} started {helper.name}: {quoted(task, MAX_QUOTE_CHARACTERS)}"
             )
             return helper
 
@@ -69,9 +69,7 @@ class AgentHelpers(TransactionalService):
             if isinstance(helper.status, Finished):
                 helper = helper.become(Thinking(), now)
             helper = deliver_note(work, helper, Note.to(helper, text, by=as_actor(agent), at=now))
-            self.announce(
-                work, agent, "helper", f"{agent.name} to {helper.name}: “{one_line(text, MAX_QUOTE_CHARACTERS)}”"
-            )
+            self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {quoted(text, MAX_QUOTE_CHARACTERS)}")
             return helper
 
         return self._wake_both(await self.save(act), agent)
@@ -107,6 +105,8 @@ class AgentHelpers(TransactionalService):
         name = " ".join(NOT_IN_A_NAME.sub(" ", wanted).split())
         people = {each.owner.display for each in await work.agents.of(head.channel)}
         people |= {note.by.display for note in await work.notes.of(head) if note.by.kind != "bot"}
+        decided = await work.turns.of(head, last=MAX_TURNS_LOOKED_AT)
+        people |= {approval.by.display for turn in decided for approval in turn.approvals}
         surface = next((each for each in self.eraser.surfaces if each.name == head.channel.surface), None)
         is_known = surface is not None and surface.names_somebody(head.channel, name)
         return f"helper-{name}" if is_known or is_name_of(people, name) else name

@@ -47,6 +47,30 @@ async def test_without_the_key_nothing_is_shown(path: str, tmp_path: Path, answe
         assert str(await status_of(plain + path)) == answer
 
 
+@attack("http", "Asking for a page below `/static/`, or by another method of `/enter`", "no page and no cookie")
+@pytest.mark.proves("page:key")
+@pytest.mark.parametrize("token", ["", TOKEN])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/static/x"), ("POST", "/static/x"), ("PUT", "/enter")])
+async def test_a_stranger_gets_no_frame_of_the_page(
+    method: str, path: str, token: str, tmp_path: Path, answer: str
+) -> None:
+    key = "" if token else KEY
+    async with (
+        served(ScriptedModel(waits=True), tmp_path, key=key, token=token) as page,
+        aiohttp.ClientSession(headers={"Origin": page}) as eve,
+        eve.request(method, page + path, allow_redirects=False) as response,
+    ):
+        assert ("general" in await response.text(), "Set-Cookie" in response.headers) == (False, False), answer
+
+
+@attack("http", "Reading the numbers of `/metrics` from another account of the machine", "401")
+@pytest.mark.proves("page:key")
+async def test_metrics_want_the_key(tmp_path: Path, answer: str) -> None:
+    async with keyed(tmp_path) as (_, plain):
+        assert str(await status_of(f"{plain}/metrics")) == answer
+        assert await status_of(f"{plain}/metrics", headers={"Authorization": f"Bearer {KEY}"}) == 200
+
+
 @pytest.mark.proves("page:key")
 async def test_the_printed_address_opens_the_page_and_leads_to_one_without_the_key(tmp_path: Path) -> None:
     async with keyed(tmp_path) as (address, plain), aiohttp.ClientSession() as ana:

@@ -5,7 +5,7 @@ import discord
 from adapters.chat.shared_text import forwarded_text, joined
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.message_markup import typed_text
-from adapters.typed_text import TypedText, typed
+from adapters.typed_text import TypedText, handed_on
 from agent_core.errors import InvalidInput
 from agent_core.service.agents import MAX_NOTE_CHARACTERS
 
@@ -24,7 +24,7 @@ async def read_typed(message: discord.Message) -> tuple[TypedText, list[discord.
     except InvalidInput:  # it is told where the file is taken
         return line, files
     long_text = data.decode(errors="replace").strip()
-    return (typed(long_text), []) if MAX_MESSAGE < len(long_text) <= MAX_NOTE_CHARACTERS else (line, files)
+    return (handed_on(long_text), []) if MAX_MESSAGE < len(long_text) <= MAX_NOTE_CHARACTERS else (line, files)
 
 
 def shared_text(message: discord.Message) -> str:

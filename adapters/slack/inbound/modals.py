@@ -74,7 +74,8 @@ class SlackModalListener:
             place.scope if place.channel else ChannelScope("slack", workspace, submitted_forms.chosen_channel(view))
         )
         event = of_submission(body, workspace, channel.channel, place.thread)
-        agent = await self.context.service.create(submitted_forms.draft_of(view), await self.context.origin(event))
+        origin = await self.context.origin_in(event, channel)  # the form may be old, or its channel made up
+        agent = await self.context.service.create(submitted_forms.draft_of(view), origin)
         self.context.soon(self._tell_of(event, agent))
 
     async def _tell_of(self, event: SlackEvent, agent: Agent) -> None:

@@ -72,8 +72,10 @@ class EgressGateway:
         """Raise CommandError if even one of the host's addresses is internal, because a retry could connect to it."""
         local = self._local_addresses(target)
         for address in addresses:
-            what = describe_internal(address) or local.describe(unwrap_ipv4(address))
-            if what.endswith("this machine") and target.port == self.internal.page_port:
+            what, here = describe_internal(address), local.describe(unwrap_ipv4(address))
+            is_here = what.endswith("this machine") or here.endswith("this machine")
+            what = what or here
+            if is_here and target.port == self.internal.page_port:
                 raise url_error(target.url, "it is Signoff's own page, which agents and plugins do not reach")
             if what and not self.internal.allow(target.host, address):
                 shown = address if target.address else f"{target.host} has an address inside: {address}"

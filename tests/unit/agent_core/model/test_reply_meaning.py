@@ -30,14 +30,25 @@ pytestmark = pytest.mark.proves("reply:agrees")
             "はい、お願いします",
             "네, 감사합니다",
         ),
-        *("👍", "✅ 🎉", "Ship it!", "do it"),
+        *(
+            "👍",
+            "✅ 🎉",
+            "Ship it!",
+            "do it",
+            "confirmed, run that",
+            "you may proceed with this",
+            "可以执行",
+            "没有问题，继续",
+        ),
     ],
 )
 def test_agreement_and_thanks_in_many_languages(text: str) -> None:
     assert meaning_of(text) == "agreement"
 
 
-@pytest.mark.parametrize("text", ["@ben have a look", "@ben?", "@Ana and @Ben: what about this?"])
+@pytest.mark.parametrize(
+    "text", ["@ben have a look", "＠Ben can you look", "\u200b@ben look", "@ben?", "@Ana and @Ben: what about this?"]
+)
 def test_a_line_to_somebody_else_is_talk(text: str) -> None:
     assert meaning_of(text) == "talk"
 
@@ -51,7 +62,8 @@ def test_a_line_that_begins_with_a_mention_is_talk_and_one_with_a_mention_in_it_
     "text",
     [
         *("ok but use the other file", "Yes, and add a line", "thanks Ben", "hmm", "wait", "later", "🤔", "go"),
-        *("Ben, have a look", "hey Ben: this is odd", "嗯"),
+        *("Ben, have a look", "hey Ben: this is odd", "嗯", "No objections", "no worries, go ahead", "carry on"),
+        *("look at this @ben", "I agree with this plan"),
     ],
 )
 def test_what_may_be_something_else_than_a_reason_is_unclear(text: str) -> None:
@@ -84,6 +96,6 @@ def test_feedback_is_a_reason_to_reject(text: str) -> None:
     assert meaning_of(text) == "feedback"
 
 
-@pytest.mark.parametrize("text", ["Why this file?", "ok?", "لماذا؟", "为什么？"])
+@pytest.mark.parametrize("text", ["Why this file?", "ok?", "is this safe?)", "why this file???!", "لماذا؟", "为什么？"])
 def test_a_question_is_a_question(text: str) -> None:
     assert meaning_of(text) == "question"

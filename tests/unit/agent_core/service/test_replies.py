@@ -6,7 +6,7 @@ import pytest
 
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Awaiting, Thinking
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Reject
 from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -119,3 +119,12 @@ async def test_words_that_decided_nothing_are_at_hand_when_their_author_rejects(
     agent, turn = await stage.views.turn(CHANNEL, (await stage.turn(agent)).id)
     words = [await stage.views.words_about(agent, turn, by) for by in (ANA, BEN)]
     assert words == ["ok but use the other file", ""]
+
+
+@pytest.mark.proves("reply:undo")
+async def test_a_rejection_by_a_button_is_not_undone() -> None:
+    stage = Stage(model=ScriptedModel(WRITE, waits=True), undo_window=WINDOW)
+    agent = await stage.create()
+    turn = await stage.decide(agent, Reject("No"))
+    with pytest.raises(NotPossible, match="too late"):
+        await stage.service.undo(turn.id, stage.origin())
