@@ -53,7 +53,7 @@ HELP = HelpText(
             "!audit",
             "its decision log; !audit channel shows the log of all agents here, including deleted ones",
         ),
-        ("!files", "its files"),
+        ("!files", "its files; !files deleted lists the trash, !files restore NAME brings a file back"),
         ("!help", "shows this list"),
     ),
     "Anything else is a reply. While a command waits for a decision, a reply that says what should be different "
@@ -158,7 +158,7 @@ class ActionDispatcher:
                 agent = await self.views.agent(origin.channel, agent_id)
                 return await self.management_commands.run(cast("ThreadVerb", word), agent, rest, origin)
             case word:
-                return Answer(await self._view(word, agent_id, origin), is_wanted=True)
+                return Answer(await self._view(word, rest, agent_id, origin), is_wanted=True)
 
     async def _change_state(
         self, verb: Literal["stop", "resume", "archive", "unarchive"], agent_id: AgentId, origin: Origin
@@ -173,11 +173,14 @@ class ActionDispatcher:
             case "unarchive":
                 return f"{(await self.service.unarchive(agent_id, origin)).name} is in lists again."
 
-    async def _view(self, word: str, agent_id: AgentId, origin: Origin) -> str:
+    async def _view(self, word: str, rest: str, agent_id: AgentId, origin: Origin) -> str:
         match word:
             case "status":
                 agent = await self.views.agent(origin.channel, agent_id)
                 return f"{agent.name}: {status_text(agent)} · turn {agent.turns} · {spend_text(agent)}"
+            case "files" if rest:
+                agent = await self.views.agent(origin.channel, agent_id)
+                return await self.management_commands.run_on_trash(agent, rest, origin)
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
                 return "\n".join(f"{file.path} · {size_text(file.size)}" for file in files) or "No files yet."

@@ -15,7 +15,7 @@ from adapters.settings_file import FILENAME, settings_text
 from adapters.site_settings import set_sites
 from adapters.tool_settings import set_tools
 from adapters.ui_text import ago, first_word, model_text
-from adapters.visible_text import readable
+from adapters.visible_text import readable, visible
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -27,6 +27,7 @@ from agent_core.model.usage import Budget, CallKind, Usage
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
+from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
 
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
@@ -64,6 +65,7 @@ TEXT_BEGINNINGS: dict[ThreadVerb, str] = {
 HOW_BUDGET = "Budget: write an amount in US dollars such as 5, or none for no limit; channel 20 sets it for all agents."
 DEMO_SPENDING = "In demo mode a script leads the agents: nothing is spent. A limit counts once a model is connected."
 HOW_AUDIT = "Audit: write audit for this agent's decision log, audit channel for that of all agents here."
+HOW_FILES = "Files: write files deleted to list the trash, files restore NAME to bring a file back."
 HOW_MEMORY = "Memory: write search WORDS, add TEXT, forget ID, forget all or export."
 
 
@@ -75,6 +77,7 @@ class ManagementCommands:
     agent_settings: AgentSettings
     memories: AgentMemories
     notifications: NotificationCommands
+    uploads: FileUploads
 
     async def run(self, verb: ThreadVerb, agent: Agent, said: str, origin: Origin) -> Answer:
         """Run a command. `said`: the text after the verb; if it is empty, the answer shows the present state."""
@@ -101,6 +104,21 @@ class ManagementCommands:
                 return _wanted(await self.notifications.reminders(said.strip(), origin))
             case "notify":
                 return _wanted(await self.notifications.notify(said.strip(), origin))
+
+    async def run_on_trash(self, agent: Agent, said: str, origin: Origin) -> str:
+        """List the deleted files of the agent, or restore one."""
+        verb, name = first_word(said)
+        match verb:
+            case "deleted":
+                deleted = await self.views.list_deleted_files(origin.channel, agent.id)
+                now = self.views.clock.now()
+                lines = (f"{visible(each.path)} · deleted {ago(each.deleted_at, now)}" for each in deleted)
+                return "\n".join(lines) or "No deleted files."
+            case "restore" if name:
+                path = await self.uploads.restore(agent.id, name, origin)
+                return f"Restored: {visible(path)}" if path else "Restored."
+            case _:
+                raise InvalidInput({"files": HOW_FILES})
 
     async def audit(self, name: str, origin: Origin) -> Answer:
         """The decision log of the agent that has or had this name; for an empty name, that of the channel."""

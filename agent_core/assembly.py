@@ -187,7 +187,7 @@ class Core:
             loop=foundation.loop(),
             reindexer=Reindexer(database=database, memory=memory, ledger=ledger, clock=clock),
             eraser=foundation.eraser,
-            retention=RetentionJob(database=database, lifecycle=service, clock=clock, retention=options.retention),
+            retention=foundation.retention(service),
             service=service,
             views=AgentViews(
                 database=database,
@@ -285,6 +285,16 @@ class _Foundation:
             claims=self.registry,
             waker=self.engine,
             priority=self.priority,
+        )
+
+    def retention(self, service: AgentService) -> RetentionJob:
+        """The job that deletes what is kept for a limited time."""
+        return RetentionJob(
+            database=self.ports.database,
+            lifecycle=service,
+            clock=self.ports.clock,
+            retention=self.options.retention,
+            workspaces=self.ports.workspaces,
         )
 
     def agent_settings(self) -> AgentSettings:

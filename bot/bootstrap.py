@@ -74,6 +74,7 @@ class Signoff:
                 agent_settings=core.agent_settings,
                 memories=core.memories,
                 notifications=NotificationCommands.of(core.notifications, core.loop.surfaces.values()),
+                uploads=core.uploads,
             ),
             review=core.review,
         )

@@ -16,6 +16,7 @@ def actions_of(stage: Stage) -> ActionDispatcher:
             agent_settings=stage.agent_settings,
             memories=stage.memories,
             notifications=NotificationCommands.of(stage.notifications, stage.loop.surfaces.values()),
+            uploads=stage.uploads,
         ),
         review=stage.review,
     )

@@ -8,6 +8,7 @@ from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
 from adapters.web.file_preview import FilePreview, medium_of, preview_of
+from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.render import agent_path
 from adapters.web.requests import (
@@ -16,10 +17,12 @@ from adapters.web.requests import (
     channel_of,
     download,
     download_headers,
+    form_of,
+    is_own,
     redirect_to_parent,
     uploads_of,
 )
-from adapters.web.screens import thread_page, with_errors_shown
+from adapters.web.screens import NOTHING, FormState, after_saving, thread_page, with_errors_shown
 from agent_core.errors import CommandError, InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
@@ -29,6 +32,7 @@ from agent_core.service.uploads import MAX_UPLOAD_BYTES
 MAX_FORM_BYTES = 5 * MAX_UPLOAD_BYTES  # of a form with several files; a script sends each file in a form of its own
 SOURCE, VERSIONS = "source", "versions"  # the values of `?as=`
 MAX_SHOWN_VERSIONS = 20
+DELETED = f"{AGENT}/deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +46,14 @@ class FilePages:
             web.get(f"{AGENT}/view/{{path:.+}}", self.view),
             web.get(f"{AGENT}/files/{{path:.+}}", self.download),
             web.get(f"{AGENT}/files.zip", self.download_all, allow_head=False),
+            web.get(DELETED, self.list_deleted),
         ]
 
     def post_routes(self) -> list[web.RouteDef]:
-        return [web.post(f"{AGENT}/add-file", with_errors_shown(self.add, partial(thread_page, self.workspace)))]
+        return [
+            web.post(f"{AGENT}/add-file", with_errors_shown(self.add, partial(thread_page, self.workspace))),
+            web.post(DELETED, with_errors_shown(self.restore, self.list_deleted)),
+        ]
 
     async def view(self, request: web.Request) -> web.StreamResponse:
         """One file: its preview, with `?as=source` its text, with `?as=versions` what became of it turn by turn.
@@ -111,6 +119,27 @@ class FilePages:
         if refused:
             raise InvalidInput({"file": " ".join(refused)})
         return redirect_to_parent(request)
+
+    async def list_deleted(self, request: web.Request, asked: FormState = NOTHING, restored: str = "") -> web.Response:
+        """The files in the trash, each with a button that restores it. `restored`: the path of one that was."""
+        channel = channel_of(request)
+        agent = await self.workspace.views.agent(channel, agent_id_of(request))
+        return await self.workspace.answer(
+            request,
+            "deleted.html",
+            **asked.values,
+            channel=channel,
+            agent=agent,
+            deleted=await self.workspace.views.list_deleted_files(channel, agent.id),
+            can_decide=is_own(channel) and self.workspace.views.may_decide(agent, person_of(request)),
+            restored=restored,
+        )
+
+    async def restore(self, request: web.Request) -> web.StreamResponse:
+        form, origin = await form_of(request), self.workspace.own(request)
+        path = await self.workspace.uploads.restore(agent_id_of(request), form.get("file", ""), origin)
+        with after_saving():
+            return await self.list_deleted(request, restored=path)
 
     async def _find(self, agent: Agent, path: str) -> FileEntry | None:
         files = await self.workspace.views.files(agent.channel, agent.id)

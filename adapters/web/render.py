@@ -41,6 +41,7 @@ from adapters.web.thread_entries import group_entries, last_decided
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
+from agent_core.model.files import TRASH_DAYS
 from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
@@ -180,7 +181,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(SAY_LABELS=SAY_LABELS, RESUME_TO_READ=RESUME_TO_READ, NOTE_AT_REST=NOTE_AT_REST)
-    environment.globals.update(MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE)
+    environment.globals.update(
+        MAX_UPLOAD_BYTES=MAX_UPLOAD_BYTES, MAX_FILES_AT_ONCE=MAX_FILES_AT_ONCE, TRASH_DAYS=TRASH_DAYS
+    )
     environment.globals.update(NEWEST_FILES=NEWEST_FILES)
     environment.globals.update({function.__name__: function for function in TEMPLATE_FUNCTIONS})
     return environment

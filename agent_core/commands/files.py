@@ -14,6 +14,7 @@ from agent_core.commands.file_search import (
     search_files,
 )
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, FoundOutcome, declare
+from agent_core.commands.trash import KEPT, MAX_FILE_BYTES, NOT_KEPT, move_to_trash, size_of
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.diffs import diff_of, line_count
@@ -90,7 +91,7 @@ class FileCommands:
 
     async def delete_file(self, given: Filename, context: CommandContext) -> str:
         """Delete a file."""
-        await context.files.delete(given.filename, expected=context.approved_basis)
+        await move_to_trash(context.files, given.filename, expected=context.approved_basis)
         return _deleted_text(given)
 
     async def list_files(self, given: DirectoryArguments, context: CommandContext) -> str:
@@ -126,13 +127,12 @@ class FileCommands:
     async def preview_delete(self, given: Filename, context: CommandContext) -> Preview:
         """The file's size and all of its lines as removed."""
         basis = await context.files.fingerprint(given.filename)
-        folder = given.filename.rpartition("/")[0] if basis else ""
-        sizes = {entry.path: entry.size for entry in await context.files.list_files(folder)}
-        size = sizes.get("/".join(part for part in given.filename.split("/") if part not in ("", ".")))
-        old = await context.files.read(given.filename) if size is None or size <= MAX_RESULT_CHARACTERS else b""
+        size = await size_of(context.files, given.filename) if basis else 0
+        old = await context.files.read(given.filename) if size <= MAX_RESULT_CHARACTERS else b""
         change = diff_of((await self._old_text(given.filename, old)).text, "")
         lost = f" · −{change.minus}" if change.minus else ""
-        title = f"{given.filename} · deletes {counted(size or len(old), 'byte')}{lost}"
+        kept = KEPT if size <= MAX_FILE_BYTES else NOT_KEPT
+        title = f"{given.filename} · deletes {counted(size or len(old), 'byte')}{lost} · {kept}"
         return Preview(title=title, body=change.body, kind="diff", target=given.filename, basis=basis)
 
     @property

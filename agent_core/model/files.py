@@ -3,8 +3,11 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 DATABASE_ID = "database id"  # the key of the preference with the id of the database, which marks files as its own
+TRASH_DAYS = 30  # deleted files are kept for so long
+TRASH_DIGITS = 16  # of a deleted file's fingerprint, with which its name in the trash begins
 MAX_LISTED_FILES = 20_000  # programs can create more files than a person or model reads
 
 
@@ -20,6 +23,21 @@ class FileEntry:
     path: str
     size: int
     changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedFile:
+    """A file in the trash: its name there, the path that it had, its size, and when it was deleted."""
+
+    key: str
+    path: str
+    size: int
+    deleted_at: datetime
+
+    @classmethod
+    def of(cls, entry: FileEntry) -> Self:
+        """The deleted file of an entry of the trash."""
+        return cls(key=entry.path, path=entry.path[TRASH_DIGITS + 1 :], size=entry.size, deleted_at=entry.changed_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

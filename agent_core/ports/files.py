@@ -14,6 +14,10 @@ class Files(Protocol):
     Every other fault (no such file, a folder, over the quota) raises CommandError with a sentence for the model.
     """
 
+    @property
+    def trash(self) -> "Files":
+        """Where deleted files are kept: out of the reach of the agent and its programs, and counted by itself."""
+
     async def read(self, path: str) -> bytes:
         """The file's content."""
 
@@ -51,8 +55,11 @@ class Workspaces(Protocol):
     def of(self, agent: Agent) -> Files:
         """The agent's workspace, created at the first write. A helper uses the workspace of its root agent."""
 
-    async def remove(self, agent: WorkspaceOwner) -> None:
-        """Delete the workspace with all its files. Does nothing for a helper, and if there is no workspace.
+    async def trashes(self) -> tuple[Files, ...]:
+        """The trash of each workspace that has one."""
 
-        Raise CommandError if it cannot be deleted.
+    async def remove(self, agent: WorkspaceOwner) -> None:
+        """Delete the workspace with all its files and its trash.
+
+        Does nothing for a helper, and if there is no workspace. Raise CommandError if it cannot be deleted.
         """

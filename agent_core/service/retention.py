@@ -1,16 +1,18 @@
-"""Deletes agents that were at rest for long and old entries of the decision log, as the settings say; expired forms."""
+"""Deletes agents at rest and entries of the decision log, as the settings say, expired forms, and what trashes hold."""
 
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from agent_core.errors import Conflict, DatabaseAway
+from agent_core.commands.trash import KEPT_FOR, empty_trash
+from agent_core.errors import CommandError, Conflict, DatabaseAway
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.deletion import Retention
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
+from agent_core.ports.files import Workspaces
 from agent_core.service.lifecycle import AgentLifecycle
 
 logger = logging.getLogger(__name__)
@@ -31,15 +33,17 @@ class RetentionJob:
     lifecycle: AgentLifecycle
     clock: Clock
     retention: Retention
+    workspaces: Workspaces
 
     async def run(self) -> None:
         """Apply the retention and delete expired forms, until cancelled."""
         while True:
             try:
                 await self.apply()
+                await self.empty_trashes()
             except DatabaseAway:
                 pass
-            except Conflict as fault:
+            except (Conflict, CommandError, OSError) as fault:
                 logger.warning("the retention is not applied yet", extra={"why": str(fault)})
             await self.clock.sleep(INTERVAL_SECONDS)
 
@@ -58,6 +62,11 @@ class RetentionJob:
         if agents or entries:
             logger.info("retention applied", extra={"agents": agents, "log_entries": entries})
         return agents, entries
+
+    async def empty_trashes(self) -> int:
+        """Delete the files that are in the trash for longer than people were told; return how many."""
+        before = self.clock.now() - KEPT_FOR
+        return sum([await empty_trash(trash, before) for trash in await self.workspaces.trashes()])
 
     def _before(self, days: int) -> datetime:
         return self.clock.now() - timedelta(days=days)

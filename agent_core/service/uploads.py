@@ -1,4 +1,4 @@
-"""Uploads: files that people put into an agent's workspace."""
+"""Files that people put into an agent's workspace: uploads, and deleted files that they restore from the trash."""
 
 import asyncio
 import re
@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import PurePosixPath
 from weakref import WeakValueDictionary
 
+from agent_core.commands.trash import list_trash
 from agent_core.errors import CommandError, InvalidInput, NotFound
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -33,7 +34,7 @@ UNSAFE_CHARACTERS = re.compile(r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|]+')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileUploads(TransactionalService):
-    """Saves uploaded files under free names, never over existing files."""
+    """Saves uploaded and restored files under free names, never over existing files."""
 
     workspaces: Workspaces
     locks: WeakValueDictionary[AgentId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
@@ -49,19 +50,40 @@ class FileUploads(TransactionalService):
             agent = await work.agents.get(origin.channel, agent_id)
         require_may_decide(agent, origin.by, "add files here")
         async with self.locks.setdefault(agent_id, asyncio.Lock()):
-            return await self._write_and_note(agent, filename, data, origin)
+            return await self._write_and_note(agent, safe_name(filename), data, origin)
 
-    async def _write_and_note(self, agent: Agent, filename: str, data: bytes, origin: Origin) -> str:
+    async def restore(self, agent_id: AgentId, name: str, origin: Origin) -> str:
+        """Restore the newest deleted file of this path, or of this name in the trash, and tell the agent by a note.
+
+        Return its path, or "" for a repeated delivery. Raise NotAllowed, InvalidInput for a name that is not in the
+        trash, CommandError if the workspace refuses it.
+        """
+        async with self.database.begin() as work:
+            agent = await work.agents.get(origin.channel, agent_id)
+        require_may_decide(agent, origin.by, "restore files here")
+        async with self.locks.setdefault(agent_id, asyncio.Lock()):
+            files = self.workspaces.of(agent)
+            deleted = next((each for each in await list_trash(files) if name in (each.key, each.path)), None)
+            if deleted is None:
+                raise InvalidInput({"file": f"The trash of {agent.name} has no file {name}."})
+            data = await files.trash.read(deleted.key)
+            path = await self._write_and_note(agent, deleted.path, data, origin, is_restored=True)
+            if path:
+                await files.trash.delete(deleted.key)
+            return path
+
+    async def _write_and_note(
+        self, agent: Agent, name: str, data: bytes, origin: Origin, *, is_restored: bool = False
+    ) -> str:
         """Write the file outside the unit of work, because a unit of work may be repeated."""
         files = self.workspaces.of(agent)
         async with self.database.begin() as work:
             if await self.is_repeated(work, origin):
                 return ""
-        path = free_name(safe_name(filename), (entry.path for entry in await files.list_files()))
+        path = free_name(name, (entry.path for entry in await files.list_files()))
         await files.write(path, data, expected=NO_FILE_FINGERPRINT)
         try:
-            text = f"I put {path} ({counted(len(data), 'byte')}) into your workspace."
-            is_told = await self._add_note(agent, text, path, origin)
+            is_told = await self._add_note(agent, path, len(data), origin, is_restored=is_restored)
         except NotFound:  # the agent was deleted in the meantime
             with suppress(CommandError):
                 await files.delete(path)
@@ -71,13 +93,18 @@ class FileUploads(TransactionalService):
         self.waker.wake(agent.id)
         return path if is_told else ""
 
-    async def _add_note(self, agent: Agent, text: str, path: str, origin: Origin) -> bool:
+    async def _add_note(self, agent: Agent, path: str, size: int, origin: Origin, *, is_restored: bool) -> bool:
+        source = "from the trash into" if is_restored else "into"
+        text = f"I put {path} ({counted(size, 'byte')}) {source} your workspace."
+
         async def act(work: UnitOfWork) -> bool:
             present = await work.agents.get(origin.channel, agent.id)
             if await self.is_repeated(work, origin):
                 return False
             note = Note.to(present, text, by=origin.by, at=self.clock.now(), file=path)
             deliver_note(work, present, note)
+            if is_restored:
+                self.audit(work, present, origin, "restored a file", path)
             return True
 
         return await self.save(act)
@@ -113,5 +140,5 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     """The name; if one that looks the same is taken, with the first free number in brackets: "plan (2).txt"."""
     used = {seen_name(path).casefold() for path in taken}
     path = PurePosixPath(name)
-    names = (name if number == 1 else f"{path.stem} ({number}){path.suffix}" for number in count(1))
+    names = (name if number == 1 else str(path.with_stem(f"{path.stem} ({number})")) for number in count(1))
     return next(each for each in names if each.casefold() not in used)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from agent_core.commands.registry import Commands
+from agent_core.commands.trash import list_trash
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
 from agent_core.model.agent import ARCHIVED, Agent, Headcount
@@ -14,7 +15,7 @@ from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.command import CommandSpec
 from agent_core.model.decision import Reject
 from agent_core.model.deletion import KEEP_ALL, Retention
-from agent_core.model.files import FileEntry
+from agent_core.model.files import DeletedFile, FileEntry
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
@@ -177,6 +178,10 @@ class AgentViews:
 
     async def files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[FileEntry, ...]:
         return await self.workspaces.of(await self.agent(channel, agent_id)).list_files()
+
+    async def list_deleted_files(self, channel: ChannelScope, agent_id: AgentId) -> tuple[DeletedFile, ...]:
+        """What the trash of the agent holds, the newest first."""
+        return await list_trash(self.workspaces.of(await self.agent(channel, agent_id)))
 
     async def file(self, channel: ChannelScope, agent_id: AgentId, path: str) -> bytes:
         """A file's content; raise CommandError if it cannot be read."""

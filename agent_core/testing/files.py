@@ -31,6 +31,12 @@ class InMemoryFiles:
     clock: Clock = field(default_factory=FakeClock)
     contents: dict[str, tuple[bytes, datetime]] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
+    _trash: "InMemoryFiles | None" = None
+
+    @property
+    def trash(self) -> "InMemoryFiles":
+        self._trash = self._trash or InMemoryFiles(clock=self.clock)
+        return self._trash
 
     async def read(self, path: str) -> bytes:
         return self.contents[self._existing(path)][0]
@@ -100,6 +106,9 @@ class InMemoryWorkspaces:
 
     def of(self, agent: Agent) -> InMemoryFiles:
         return self.by_agent.setdefault(agent.home, InMemoryFiles(self.limits, self.clock))
+
+    async def trashes(self) -> tuple[InMemoryFiles, ...]:
+        return tuple(files.trash for files in self.by_agent.values())
 
     async def remove(self, agent: WorkspaceOwner) -> None:
         """Delete the workspace. A Files object that `of` returned for it before is empty afterwards."""

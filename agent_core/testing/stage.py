@@ -75,14 +75,15 @@ class Stage(Core):
     ) -> None:
         self.model, self.surface = model or ScriptedModel(), surface or RecordingSurface()
         self.embedder = embedder or WordEmbedder()
-        self.workspaces = workspaces or InMemoryWorkspaces()
+        clock = clock or FakeClock()
+        self.workspaces = workspaces or InMemoryWorkspaces(clock=clock)
         ports = CorePorts(
             database=database or InMemoryDatabase(),
             model=self.model,
             index=index or InMemoryIndex(),
             surfaces=(self.surface,),
             workspaces=self.workspaces,
-            clock=clock or FakeClock(),
+            clock=clock,
             embedder=self.embedder,
             peers=peers,
             rehearsal=rehearsal,

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
+from agent_core.commands.trash import list_trash, move_to_trash
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId
@@ -262,3 +263,45 @@ async def test_a_removed_workspace_is_empty_and_can_be_written_to_again(workspac
     assert await files.list_files() == ()
     await files.write("new.txt", b"")
     assert await names(workspaces.of(BOB)) == ["b.txt"]
+
+
+@pytest.mark.proves("trash:kept")
+async def test_a_deleted_file_is_in_the_trash_alone_and_counts_no_more(make: Make) -> None:
+    files = make(SMALL).of(ADA)
+    for text in (b"x" * 90, b"y" * 90, b"z" * 90):
+        await files.write("notes/a.txt", text)
+        assert await move_to_trash(files, "notes//a.txt", expected=content_fingerprint(text))
+    assert [each.path for each in await list_trash(files)] == ["notes/a.txt"] * 3
+    assert await names(files) == []
+    with pytest.raises(CommandError):
+        await files.read("../.trash/0ada/notes/a.txt")
+
+
+@pytest.mark.proves("trash:kept")
+@pytest.mark.parametrize("path", [f"{'n' * 250}.txt", "/".join("abcdefghijklmnopqrst"), f"{'é' * 60}/{'é' * 60}/ü.md"])
+async def test_a_file_with_a_long_path_is_kept_too(files: Files, path: str) -> None:
+    await files.write(path, b"x")
+    assert await move_to_trash(files, path, expected=None)
+    (kept,) = await list_trash(files)
+    assert path.endswith(kept.path)
+    assert await files.trash.read(kept.key) == b"x"
+
+
+@pytest.mark.proves("trash:kept")
+async def test_a_file_that_changed_is_neither_deleted_nor_in_the_trash(files: Files) -> None:
+    await files.write("a.txt", b"new")
+    with pytest.raises(CommandError, match="changed after this was approved"):
+        await move_to_trash(files, "a.txt", expected=content_fingerprint(b"old"))
+    assert await list_trash(files) == ()
+    assert await files.read("a.txt") == b"new"
+
+
+@pytest.mark.proves("trash:agent")
+async def test_the_trash_goes_with_its_workspace_alone(workspaces: Workspaces) -> None:
+    for agent in (ADA, BOB):
+        await workspaces.of(agent).write("a.txt", b"x")
+        await move_to_trash(workspaces.of(agent), "a.txt", expected=None)
+    await workspaces.remove(ADA)
+    assert await list_trash(workspaces.of(ADA)) == ()
+    (left,) = [await names(trash) for trash in await workspaces.trashes() if await trash.list_files()]
+    assert left == [each.key for each in await list_trash(workspaces.of(BOB))]

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.ui_text import deletion_note
+from agent_core.commands.trash import list_trash, move_to_trash
 from agent_core.model.agent import Agent, Finished, Stopped
 from agent_core.model.audit import AuditEntry
 from agent_core.model.deletion import KEEP_ALL, Retention
@@ -205,6 +206,18 @@ async def test_the_job_runs_every_hour(memory: Database) -> None:
     assert await names(stage) == []
     job.cancel()
     await asyncio.gather(job, return_exceptions=True)
+
+
+@pytest.mark.proves("trash:kept")
+async def test_deleted_files_are_kept_for_30_days(memory: Database) -> None:
+    stage = stage_of(memory, KEEP_ALL)
+    files = stage.workspaces.of(await make(stage, "Clerk"))
+    for name in ("old.txt", "new.txt"):
+        await files.write(name, b"x")
+        await move_to_trash(files, name, expected=None)
+        stage.fake_clock.advance(20 * DAY)
+    assert await stage.retention.empty_trashes() == 1
+    assert [each.path for each in await list_trash(files)] == ["new.txt"]
 
 
 @pytest.mark.proves("retention:said")

@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,9 +43,11 @@ from agent_core.providers.workspace.workspace_paths import (
     LIMITS,
     MAX_IDENTITY_BYTES,
     OWNER_NAME,
+    TRASH_FOLDER,
     Limits,
     changed_error,
     folder_name,
+    is_own_name,
     new_identity,
     no_folder_error,
     require_fits,
@@ -70,6 +72,10 @@ class FolderFiles:
     limits: Limits = LIMITS
     is_local: bool = False
     loop_share: LoopShare = field(default_factory=LoopShare)
+
+    @property
+    def trash(self) -> "FolderFiles":
+        return replace(self, folder=self.folder.parent / TRASH_FOLDER / self.folder.name, limits=LIMITS)
 
     async def read(self, path: str) -> bytes:
         return await self._look(lambda most: self._read(path, most))
@@ -238,10 +244,15 @@ class FolderWorkspaces:
         """
         return await asyncio.to_thread(self._read_or_make, OWNER_NAME, database_id.encode("ascii"))
 
+    async def trashes(self) -> tuple[FolderFiles, ...]:
+        names = await asyncio.to_thread(_names_in, self.root / TRASH_FOLDER)
+        return tuple(FolderFiles(self.root / TRASH_FOLDER / name, loop_share=self.loop_share) for name in names)
+
     async def remove(self, agent: WorkspaceOwner) -> None:
         if agent.head:
             return
-        await asyncio.to_thread(self._remove, folder_name(agent.home))
+        for parent in (self.root, self.root / TRASH_FOLDER):
+            await asyncio.to_thread(_remove, parent, folder_name(agent.home))
 
     def _read_or_make(self, name: str, text: bytes) -> str:
         """The content of a file beside the workspaces, which is made with this text if it is missing."""
@@ -253,13 +264,20 @@ class FolderWorkspaces:
                 replace_file(root, name, text, nullcontext)
         return text.decode("ascii", "replace").strip()  # an editor may have added a line end
 
-    def _remove(self, name: str) -> None:
-        with (
-            translate_errors(""),
-            suppress(FileNotFoundError),
-            open_descriptor(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as root,
-        ):
-            remove_tree(root, name)
+
+def _remove(parent: Path, name: str) -> None:
+    with (
+        translate_errors(""),
+        suppress(FileNotFoundError),
+        open_descriptor(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as folder,
+    ):
+        remove_tree(folder, name)
+
+
+def _names_in(folder: Path) -> list[str]:
+    with suppress(FileNotFoundError):
+        return [each.name for each in folder.iterdir() if not is_own_name(each.name)]
+    return []
 
 
 def _retry_stale(read: Callable[[], T]) -> T:

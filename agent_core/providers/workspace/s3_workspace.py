@@ -17,6 +17,7 @@ from agent_core.providers.workspace.workspace_paths import (
     MAX_IDENTITY_BYTES,
     OWNER_NAME,
     TEMPORARY_PREFIX,
+    TRASH_FOLDER,
     Limits,
     changed_error,
     folder_name,
@@ -73,6 +74,10 @@ class S3Files:
     storage: S3Storage
     folder: str
     limits: Limits = LIMITS
+
+    @property
+    def trash(self) -> "S3Files":
+        return S3Files(self.storage, f"{TRASH_FOLDER}/{self.folder}")
 
     async def read(self, path: str) -> bytes:
         name = self._file_path(path)
@@ -201,11 +206,17 @@ class S3Workspaces:
         """
         return await self._read_or_make(OWNER_NAME, database_id.encode("ascii"))
 
+    async def trashes(self) -> tuple[S3Files, ...]:
+        keys = [each.key async for each in self.storage.list_objects(TRASH_FOLDER)]
+        return tuple(
+            S3Files(self.storage, "/".join(key)) for key in sorted({tuple(key.split("/")[:2]) for key in keys})
+        )
+
     async def remove(self, agent: WorkspaceOwner) -> None:
         if not agent.head:
-            await self.storage.delete_all(
-                [each.key async for each in self.storage.list_objects(folder_name(agent.home))]
-            )
+            name = folder_name(agent.home)
+            for folder in (name, f"{TRASH_FOLDER}/{name}"):
+                await self.storage.delete_all([each.key async for each in self.storage.list_objects(folder)])
 
     async def _read_or_make(self, name: str, text: bytes) -> str:
         """The content of an object beside the workspaces, which is made with this text if it is missing."""

@@ -75,6 +75,9 @@ class WorkspaceCopies:
     async def belong_to(self, database_id: str) -> str:
         return await self.stored.belong_to(database_id)
 
+    async def trashes(self) -> tuple[S3Files, ...]:
+        return await self.stored.trashes()
+
     async def remove(self, agent: WorkspaceOwner) -> None:
         if not agent.head and (copy := self._copies.pop(folder_name(agent.home), None)):
             async with copy.lock:
@@ -127,6 +130,10 @@ class CopiedFiles:
 
     stored: S3Files
     copies: WorkspaceCopies
+
+    @property
+    def trash(self) -> S3Files:
+        return self.stored.trash
 
     async def read(self, path: str) -> bytes:
         await self._exchange()

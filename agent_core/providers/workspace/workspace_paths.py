@@ -13,6 +13,7 @@ IDENTITY_NAME = "workspace.id"  # the file beside the workspaces that tells one 
 DAMAGED = "?"  # the owner that an empty mark names, so that the files are not taken for nobody's
 OWNER_NAME = ".database.id"  # the file beside the workspaces with the id of the database that they belong to
 MAX_IDENTITY_BYTES = 100
+TRASH_FOLDER = ".trash"  # beside the workspaces, with a folder for each of them
 TEMPORARY_PREFIX = ".signoff-unfinished-"
 CONTROL_CATEGORIES = ("Cc", "Cs", "Zl", "Zp")  # controls, surrogates, line and paragraph separators
 BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # reorder the displayed name

@@ -58,8 +58,27 @@ async def main_of(chat: PageChat, path: str, behind: str = "") -> str:
 async def test_the_panel_leads_to_the_files_page_and_to_its_download(ana: PageChat) -> None:
     panel = (await ana.page()).partition("<h2>Files</h2>")[2].partition("<h2>")[0]
     addresses = re.findall(r'href="([^"]+)"', panel)
-    assert addresses == [f"{ana.path}/view/{quote(NAME)}", f"{ana.path}/files/{quote(NAME)}", f"{ana.path}/files.zip"]
+    assert addresses == [
+        f"{ana.path}/{place}" for place in (f"view/{quote(NAME)}", f"files/{quote(NAME)}", "files.zip", "deleted")
+    ]
     assert await ana.file(quote(NAME)) == HOSTILE
+
+
+@pytest.mark.proves("trash:restored")
+async def test_a_deleted_file_is_restored_on_its_page_or_by_a_line_in_the_thread(
+    ana: PageChat, model: ScriptedModel
+) -> None:
+    model.say(reply_text("delete_file", {"filename": NAME}), reply_text("do_nothing"))
+    ana.seen.clear()
+    await (await ana.asks("write_to_file")).press("Reject", reason="Delete it")
+    await (await ana.asks("delete_file")).press("Approve")
+    await ana.asks("do_nothing")
+    assert f'<bdi class="name">{NAME}</bdi>' in await ana.page("/deleted")
+    await ana.says(f"!files restore {NAME}")
+    assert await ana.file(quote(NAME)) == HOSTILE
+    assert "None." in await ana.page("/deleted")
+    _, refused = await ana.send("deleted", {"file": "gone.txt"})
+    assert "The trash of Clerk has no file gone.txt." in refused
 
 
 async def test_a_right_to_left_name_does_not_reorder_the_title_on_a_card_folded_or_open(ana: PageChat) -> None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from agent_core.commands.trash import move_to_trash
 from agent_core.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from agent_core.model.agent import Agent
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.providers.workspace.workspace_paths import is_name
 from agent_core.service.uploads import MAX_UPLOAD_BYTES, FileUploads, free_name, safe_name
@@ -35,6 +37,42 @@ async def test_a_file_never_takes_the_place_of_another_and_the_same_delivery_is_
     kept = [await files.receive(agent.id, "a.txt", b"x", stage.origin(delivery=event)) for event in "ABA"]
     assert kept == ["a.txt", "a (2).txt", ""]
     assert [file.path for file in await stage.views.files(agent.channel, agent.id)] == ["a (2).txt", "a.txt"]
+
+
+async def deleted(stage: Stage, *texts: bytes) -> Agent:
+    """An agent that deleted a file once with each of these texts."""
+    agent = await stage.create()
+    for text in texts:
+        await stage.workspaces.of(agent).write("sub/a.txt", text)
+        await move_to_trash(stage.workspaces.of(agent), "sub/a.txt", expected=None)
+        stage.fake_clock.advance(60)
+    return agent
+
+
+@pytest.mark.proves("trash:restored")
+async def test_the_newest_deleted_file_is_restored_under_a_free_name_and_told_and_logged() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent, uploads = await deleted(stage, b"first", b"second"), receive_within(stage)
+    restored = [await uploads.restore(agent.id, "sub/a.txt", stage.origin()) for _ in range(2)]
+    assert restored == ["sub/a.txt", "sub/a (2).txt"]
+    assert [await stage.views.file(agent.channel, agent.id, path) for path in restored] == [b"second", b"first"]
+    assert await stage.views.list_deleted_files(agent.channel, agent.id) == ()
+    async with stage.database.begin() as work:
+        notes = [note.text for note in await work.notes.list_waiting(agent)]
+        log = [(entry.act, entry.detail, entry.by) for entry in await work.audit.in_channel(agent.channel)]
+    assert notes[0] == "I put sub/a.txt (6 bytes) from the trash into your workspace."
+    assert ("restored a file", "sub/a.txt", ANA) in log
+
+
+@pytest.mark.proves("trash:restored")
+async def test_who_may_not_decide_restores_nothing_and_a_name_that_is_not_there_is_told() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent, uploads = await deleted(stage, b"one"), receive_within(stage)
+    with pytest.raises(NotAllowed, match="restore files here"):
+        await uploads.restore(agent.id, "sub/a.txt", stage.origin(by=replace(ANA, id="u-gus", kind="guest")))
+    with pytest.raises(InvalidInput, match=r"has no file b\.txt"):
+        await uploads.restore(agent.id, "b.txt", stage.origin())
+    assert await stage.views.files(agent.channel, agent.id) == ()
 
 
 @dataclass
