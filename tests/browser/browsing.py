@@ -107,6 +107,11 @@ class BrowserChat:
         await box.fill(text)
         await box.press("Enter")
 
+    async def rejects(self, why: str) -> None:
+        """Choose Reject with reason beside the reply box, and send the reason."""
+        await self.page.get_by_label("Reject with reason").check()
+        await self.says(why)
+
     async def resume(self) -> None:
         """Press Resume."""
         await self.page.get_by_role("button", name="Resume").click()

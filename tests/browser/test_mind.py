@@ -84,8 +84,7 @@ async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
     page = ana.page
     await page.set_viewport_size({"width": 390, "height": 844})
     model.say(writing("b.txt", "\n".join(f"line {number}" for number in range(40))))
-    await page.locator("#reply").fill("Write more")
-    await page.get_by_role("button", name="Reply", exact=True).click()
+    await ana.rejects("Write more")
     await ana.asks("write_to_file")
     controls = page.get_by_role("article").last.locator("button, summary")
     for name in ("Reject", "More", "Stop"):
@@ -151,7 +150,7 @@ async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserCh
     box = ana.page.get_by_label("Reply to")
     await ana.says("!review")
     await box.fill("Use another name")
-    await expect(ana.page.get_by_role("button", name="Reply", exact=True)).to_be_enabled()
+    await expect(ana.page.get_by_role("button", name="Send", exact=True)).to_be_enabled()
     model.say("Nothing against it.")
     await expect(ana.page.locator("#told")).to_contain_text("The self-review is on the card of turn 1.")
     await expect(box).to_have_value("Use another name")

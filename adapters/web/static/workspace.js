@@ -200,9 +200,11 @@ function say(sentence) {
 }
 
 const replyBox = document.querySelector("form.reply");
-if (replyBox) new ResizeObserver(() => {
-  document.documentElement.style.setProperty("--box", `${replyBox.offsetHeight}px`);
-}).observe(replyBox);
+function measureBox() { document.documentElement.style.setProperty("--box", `${replyBox.offsetHeight}px`); }
+if (replyBox) {
+  measureBox();
+  new ResizeObserver(measureBox).observe(replyBox);
+}
 document.querySelectorAll(REGIONS).forEach(signature);
 showLocalTimes();
 document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
