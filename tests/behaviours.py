@@ -256,6 +256,8 @@ PROMISES: dict[str, str] = {
     "files:harmless": "A file is shown without running or loading anything, whatever it contains.",
     "files:versions": "A file's page lists turns that changed it, with diffs, who added it, and what others changed.",
     "files:zip": "All files of an agent come as one zip, made while it is sent, under names every system can unpack.",
+    "page:outcomes": "The list of what waits says what came of the commands that the person approved there.",
+    "page:finished": "The page tells an agent's owner that it is done, by a notification where they asked for it.",
     "trash:kept": "A deleted file is kept in the trash for 30 days, out of its agent's reach.",
     "trash:agent": "The trash of an agent goes with the agent.",
     "trash:restored": "Who may decide restores a deleted file under a free name, and the decision log tells of it.",

@@ -16,6 +16,7 @@ from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
 from adapters.web.guard import ADMITTED, Guard, Handler
+from adapters.web.outcomes import Outcomes
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
@@ -89,6 +90,10 @@ class WebContext:
     has_workers: Callable[[], bool] = works_here
     is_stopping: Callable[[], bool] = lambda: False
     templates: AgentTemplates = field(default_factory=load_templates)
+    outcomes: Outcomes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "outcomes", Outcomes(self.views, self.clock))
 
     def origin(self, request: web.Request) -> Origin:
         """The person of a request and the channel in its URL."""
@@ -118,6 +123,7 @@ class WebContext:
             archived=sum(each.number for each in census if (each.channel, each.status) == (shown, ARCHIVED)),
             channels=_channels(census, shown),
             asking=len(await self.list_waiting_for(person, census)),
+            finished=await self.views.queue.find_finished(person, "web"),
             person=person,
             model_label=self.model_label,
             has_workers=self.has_workers(),

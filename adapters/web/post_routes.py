@@ -182,6 +182,8 @@ class PostRoutes:
             _, turn = await views.turn(origin.channel, TurnId(button.subject))
             filled = FormInput(arguments=changed_arguments(form, turn, views.spec(turn.proposal.call.name)))
         await self.workspace.actions.press(button, filled, origin)
+        if button.verb in ("approve", "edit"):
+            self.workspace.outcomes.note(origin.by, origin.channel, TurnId(button.subject))
         return _redirect_back(form, request)
 
     async def say(self, request: web.Request) -> web.StreamResponse:

@@ -105,6 +105,7 @@ async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Re
         request,
         "waiting.html",
         told=told,
+        outcomes=await workspace.outcomes.of(person),
         chosen=chosen,
         places=list(dict.fromkeys(agent.channel for agent in everything)),
         waiting=whole,
@@ -147,4 +148,5 @@ async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> R
         await workspace.actions.press(Button("approve", pick.turn, shown=pick.shown), FormInput(), origin)
     except PersonError as error:
         return Receipt(f"{name}: {error}", is_approved=False)
+    workspace.outcomes.note(origin.by, pick.channel, pick.turn)
     return Receipt(f"{name}: approved.", is_approved=True)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.channels import ChannelScope
+from agent_core.model.agent import Agent, Awaiting, Finished
+from agent_core.model.channels import ChannelScope, SurfaceName
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide
 from agent_core.ports.database import Database
 from agent_core.service.deleting import newest_turn
 
-MAX_READ, MAX_WAITING_AGENTS = 1000, 100
+MAX_READ, MAX_WAITING_AGENTS, MAX_NEWEST = 1000, 100, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,12 @@ class ApprovalQueue:
         async with self.database.begin() as work:
             waiting = await work.agents.list_awaiting_people(channels, MAX_READ)
         return tuple(agent for agent in waiting if may_decide(agent, by))
+
+    async def find_finished(self, owner: Actor, surface: SurfaceName) -> Agent | None:
+        """The owner's agent that finished last, among the newest changes of the surface."""
+        async with self.database.begin() as work:
+            newest = await work.agents.list_changed_last((surface,), most=MAX_NEWEST)
+        return next((each for each in newest if isinstance(each.status, Finished) and each.owner.id == owner.id), None)
 
     async def list_waiting(self, agents: Sequence[Agent]) -> tuple[WaitingAgent, ...]:
         """The given agents with their open turns, at most MAX_WAITING_AGENTS: those that ask, then those paused."""

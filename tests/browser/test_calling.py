@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.chat import adding, writing
 
@@ -74,6 +74,18 @@ async def test_who_asked_for_it_is_notified_with_the_headline_alone_while_the_pa
     await ana.asks("append_to_file")
     await ana.page.wait_for_function("notified.length > 0")
     assert await ana.page.evaluate("notified") == ["Signoff: Clerk · turn 3 · append_to_file, waiting for a decision"]
+
+
+@pytest.mark.proves("page:finished")
+async def test_the_owner_is_notified_that_an_agent_is_done(ana: BrowserChat, model: ScriptedModel) -> None:
+    await ana.new_agent("Clerk", "writes", "Write a file")
+    await ana.page.get_by_role("button", name="Notify me").click()
+    model.say(reply_text("task_complete", {"reason": "secret"}))
+    card = await ana.asks("task_complete")
+    await ana.page.evaluate("hide(true)")
+    await card.press("Approve")
+    await ana.page.wait_for_function("notified.length > 0")
+    assert await ana.page.evaluate("notified") == ["Signoff: Clerk is done"]
 
 
 async def test_who_did_not_ask_for_it_is_not_notified(ana: BrowserChat, model: ScriptedModel) -> None:

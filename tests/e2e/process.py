@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from adapters.web.guard import USER
+from bot.private_files import page_key
 from tests.packages import SANDBOX, need
 from tests.patience import PATIENCE_SECONDS
 
@@ -118,6 +120,11 @@ async def running(folder: Path, *arguments: str, **environ: str) -> AsyncIterato
 def clean(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of a process: where programs and this code are, and what is given."""
     return {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), **environ}
+
+
+def keyed(folder: Path, port: int | str) -> str:
+    """The address of a page that was started in this folder, with its key, as people open it."""
+    return f"http://{USER}:{page_key(folder / '.signoff')}@127.0.0.1:{port}"
 
 
 def free_port() -> int:

@@ -20,7 +20,7 @@ from agent_core.persistence.connections import make_engine
 from agent_core.persistence.engine_lock import import_lock
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import reply_text
-from tests.e2e.process import Program, clean, free_port, running, serving
+from tests.e2e.process import Program, clean, free_port, keyed, running, serving
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
@@ -63,7 +63,7 @@ async def test_a_start_waits_for_a_server_that_does_not_answer_and_goes_on(
         await says(process, WAITS)
         if command != "worker":
             async with ClientSession(headers={"Origin": f"http://127.0.0.1:{port}"}) as session:
-                await is_told_to_wait(session, f"http://127.0.0.1:{port}")
+                await is_told_to_wait(session, keyed(tmp_path, port))
         await own_postgres.start()
         await says(process, "The worker runs" if command == "worker" else "Signoff is at ")
         assert (process.output.count(WAITS), process.output.count("answers: the start goes on.")) == (1, 1)

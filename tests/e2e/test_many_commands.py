@@ -114,7 +114,7 @@ async def test_a_goal_takes_sixteen_commands_and_leaves_the_files_it_promised(wo
         await (await world.ana.asks(name)).press("Approve")
         assert await world.ana.sees(said), f"{name}: {text_of(await world.ana.page())[-3000:]}"
     await (await world.ana.asks("task_complete")).press("Approve")
-    assert await world.ana.sees("Scout is done: The report is in report.md.")
+    assert await world.ana.sees("Scout is done: “The report is in report.md.”")
     assert await world.ana.file("report.md") == "# Strings\n\nTake polyester.\n"
     assert await world.ana.file("result.csv") == "string,spin\npoly,3\ngut,1\n"
     assert world.x.posted == ["Polyester it is."]
@@ -133,7 +133,7 @@ async def test_no_key_of_the_settings_stands_anywhere_after_all_that(world: Worl
     await world.ana.new_agent("Scout", "looks for keys", f"Print {KEY[:6]}")
     for command in ("execute_shell", "task_complete"):
         await (await world.ana.asks(command)).press("Approve")
-    assert await world.ana.sees("Scout is done: It is [secret].")
+    assert await world.ana.sees("Scout is done: “It is [secret].”")
     assert KEY not in await world.ana.page()
     prompts = "".join(message["content"] for body in world.endpoint.completions for message in body["messages"])
     await world.signoff.stop()

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.e2e.process import clean, free_port, program, running
+from tests.e2e.process import clean, free_port, keyed, program, running
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.page import PageChat
 from tests.standins.postgres import PostgresServer
@@ -37,13 +37,13 @@ async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]
     return cast("dict[str, Any]", found.structured_content)
 
 
-async def story(client: Client, address: str) -> None:
+async def story(client: Client, folder: Path, port: str) -> None:
     """The client makes an agent and waits; Ana approves on the page; the client reads the file."""
     made = await call(client, "create_agent", name="Ada", goals=[GOAL])
-    assert made["page"].startswith(address)
+    path = made["page"].removeprefix(f"http://127.0.0.1:{port}")
     assert (await call(client, "wait", agent="Ada"))["asks"]["command"] == "write_to_file"
     waiting = asyncio.create_task(call(client, "wait", agent="Ada", until="end", seconds=600))
-    async with PageChat.opened(address, "Ana", made["page"].removeprefix(address)) as ana:
+    async with PageChat.opened(keyed(folder, port), "Ana", path) as ana:
         await (await ana.asks("write_to_file")).press("Approve")
         await (await ana.asks("task_complete")).press("Approve")
         assert "MCP" in await ana.page()
@@ -57,7 +57,7 @@ async def story(client: Client, address: str) -> None:
 async def test_a_client_alone_gets_the_page_and_the_work_of_its_process(tmp_path: Path) -> None:
     port = str(free_port())
     async with started(tmp_path, PORT=port) as client:
-        await story(client, f"http://127.0.0.1:{port}")
+        await story(client, tmp_path, port)
     async with started(tmp_path, PORT=port) as again:
         [listed] = (await call(again, "list_agents"))["agents"]
     assert (listed["name"], listed["state"]) == ("Ada", "finished")
@@ -69,7 +69,7 @@ async def test_a_client_beside_run_leaves_the_work_to_it(tmp_path: Path) -> None
     async with program(tmp_path) as page:
         environ = {"PORT": page.address.rpartition(":")[2]}
         async with started(tmp_path, **environ) as client, started(tmp_path, **environ) as other:
-            await story(client, page.address)
+            await story(client, tmp_path, environ["PORT"])
             assert len((await call(other, "list_agents"))["agents"]) == 1
             await page.stop()
             left = await call(other, "create_agent", name="Bob", goals=[GOAL])
@@ -127,12 +127,12 @@ async def test_without_a_client_the_process_says_how_one_is_configured(tmp_path:
 @pytest.mark.proves("mcp:token")
 async def test_the_page_and_mcp_clients_share_one_server(tmp_path: Path) -> None:
     async with program(tmp_path, MCP_SERVE="true", MCP_TOKEN="k" * 32, MCP_CHANNEL="Editor") as served:
-        headers = {"Authorization": f"Bearer {'k' * 32}"}
+        headers, port = {"Authorization": f"Bearer {'k' * 32}"}, served.address.rpartition(":")[2]
         async with (
             httpx2.AsyncClient(headers=headers) as http,
-            Client(streamable_http_client(f"{served.address}/mcp", http_client=http)) as client,
+            Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client,
         ):
-            await story(client, served.address)
+            await story(client, tmp_path, port)
             assert "/c/web/local/editor/" in (await call(client, "list_agents"))["agents"][0]["page"]
         await served.stop()
 
@@ -147,5 +147,5 @@ async def test_a_client_beside_processes_on_postgresql_is_woken_by_them(
     async with program(tmp_path, **environ) as page:
         port = page.address.rpartition(":")[2]
         async with started(tmp_path, PORT=port, **environ) as client:
-            await story(client, page.address)
+            await story(client, tmp_path, port)
         await page.stop()

@@ -53,7 +53,7 @@ async def test_a_goal_is_finished_through_the_real_sdk(endpoint: OpenAIStandIn, 
     await ana.new_agent("Clerk", "keeps notes", "Write a report")
     for command in ("write_to_file", "append_to_file", "task_complete"):
         await (await ana.asks(command)).press("Approve")
-    assert await ana.sees("Clerk is done: The report is written.")
+    assert await ana.sees("Clerk is done: “The report is written.”")
     assert await ana.file("report.md") == "All is well.\nAna agrees.\n"
     page = text_of(await ana.page())
     assert "gpt-test · 127.0.0.1" in page
@@ -68,7 +68,7 @@ async def test_an_endpoint_that_is_busy_is_asked_again_when_it_said(endpoint: Op
     await (await ana.asks("write_to_file")).press("Approve")
     assert await ana.sees("waiting for the model: 127.0.0.1")
     await (await ana.asks("task_complete")).press("Approve")
-    assert await ana.sees("Clerk is done: The report is written.")
+    assert await ana.sees("Clerk is done: “The report is written.”")
     assert endpoint.completions[1]["messages"][:-1] == endpoint.completions[2]["messages"][:-1]
 
 

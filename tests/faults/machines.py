@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_core.providers.clock import SystemClock
-from tests.e2e.process import LONGEST_STOP, clean, free_port
+from tests.e2e.process import LONGEST_STOP, clean, free_port, keyed
 from tests.faults.model import PRICES
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer
@@ -45,7 +45,7 @@ class Machine:
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return keyed(self.home, self.port)
 
     @property
     def is_gone(self) -> bool:

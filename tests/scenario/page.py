@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from aiohttp import ClientPayloadError, ClientSession, CookieJar, FormData
 
-from agent_core.model.note import is_question
+from agent_core.model.reply_meaning import meaning_of
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import free_fields, free_in, times_in
 from tests.scenario.page_forms import sent
@@ -166,13 +166,13 @@ class PageChat:
         return text_of(header[0]) if header else ""
 
     async def says(self, text: str) -> None:
-        """Write into the reply box, as a question or as a reason to reject where a command waits."""
+        """Write into the reply box, and choose beside it what it is: a question, a reason to reject, else a note."""
         await (await self.writes(text)).arrives()
 
     async def writes(self, text: str) -> PageLine:
         """Write into the reply box of the page as it is."""
         seen = re.search(r'name="seen" value="([^"]*)"', await self.page())
-        mode = "ask" if is_question(text) else "reject"
+        mode = {"question": "ask", "feedback": "reject"}.get(meaning_of(text), "note")
         return PageLine(self, {"text": text, "as": mode, "seen": seen[1] if seen else ""})
 
     async def stops(self) -> None:

@@ -35,5 +35,5 @@ async def test_a_person_has_a_step_reviewed_changes_goals_and_budget_and_searche
         assert await ana.told("• Tea is served at four ·")
         await card.press("Approve")
         await (await ana.asks("task_complete")).press("Approve")
-        assert await ana.sees("Clerk is done: All is served.")
+        assert await ana.sees("Clerk is done: “All is served.”")
         assert await ana.file("notes.md") == "one\n"

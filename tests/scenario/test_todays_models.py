@@ -55,7 +55,7 @@ async def finish(scene: Scene) -> None:
     """Approve the file and the end."""
     await (await scene.ana.asks("write_to_file")).press("Approve")
     await (await scene.ana.asks("task_complete")).press("Approve")
-    assert await scene.ana.sees("Clerk is done: The report is written.")
+    assert await scene.ana.sees("Clerk is done: “The report is written.”")
     assert await scene.ana.file("report.md") == "All is well.\n"
 
 

@@ -1,13 +1,16 @@
-// Calls the person, while the page is not in view, when more agents need approval: by the page's title and icon, and after
+// Calls the person, while the page is not in view, when more agents need approval or an agent of theirs is done: by the page's title and icon, and after
 // a click on "Notify me" by a notification of the browser. It names the agent and the command, never its arguments. A
 // sound is off until somebody switches it on in this browser.
 "use strict";
 
 const canNotify = "Notification" in window, SOUND = "signoff.sound", TONE_HZ = 660, TONE_SECONDS = 0.35;
 const soundOn = document.getElementById("sound-on");
-let asking = countAsking();
+let asking = countAsking(), finishedAt = newestEnd();
 
 function countAsking() { return Number(document.getElementById("rail")?.dataset.asking || 0); }
+
+/** When the newest of the person's agents that are done ended; "" if none did. */
+function newestEnd() { return document.getElementById("rail")?.dataset.finishedAt ?? ""; }
 
 /** Show the button only while the browser would ask for the permission. */
 function offerToNotify() {
@@ -19,12 +22,14 @@ function callPerson(fresh, headlines) {
   document.title = fresh.title;
   const icon = document.querySelector("link[rel=icon]"), href = fresh.querySelector("link[rel=icon]").getAttribute("href");
   if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
-  const before = asking;
+  const before = asking, ended = finishedAt;
   asking = countAsking();
-  if (asking <= before || !document.hidden) return;
+  finishedAt = newestEnd();
+  const done = finishedAt > ended ? document.getElementById("rail").dataset.finished : "";
+  if ((asking <= before && !done) || !document.hidden) return;
   if (localStorage.getItem(SOUND)) playTone();
   if (!canNotify || Notification.permission !== "granted") return;
-  const body = headlines[0] || (asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
+  const body = asking <= before ? done : headlines[0] || (asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
   const note = new Notification("Signoff", { body, tag: "asking" });
   note.addEventListener("click", () => { focus(); note.close(); });
 }

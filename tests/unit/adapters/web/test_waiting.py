@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
 from tests.scenario.page import PageCard, PageChat, text_of
 from tests.scenario.served import served
@@ -66,6 +66,35 @@ async def test_the_list_and_its_count_hold_what_the_person_may_decide_and_nothin
         his = await listed(ben)
     assert ("Ada · turn 1" in text_of(his), "Own · turn 1" in text_of(his)) == (True, False)
     assert ("<title>(1) " in his, "<title>(2) " in await listed(ana)) == (True, True)
+
+
+@pytest.mark.proves("page:outcomes")
+async def test_the_list_says_what_came_of_what_was_approved_there_to_that_person_alone(
+    base: str, ana: PageChat, model: ScriptedModel
+) -> None:
+    card = await asking(ana, model, "Ada")
+    await card.press("Approve")
+    model.say(reply_text("task_complete", {"reason": "Done."}))
+    await ana.asks("task_complete")
+    told = (await listed(ana)).partition('id="outcomes"')[2].partition("</div>")[0]
+    assert "✓ Ada · write_to_file Ada.md" in " ".join(text_of(told).split())
+    assert f'href="{ana.path}#' in told
+    assert "done" in told
+    async with PageChat.opened(base, "ben") as ben:
+        assert "Ada · write_to_file" not in text_of(await listed(ben))
+
+
+@pytest.mark.proves("page:finished")
+async def test_the_page_tells_the_owner_alone_which_agent_is_done(
+    base: str, ana: PageChat, model: ScriptedModel
+) -> None:
+    model.say(reply_text("task_complete", {"reason": "Done."}))
+    await ana.new_agent("Ada", "writes", "Write a file")
+    await (await ana.asks("task_complete")).press("Approve")
+    assert await ana.sees("Ada is done")
+    assert 'data-finished="Ada is done"' in await listed(ana)
+    async with PageChat.opened(base, "ben") as ben:
+        assert "data-finished" not in await listed(ben)
 
 
 @pytest.mark.proves("page:mine")

@@ -1,0 +1,77 @@
+"""What decides and what does not: words, permissions for the next commands, notes, and files that come back."""
+
+from pathlib import Path
+
+import pytest
+
+from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.scenario.chat import adding, writing
+from tests.scenario.surfaces import Name, Scene, opened
+from tests.scenario.test_signed_off import WAIT, clerk, on_each_surface
+
+DELETE = reply_text("delete_file", {"filename": "notes.md"}, text="I tidy up.")
+DONE = reply_text("task_complete", {"reason": "All is noted."}, text="I am through.")
+
+
+async def is_open(scene: Scene) -> bool:
+    turn = await scene.stage.views.newest_turn(scene.channel, (await scene.agent()).id)
+    assert turn
+    return turn.is_open
+
+
+@pytest.mark.proves("reply:agrees")
+@on_each_surface()
+async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, tmp_path: Path) -> None:
+    async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), WAIT), tmp_path) as scene:
+        ana = await clerk(scene)
+        card = await ana.asks("write_to_file")
+        await ana.says("looks good to me, thanks!")
+        assert await is_open(scene)
+        await card.press("Approve")
+        await ana.asks("do_nothing")
+        assert await ana.file("notes.md") == "one\n"
+
+
+@pytest.mark.proves("lease:covers")
+@on_each_surface()
+async def test_approve_the_next_five_on_an_append_asks_before_a_deletion_and_the_end(
+    surface: Name, tmp_path: Path
+) -> None:
+    model = ScriptedModel(adding("notes.md", "one\n"), adding("notes.md", "two\n"), DELETE, DONE)
+    async with opened(surface, model, tmp_path) as scene:
+        ana = await clerk(scene)
+        await (await ana.asks("append_to_file")).press("Approve ×5")
+        card = await ana.asks("delete_file")
+        assert await ana.file("notes.md") == "one\ntwo\n"
+        await card.press("Approve")
+        await ana.asks("task_complete")
+        assert await is_open(scene)
+
+
+@pytest.mark.proves("lease:note")
+@on_each_surface("guests")
+async def test_a_note_of_a_teammate_pauses_what_runs_without_asking(surface: Name, tmp_path: Path) -> None:
+    model = ScriptedModel(adding("notes.md", "one\n"), waits=True)
+    async with opened(surface, model, tmp_path) as scene:
+        ana = await clerk(scene)
+        await (await ana.asks("append_to_file")).press("Approve ×5")
+        ben = await scene.join("ben", "member")
+        await ben.says("Mention the tea")
+        assert await ana.sees("Mention the tea")
+        model.say(adding("notes.md", "two\n"))
+        await ana.asks("append_to_file")
+        assert await ana.file("notes.md") == "one\n"
+
+
+@pytest.mark.proves("trash:restored")
+@on_each_surface()
+async def test_a_deleted_file_is_said_to_be_kept_and_comes_back_by_a_line(surface: Name, tmp_path: Path) -> None:
+    async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), DELETE, WAIT), tmp_path) as scene:
+        ana = await clerk(scene)
+        await (await ana.asks("write_to_file")).press("Approve")
+        card = await ana.asks("delete_file")
+        assert "kept in the trash for 30 days" in " ".join(card.text.replace("│", "").split())
+        await card.press("Approve")
+        await ana.asks("do_nothing")
+        await ana.says("!files restore notes.md")
+        assert await ana.file("notes.md") == "one\n"
