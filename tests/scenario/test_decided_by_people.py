@@ -7,7 +7,7 @@ import pytest
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
 from tests.scenario.surfaces import Name, Scene, opened
-from tests.scenario.test_signed_off import WAIT, clerk, on_each_surface
+from tests.scenario.test_signed_off import WAIT, clerk, noted, on_each_surface
 
 DELETE = reply_text("delete_file", {"filename": "notes.md"}, text="I tidy up.")
 DONE = reply_text("task_complete", {"reason": "All is noted."}, text="I am through.")
@@ -20,12 +20,14 @@ async def is_open(scene: Scene) -> bool:
 
 
 @pytest.mark.proves("reply:agrees")
-@on_each_surface()
+@on_each_surface("words")
 async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, tmp_path: Path) -> None:
     async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), WAIT), tmp_path) as scene:
         ana = await clerk(scene)
         card = await ana.asks("write_to_file")
         await ana.says("looks good to me, thanks!")
+        if surface != "web":  # there it is a note, because the person chose that beside the box
+            assert await ana.told("Nothing is decided. Approve turn 1, write_to_file?")
         assert await is_open(scene)
         await card.press("Approve")
         await ana.asks("do_nothing")
@@ -57,14 +59,14 @@ async def test_a_note_of_a_teammate_pauses_what_runs_without_asking(surface: Nam
         await (await ana.asks("append_to_file")).press("Approve ×5")
         ben = await scene.join("ben", "member")
         await ben.says("Mention the tea")
-        assert await ana.sees("Mention the tea")
+        await noted(scene, "Mention the tea")
         model.say(adding("notes.md", "two\n"))
         await ana.asks("append_to_file")
         assert await ana.file("notes.md") == "one\n"
 
 
 @pytest.mark.proves("trash:restored")
-@on_each_surface()
+@on_each_surface("lines")
 async def test_a_deleted_file_is_said_to_be_kept_and_comes_back_by_a_line(surface: Name, tmp_path: Path) -> None:
     async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), DELETE, WAIT), tmp_path) as scene:
         ana = await clerk(scene)

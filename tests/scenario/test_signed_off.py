@@ -21,6 +21,8 @@ LEFT_OUT: dict[str, dict[Name, str]] = {
         "terminal": "a terminal has one person",
     },
     "free classes": {"terminal": "no option of the program lets a class run without asking"},
+    "words": {"terminal": "it asks before words reject, and what is typed there is confirmed"},
+    "lines": {"terminal": "a line is carried out some time after it is typed"},
     "old controls": {"terminal": "a line is read when it is typed, and asks about the card right above it"},
 }
 
@@ -321,14 +323,14 @@ async def test_a_question_of_a_guest_is_a_note_that_the_agent_reads(surface: Nam
         card = await ana.asks("write_to_file")
         gus = await scene.join("gus", "guest")
         await gus.says("Who is this for?")
-        await _noted(scene, "Who is this for?")
+        await noted(scene, "Who is this for?")
         assert len(model.prompts) == 1
         await card.press("Approve")
         await ana.asks("do_nothing")
         assert "@gus (guest, may not decide): Who is this for?" in model.prompts[-1][-1].content
 
 
-async def _noted(scene: Scene, text: str) -> None:
+async def noted(scene: Scene, text: str) -> None:
     """Wait until a note of the Clerk's says this."""
     agent = await scene.agent()
     while text not in [
