@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.commands.trash import move_to_trash
 from agent_core.errors import TransferRefused
 from agent_core.model.ids import AgentId
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
+from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
 from agent_core.providers.workspace.s3_transfer import S3WorkspaceTransfer
 from agent_core.providers.workspace.s3_workspace import S3Workspaces
+from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from agent_core.testing.examples import an_agent, keep
 from agent_core.transfer.transfer import Transfer
 from tests.contract.transfers import files_in, transfer, write_files
@@ -107,6 +110,19 @@ async def test_what_agents_cannot_use_is_left_out_and_told(
     done = await to_bucket(url, s3_bucket).export_to(tmp_path / "x.zip")
     assert done.files == 1
     assert sorted(done.left_out) == ["0ada/.signoff-unfinished-1", "0ada/back\\slash", "stray"]
+
+
+@pytest.mark.proves("trash:kept")
+@pytest.mark.parametrize("place", ["folder", "bucket"])
+async def test_the_trash_is_left_out_of_an_export(place: str, tmp_path: Path, s3_bucket: S3Bucket) -> None:
+    storage = S3Storage(bucket=s3_bucket)
+    files = (S3Workspaces(storage) if place == "bucket" else FolderWorkspaces(tmp_path)).of(ADA)
+    for name in ("kept.txt", "gone.txt"):
+        await files.write(name, b"x")
+    await move_to_trash(files, "gone.txt", expected=None)
+    stored = S3WorkspaceTransfer(storage) if place == "bucket" else WorkspaceTransfer(tmp_path)
+    exported = await asyncio.to_thread(lambda: [each.path for each in stored.files() if each.content])
+    assert (exported, stored.left_out) == (["agent-ada/kept.txt"], [])
 
 
 def _without_times(home: Path) -> dict[str, tuple[bytes, int] | None]:
