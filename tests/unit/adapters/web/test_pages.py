@@ -331,7 +331,7 @@ async def test_nothing_hides_on_the_page_whoever_wrote_it(tmp_path: Path) -> Non
     ):
         await ana.new_agent(hidden, hidden, hidden)
         card = await ana.asks("write_to_file")
-        await ana.says(hidden)
+        await card.press("Reject", reason=hidden)
         page = await ana.until(lambda page: page if f"“{SPELLED}”" in page else None)
         async with ana.session.get(base + ana.path) as answer:
             page = await answer.text()
