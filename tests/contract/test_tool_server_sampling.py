@@ -151,5 +151,5 @@ async def test_the_card_says_that_a_tool_may_ask_and_its_classes_have_spend() ->
         stage, _ = await called(server, {}, "Oolong.")
         spec = stage.commands.by_name["asking.ask"].spec
         plain = ServerCommands(server, visible).loaded({}).commands[0].spec
-    assert (spec.asks_models, spec.risks) == (True, ("network", "spend"))
-    assert (plain.asks_models, plain.risks) == (False, ("network",))
+    assert (spec.asks_models, spec.risks) == (True, ("publish", "spend"))
+    assert (plain.asks_models, plain.risks) == (False, ("publish",))

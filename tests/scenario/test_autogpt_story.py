@@ -246,7 +246,7 @@ async def test_a_plugins_command_is_edited_rejected_and_refused_like_any_other(p
     stage = stage_of(plugins, found, tea, tea, reply_text("tea", {}), DONE)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    assert turn.risks == ("network", "spend")
+    assert turn.risks == ("publish",)
     await stage.decide(agent, ApproveEdited({"kind": "black"}))
     agent = await stage.wait_until_settled(agent)
     await stage.decide(agent, Reject("no tea"))
