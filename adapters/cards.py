@@ -10,6 +10,7 @@ from adapters.buttons import Button
 from adapters.preview_repeats import IN_TITLE, STANDS_ABOVE, lines_instead, visible_preview
 from adapters.question_form import question_buttons
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
+from adapters.turn_lines import target_text
 from adapters.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
 from adapters.ui_text import next_try_text, offered_times
 from adapters.visible_text import readable, visible
@@ -156,7 +157,7 @@ def _edits(turn: Turn, changes: Sequence[ArgumentChange]) -> str:
 def summary_text(agent: Agent, turn: Turn) -> str:
     """A turn in one line, for notifications and screen readers."""
     card = turn_card(agent, turn)
-    about = card.preview.title if card.preview else brief_arguments(card)
+    about = target_text(turn) if card.preview else brief_arguments(card)
     said, mark = f"{card.marked_headline} · {card.standing}", " · "
     if turn.state == "proposed":
         asks = f"{agent.title} asks to run {card.command} (turn {card.number})"

@@ -15,6 +15,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.command import text_digest
+from agent_core.model.copies import replace
 from agent_core.model.lines import one_line
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews
@@ -65,7 +66,7 @@ def row_text(entry: AuditEntry) -> str:
         time_text(entry.at),
         entry.agent_name,
         f"turn {entry.turn_number}" if entry.turn_number else "",
-        what_text(entry),
+        what_text(replace(entry, target=one_line(visible(entry.target), BRIEF_CHARACTERS))),
         who_text(entry.by),
         right_text(entry),
         entry.outcome,
@@ -75,11 +76,12 @@ def row_text(entry: AuditEntry) -> str:
 
 
 def what_text(entry: AuditEntry) -> str:
-    """The action, with a command's name and risk classes: `ran write_to_file (write)`."""
+    """The action, with a command's name, risk classes and target: `ran write_to_file (write) report.md · +4 −1`."""
     done = DECISIONS.get(entry.act, entry.act)
-    times = f" {entry.detail}" if entry.act == "approve" and entry.detail else ""
-    classes = f" ({', '.join(entry.risks)})" if entry.risks else ""
-    return f"{done}{times}{f' {entry.command}{classes}' if entry.command else ''}"
+    times = entry.detail if entry.act == "approve" else ""
+    classes = f"({', '.join(entry.risks)})" if entry.risks else ""
+    of_command = (entry.command, classes, one_line(visible(entry.target))) if entry.command else ()
+    return " ".join(filter(None, (done, times, *of_command)))
 
 
 def who_text(actor: Actor) -> str:
@@ -94,7 +96,7 @@ def right_text(entry: AuditEntry) -> str:
     """The permission under which a command ran, in words; "" for other rows."""
     match entry.grant:
         case "approve":
-            return "approved"
+            return f"approved {entry.given}".rstrip()
         case "edit":
             return "edited"
         case "lease":
@@ -106,8 +108,15 @@ def right_text(entry: AuditEntry) -> str:
 
 
 def detail_text(entry: AuditEntry) -> str:
-    """The row's detail on one line, cut to BRIEF_CHARACTERS; "" for an approval, whose detail `what_text` shows."""
-    return "" if entry.act == "approve" else one_line(visible(entry.detail), BRIEF_CHARACTERS)
+    """The row's detail on one line, cut to BRIEF_CHARACTERS."""
+    return one_line(visible(whole_detail(entry)), BRIEF_CHARACTERS)
+
+
+def whole_detail(entry: AuditEntry) -> str:
+    """The row's detail, for an edited command its arguments first; "" for an approval, told by `what_text`."""
+    if entry.act == "approve":
+        return ""
+    return " · ".join(filter(None, (entry.given if entry.grant == "edit" else "", entry.detail)))
 
 
 def time_text(at: datetime) -> str:
@@ -159,7 +168,7 @@ COLUMNS: Mapping[str, Callable[[AuditEntry], object]] = {
     "right": right_text,
     "granted_at": lambda entry: entry.granted_at.isoformat() if entry.granted_at else "",
     "outcome": lambda entry: entry.outcome,
-    "detail": lambda entry: entry.detail,
+    "detail": lambda entry: whole_detail(entry) or entry.detail,
     "act": lambda entry: entry.act,
     "who_id": lambda entry: _person_id(entry),
     "agent_id": lambda entry: entry.agent_id,
@@ -167,6 +176,7 @@ COLUMNS: Mapping[str, Callable[[AuditEntry], object]] = {
     "shown_hash": lambda entry: entry.shown_hash,
     "run_hash": lambda entry: entry.run_hash,
     "id": lambda entry: entry.id,
+    "target": lambda entry: entry.target,
 }
 
 

@@ -1,24 +1,25 @@
-"""A turn on one line: its number, its command, what the command was about, and how it ended."""
+"""A turn on one line: its number, its command with its target, and how it ended."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
 from adapters.text_fit import cut
-from adapters.turn_state import STATE_SIGNS, StateParts, first_text, state_parts, tone_of
+from adapters.turn_state import STATE_SIGNS, StateParts, state_parts, tone_of
 from adapters.visible_text import one_line
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn, text_of
+from agent_core.model.turn_target import target_of
 
-MAX_ABOUT, MAX_ERROR = 140, 80  # UTF-16 units
+MAX_TARGET, MAX_ERROR = 140, 80  # UTF-16 units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnLine:
     """A turn on one line.
 
-    `text`: number, command, what it was about and, if it failed, the beginning of the error.
+    `text`: number, command, target and, if it failed, the beginning of the error.
     `state_parts`: as in `Card`.
     `permission`: what let the command run without a question of its own (a lease or a policy), or "". Two turns with
     the same permission ran under the same decision of a person.
@@ -50,7 +51,7 @@ class TurnLine:
 def line_of(turn: Turn) -> TurnLine:
     """The line of a turn in its present state."""
     tone = tone_of(turn)
-    told = (f"{turn.number} {one_line(turn.call.name)}", about_text(turn), _error_text(turn))
+    told = (f"{turn.number} {command_text(turn)}", _error_text(turn))
     return TurnLine(
         turn=turn.id,
         number=turn.number,
@@ -64,10 +65,14 @@ def line_of(turn: Turn) -> TurnLine:
     )
 
 
-def about_text(turn: Turn) -> str:
-    """What a turn's command was about: its preview's title, or its first text, on one line."""
-    title = turn.shown_preview.title if turn.shown_preview else ""
-    return cut(one_line(title or first_text(turn)), MAX_ABOUT)
+def command_text(turn: Turn, most: int = MAX_TARGET) -> str:
+    """A turn's command and its target on one line: `write_to_file report.md · +4 −1`."""
+    return " ".join(filter(None, (one_line(turn.call.name), target_text(turn, most))))
+
+
+def target_text(turn: Turn, most: int = MAX_TARGET) -> str:
+    """The target of a turn's command, cut to `most` units."""
+    return cut(one_line(target_of(turn)), most)
 
 
 def permission_of(turn: Turn) -> str:

@@ -90,11 +90,6 @@ def outcome_text(turn: Turn) -> str:
     return text_of(turn.result) if turn.result and turn.state == "done" else ""
 
 
-def first_text(turn: Turn) -> str:
-    """The first argument of the turn's command that is a text, or ""."""
-    return next((value for value in turn.call.arguments.values() if isinstance(value, str)), "")
-
-
 def _done(turn: Turn) -> StateParts:
     """How the command ended and who approved it, with the time of the approval.
 

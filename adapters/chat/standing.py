@@ -8,11 +8,8 @@ from cachetools import LRUCache
 from adapters.cards import status_text
 from adapters.chat.recorded import recorded
 from adapters.chat.status_updates import is_kept_waiting
-from adapters.text_fit import cut
-from adapters.turn_lines import line_of
-from adapters.turn_state import first_text
+from adapters.turn_lines import command_text, line_of
 from adapters.ui_text import free_text
-from adapters.visible_text import one_line
 from agent_core.errors import CommandError
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.ids import AgentId
@@ -49,7 +46,7 @@ class StandingLines:
             self.forget_files(agent)
         if turn.number < self.asked.get(turn.agent_id, (0, ""))[0]:
             return
-        self.asked[turn.agent_id] = (turn.number, asked_text(turn))
+        self.asked[turn.agent_id] = (turn.number, command_text(turn, MAX_SUBJECT))
         if turn.state == "done":
             self.ended[turn.agent_id] = line_of(turn).signed_text
 
@@ -106,10 +103,3 @@ class StandingLines:
         self.ended.pop(agent.id, None)
         self.shown.pop(agent.id, None)
         self.forget_files(agent)
-
-
-def asked_text(turn: Turn) -> str:
-    """The command of a turn and what it touches, on one line."""
-    preview = turn.shown_preview
-    subject = preview.target if preview and preview.target else first_text(turn)
-    return " ".join(filter(None, (turn.call.name, cut(one_line(subject), MAX_SUBJECT))))

@@ -15,7 +15,7 @@ from adapters.question_form import option_value, question_form
 from adapters.risk_labels import meaning_of
 from adapters.text_fit import cut
 from adapters.tool_settings import source_title, uses_text
-from adapters.turn_lines import about_text
+from adapters.turn_lines import target_text
 from adapters.turn_state import StateParts, cut_parts, state_text, untimed_text
 from adapters.ui_text import (
     NOTE_AT_REST,
@@ -123,6 +123,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     decision_log.who_text,
     decision_log.right_text,
     decision_log.detail_text,
+    decision_log.whole_detail,
     decision_log.time_text,
     drawings.time_line,
     drawings.hour_chart,
@@ -141,7 +142,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     plain_lines,
     head_and_tail,
     first_line,
-    about_text,
+    target_text,
     meaning_of,
     group_entries,
     last_decided,

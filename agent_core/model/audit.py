@@ -12,10 +12,11 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RiskClass
 from agent_core.model.copies import replace
-from agent_core.model.decision import Approval, Approve, ApproveEdited
+from agent_core.model.decision import Approval, Approve, ApproveEdited, detail_of
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
+from agent_core.model.turn_target import target_of
 
 NO_AGENT = AgentId("")
 RAN, ENDED = "ran", "ended"
@@ -31,6 +32,8 @@ class AuditEntry:
 
     `shown_hash`, `run_hash`: what the card showed, and what ran.
     `grant`, `granted_at`, `by`: the permission under which a command ran, when it was given, and who gave it.
+    `target`: what the command works on, "" in entries of older releases. `given`: in the entry `ran`, the detail of the
+    decision under which the command ran (`×3`, or the edited arguments); "" under a lease or a policy.
     `outcome`: "running" in the entry `ran`, how the command ended in the entry `ended`, "" in all others.
     `agent_id`: empty in an entry about the channel.
     """
@@ -46,6 +49,8 @@ class AuditEntry:
     turn_id: TurnId | None = None
     turn_number: int = 0
     command: str = ""
+    target: str = ""
+    given: str = ""
     risks: tuple[RiskClass, ...] = ()
     shown_hash: str = ""
     run_hash: str = ""
@@ -73,6 +78,7 @@ class AuditEntry:
             turn_id=turn.id,
             turn_number=turn.number,
             command=turn.call.name,
+            target=target_of(turn),
             risks=turn.risks,
             shown_hash=turn.shown_hash,
         )
@@ -94,6 +100,7 @@ class AuditEntry:
             entry,
             run_hash=turn.run_hash,
             grant=_grant_of(approval),
+            given=detail_of(approval.decision),
             granted_at=_granted_at(approval),
             outcome="running",
         )

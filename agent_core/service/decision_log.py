@@ -1,4 +1,4 @@
-"""Reads the decision log (audit log) of a channel, newest first, with the start and end of a command as one row."""
+"""Reads the decision log (audit log) of a channel, newest first: approval, start and end of a command are one row."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -18,7 +18,8 @@ CHUNK_ENTRIES = 200
 MAX_ENTRIES_PER_PAGE = 2_000
 FOLLOWING_ENTRIES = 20
 NOT_RUN = "not run"
-Ends: TypeAlias = dict[TurnId | None, AuditEntry]
+APPROVALS = frozenset({"approve", "edit"})
+OfTurns: TypeAlias = dict[TurnId | None, AuditEntry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +108,9 @@ class DecisionLog:
 class _LogReader:
     """Reads the log backwards, from its newest entry or from a given one. `earlier` is the last entry that was read.
 
-    A command's end is merged into the row of its start. If the end is newer than the entry where reading began, it is
-    looked up among the agent's next entries. That is rare, because an agent runs one command at a time.
+    A command's end and its approval are merged into the row of its start, which names who approved and how. If an entry
+    that follows is newer than the one where reading began, it is looked up among the agent's next entries. That is
+    rare, because an agent runs one command at a time.
     """
 
     database: Database
@@ -116,7 +118,8 @@ class _LogReader:
     wanted: LogFilter
     earlier: str
     is_within: bool
-    ends: Ends = field(default_factory=dict)
+    ends: OfTurns = field(default_factory=dict)
+    runs: OfTurns = field(default_factory=dict)
 
     async def rows(self, limit: int | None) -> AsyncGenerator[AuditEntry, None]:
         """The matching rows among the next `limit` entries."""
@@ -140,32 +143,44 @@ class _LogReader:
             )
 
     async def _row_of(self, entry: AuditEntry) -> AuditEntry | None:
-        """The row for an entry; None for the end of a command, which is merged into the row of its start."""
+        """The row for an entry; None for an entry that is merged into the row of the command's start."""
         if entry.act == ENDED and entry.outcome != NOT_RUN:
             self.ends.setdefault(entry.turn_id, entry)
             return None
+        if entry.act in APPROVALS:
+            return None if await self._is_told_on_run(entry) else entry
         if entry.act != RAN:
             return entry
+        if entry.grant in APPROVALS:
+            self.runs[entry.turn_id] = entry
         end = self.ends.pop(entry.turn_id, None)
         if end is None and self.is_within:
-            end = await self._end_of(entry)
+            end = await self._last_after(entry, ENDED, until=frozenset({RAN}))
         if end is None:
             return entry
         return replace(entry, outcome=end.outcome, detail=" · ".join(filter(None, (entry.detail, end.detail))))
 
-    async def _end_of(self, start: AuditEntry) -> AuditEntry | None:
-        """The end that follows this start and precedes the turn's next start; None while the command runs."""
-        last, end = start, None
+    async def _is_told_on_run(self, approval: AuditEntry) -> bool:
+        """Whether the row of the start tells all of the approval; a start that an older release saved may not."""
+        run = self.runs.pop(approval.turn_id, None)
+        if run is None and self.is_within:
+            run = await self._last_after(approval, RAN, until=APPROVALS)
+        return run is not None and run.given == approval.detail
+
+    async def _last_after(self, start: AuditEntry, act: str, *, until: frozenset[str]) -> AuditEntry | None:
+        """The last entry `act` of a turn that follows `start` and precedes the turn's next entry `until`, if any."""
+        last, found = start, None
         while True:
             async with self.database.begin() as work:
                 following = await work.audit.list_after(last, first=FOLLOWING_ENTRIES)
             for entry in following:
-                if entry.turn_number > start.turn_number or (entry.act == RAN and entry.turn_id == start.turn_id):
-                    return end
-                if entry.act == ENDED and entry.turn_id == start.turn_id:
-                    end = entry
+                is_same = entry.turn_id == start.turn_id
+                if entry.turn_number > start.turn_number or (is_same and entry.act in until):
+                    return found
+                if is_same and entry.act == act:
+                    found = entry
             if len(following) < FOLLOWING_ENTRIES:
-                return end
+                return found
             last = following[-1]
 
 

@@ -14,7 +14,7 @@ from adapters.discord.outbound.texts import cut_by_size, escaped, listed, timest
 from adapters.visible_text import one_line
 from agent_core.service.decision_log import LogRow
 
-MAX_LOG_TEXT, MAX_ROW_TEXT = MAX_MESSAGE_TEXT - 300, 150
+MAX_LOG_TEXT, MAX_ROW_TEXT = MAX_MESSAGE_TEXT - 300, 220
 MAX_FILE_BYTES = 9_500_000  # Discord's limit for the files of a message is 10 MiB
 FILES_TOO_LARGE = "-# The full log is too large for a file in Discord: download it from the local workspace."
 

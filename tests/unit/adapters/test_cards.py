@@ -380,8 +380,8 @@ def test_a_turn_in_one_line_says_who_asks_for_what() -> None:
     done = run(TURN.decide(Approve(), by=ANA, at=NOON), Succeeded("Done."))
     assert [summary_text(AGENT, turn) for turn in (TURN, done, WITHOUT_PREVIEW)] == snapshot(
         [
-            "Ada asks to run write_to_file (turn 1): a.txt · new file",
-            "Ada · turn 1 · write_to_file · done · approved by @ana, 12:00 UTC · a.txt · new file",
+            "Ada asks to run write_to_file (turn 1): a.txt",
+            "Ada · turn 1 · write_to_file · done · approved by @ana, 12:00 UTC · a.txt",
             "Ada asks to run write_to_file (turn 1): filename: a.txt · text: one · times: 2",
         ]
     )

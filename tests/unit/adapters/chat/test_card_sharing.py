@@ -123,7 +123,7 @@ def test_a_single_approval_lets_nothing_else_run() -> None:
 
 def test_a_line_names_what_failed_and_shows_no_invisible_character() -> None:
     line = line_of(ended(7, result=Failed("no such file: a\u202eb.md\nsecond line")))
-    assert line.signed_text.startswith("✗ 7 write_file · poem.txt · Error: no such file: a⟨U+202E⟩b.md")
+    assert line.signed_text.startswith("✗ 7 write_file poem.txt · Error: no such file: a⟨U+202E⟩b.md")
     assert "\n" not in line.text
 
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.chat.standing import MAX_SUBJECT, StandingLines, asked_text
+from adapters.chat.standing import MAX_SUBJECT, StandingLines
+from adapters.turn_lines import command_text
 from agent_core.errors import SurfaceError
 from agent_core.model.agent import Acting, Agent, Awaiting, Paused, Thinking
 from agent_core.model.command import CommandCall
@@ -81,7 +82,7 @@ def test_other_states_have_their_reason() -> None:
 
 
 def test_what_is_asked_is_one_short_line_without_invisible_characters() -> None:
-    asked = asked_text(_turn("execute_shell", {"command_line": "echo a\n\u202eecho b " + "x" * 500}))
+    asked = command_text(_turn("execute_shell", {"command_line": "echo a\n\u202eecho b " + "x" * 500}), MAX_SUBJECT)
     assert asked.startswith("execute_shell echo a ")
     assert len(asked) <= len("execute_shell ") + MAX_SUBJECT
     assert "\n" not in asked
@@ -89,7 +90,7 @@ def test_what_is_asked_is_one_short_line_without_invisible_characters() -> None:
 
 
 def test_a_command_without_texts_is_told_by_its_name() -> None:
-    assert asked_text(_turn("do_nothing", {})) == "do_nothing"
+    assert command_text(_turn("do_nothing", {})) == "do_nothing"
 
 
 def _turn(name: str, arguments: dict[str, object], agent: Agent = AGENT) -> Turn:
@@ -103,7 +104,7 @@ def test_the_last_command_is_told_while_the_agent_waits_and_not_while_the_line_i
         AGENT,
         replace(_turn("read_file", {"filename": "a.md"}), state="done", result=Succeeded("ok"), approvals=(ONCE,)),
     )
-    assert lines.last_line(AGENT) == "✓ 4 read_file · a.md"
+    assert lines.last_line(AGENT) == "✓ 4 read_file a.md"
     assert lines.last_line(replace(AGENT, status=Acting())) == ""
     lines.forget(AGENT)
     assert lines.last_line(AGENT) == ""

@@ -173,7 +173,7 @@ def test_a_proposal_to_write_a_file() -> None:
     )
     assert message == snapshot(
         SlackMessage(
-            text="Energy-GPT asks to run write_to_file (turn 7): report.md · 2 lines · +1 −1",
+            text="Energy-GPT asks to run write_to_file (turn 7): report.md · +1 −1",
             blocks=[
                 {
                     "type": "rich_text",
@@ -363,7 +363,7 @@ def test_a_command_that_runs_under_a_lease() -> None:
     message = turn_message(replace(AGENT, lease=LEASE), running)
     assert (message.text, read(message.blocks)) == snapshot(
         (
-            "Energy-GPT · turn 7 · write_to_file · approved ×5 by @ana · running · report.md · 2 lines · +1 −1",
+            "Energy-GPT · turn 7 · write_to_file · approved ×5 by @ana · running · report.md · +1 −1",
             [
                 """\
 Energy-GPT · turn 7 · write_to_file
@@ -391,7 +391,7 @@ def test_a_long_result() -> None:
     message = turn_message(AGENT, done("\n".join(f"line {number}" for number in range(40))))
     assert (message.text, read(message.blocks)) == snapshot(
         (
-            "Energy-GPT · turn 7 · write_to_file · done · approved by @ana, 12:00 UTC · report.md · 2 lines · +1 −1",
+            "Energy-GPT · turn 7 · write_to_file · done · approved by @ana, 12:00 UTC · report.md · +1 −1",
             [
                 """\
 Energy-GPT · turn 7 · write_to_file

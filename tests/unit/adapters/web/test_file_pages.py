@@ -85,7 +85,7 @@ async def test_a_right_to_left_name_does_not_reorder_the_title_on_a_card_folded_
     ana.seen.clear()
     await (await ana.asks("write_to_file")).press("Reject", reason="No")
     page = await ana.page()
-    assert f'<span class="about"><bdi>{NAME}</bdi> · new file' in page
+    assert f'<span class="about"><bdi>{NAME}</bdi> · +' in page
     assert f'<p class="file"><bdi>{NAME}</bdi> · new file' in page
 
 

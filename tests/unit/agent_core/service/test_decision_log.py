@@ -94,17 +94,33 @@ async def test_every_run_has_one_row_with_its_right_and_its_outcome() -> None:
     agent = await stage.create(policy=Policy(free=("read",)))
     await decided(stage, agent, Approve(2))
     await decided(stage, agent, ApproveEdited({"filename": "c", "text": "edited"}), BEN)
-    edited = '{"filename": "c", "text": "edited"}'
-    assert edited in (await rows_of(stage))[2].detail
+    rows = await rows_of(stage)
+    assert '{"filename": "c", "text": "edited"}' in row_text(rows[1])
     assert await told(stage) == [
-        ("ran read_file (read)", "runs without asking, chosen by @ana", "done"),
-        ("ran write_to_file (write)", "edited", "done"),
-        ("edited and approved write_to_file (write)", "", ""),
-        ("ran write_to_file (write)", "lease granted by @ana at 09:00 UTC", "done"),
-        ("ran write_to_file (write)", "approved", "done"),
-        ("approved ×2 write_to_file (write)", "", ""),
+        ("ran read_file (read) a", "runs without asking, chosen by @ana", "done"),
+        ("ran write_to_file (write) c · +1 −0", "edited", "done"),
+        ("ran write_to_file (write) b · +1 −0", "lease granted by @ana at 09:00 UTC", "done"),
+        ("ran write_to_file (write) a · +1 −0", "approved ×2", "done"),
         ("created", "", ""),
     ]
+
+
+async def test_an_approval_that_its_run_does_not_tell_keeps_its_row() -> None:
+    approval = AuditEntry.on(ADA, "approve", by=ANA, at=NOON, turn=a_turn(ADA, number=1), detail="×3")
+    stage = await log_of(replace(approval, id="e00000"), ran(1), ended(1))
+    assert [entry.act for entry in await rows_of(stage)] == [RAN, "approve"]
+
+
+async def test_an_approval_is_told_on_its_run_also_if_a_page_begins_between_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decision_log, "PAGE_ROWS", 1)
+    approval = AuditEntry.on(ADA, "approve", by=ANA, at=NOON, turn=a_turn(ADA, number=1))
+    before = replace(an_entry(ADA, act="created"), id="e00000-a", at=NOON)
+    stage = await log_of(before, replace(approval, id="e00000-b"), ran(1), ended(1))
+    newest = await stage.views.log.page(stage.origin(BEN))
+    (row,) = (await stage.views.log.page(stage.origin(BEN), before=newest.earlier)).rows
+    assert row.entry.act == "created"
 
 
 async def test_what_was_set_for_the_channel_has_a_row_that_names_nobodys_agent() -> None:
@@ -132,7 +148,7 @@ async def test_goals_and_budgets_are_recorded_with_what_they_became() -> None:
 async def test_a_command_that_never_started_has_a_row_that_says_so() -> None:
     stage = await log_of(ended(1, "not run", detail="There is no such file."))
     (row,) = await rows_of(stage)
-    assert (what_text(row), row.outcome) == ("did not run write_file (write)", "not run")
+    assert (what_text(row), row.outcome) == ("did not run write_file (write) poem.txt", "not run")
     assert "There is no such file." in row_text(row)
 
 
@@ -149,8 +165,8 @@ async def test_rows_of_a_deleted_agent_stay_and_are_found_by_its_name() -> None:
     lines = answer.text.splitlines()
     assert lines[0] == "Decision log of Clerk, newest first:"
     assert " · Clerk · deleted · @ben · " in lines[1]
-    assert " · Clerk · turn 1 · ran write_to_file (write) · @ana · approved · done" in lines[2]
-    assert [row.card for row in answer.log] == ["", "", "", ""]
+    assert " · Clerk · turn 1 · ran write_to_file (write) a · +1 −0 · @ana · approved · done" in lines[2]
+    assert [row.card for row in answer.log] == ["", "", ""]
 
 
 async def test_deleting_an_agent_ends_the_row_of_what_it_ran() -> None:
@@ -248,7 +264,10 @@ async def test_the_newest_rows_are_told_and_the_files_hold_all() -> None:
     answer = await newest_rows(stage.views, stage.origin(), EVERY_ROW)
     lines = answer.text.splitlines()
     assert lines[0] == f"Decision log of this channel, the newest {NEWEST_ROWS} of {NEWEST_ROWS + 2} rows:"
-    assert lines[1] == "• 14 Mar 2026, 12:34 UTC · Ada · turn 17 · ran write_file (write) · @ana · approved · running"
+    assert (
+        lines[1]
+        == "• 14 Mar 2026, 12:34 UTC · Ada · turn 17 · ran write_file (write) poem.txt · @ana · approved · running"
+    )
     assert len(lines) == 1 + NEWEST_ROWS == 1 + len(answer.log)
     assert [file.name for file in answer.files] == ["channel-decision-log.jsonl", "channel-decision-log.csv"]
     assert len(answer.files[0].data.splitlines()) == NEWEST_ROWS + 2
