@@ -17,6 +17,7 @@ SignoffError
 │   └── UnusableReply          the message tells the model what was wrong
 ├── MemoryAway                 the agent continues without long-term memory, which is updated later
 ├── CommandError               the model reads it as the command's result
+│   ├── NothingReceived        nothing from outside was received before
 │   └── OutsideWorkspace       a path that leaves the agent's folder
 ├── SurfaceError               refused for good: the loop goes on without what was to be shown
 │   ├── SurfaceBusy            retry, after `retry_after` seconds if given
@@ -140,6 +141,10 @@ class MemoryAway(SignoffError):
 
 class CommandError(SignoffError):
     """A command failed; the message is one sentence for the model."""
+
+
+class NothingReceived(CommandError):
+    """A command failed before it received anything from outside. The message is Signoff's own and quotes nobody."""
 
 
 class OutsideWorkspace(CommandError):

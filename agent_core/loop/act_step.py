@@ -240,7 +240,8 @@ class ActStep:
                 begun = self._begun(agent, turn, unsaved)
                 turn = begun.changed or turn
             now, commands = self.clock.now(), self.runner.commands
-            is_untrusted = turn.started_at and commands.may_return_untrusted(turn.call.name, agent)
+            may_quote = not (isinstance(result, Failed) and result.received_nothing)
+            is_untrusted = turn.started_at and may_quote and commands.may_return_untrusted(turn.call.name, agent)
             finished = turn.finish(replace(result, outside=True) if is_untrusted else result, now)
             paid, billed = bill(agent, finished, spent)
             earlier = await work.turns.of(agent, last=1, before=turn.number) if paid.lease else ()

@@ -8,7 +8,15 @@ from typing import Literal, TypeAlias
 
 from agent_core.commands.registry import CommandContext, CommandOutput, Commands
 from agent_core.commands.run_display import UNSEEN, RunDisplay
-from agent_core.errors import CommandError, CommitUnknown, DatabaseAway, MemoryAway, ModelError, UnusableReply
+from agent_core.errors import (
+    CommandError,
+    CommitUnknown,
+    DatabaseAway,
+    MemoryAway,
+    ModelError,
+    NothingReceived,
+    UnusableReply,
+)
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
 from agent_core.model.copies import replace
@@ -155,6 +163,8 @@ class CommandRunner:
                 produced = await self.commands.run(call, context)
         except TimeoutError:
             return Failed(f"{call.name} was ended after {COMMAND_TIMEOUT_SECONDS:.0f} seconds.")
+        except NothingReceived as error:  # a plugin may have received something before, and name it here
+            return Failed(str(error), received_nothing=not self.commands.get(call.name).spec.source)
         except (CommandError, MemoryAway, ModelError) as error:
             return Failed(str(error))
         except CommitUnknown:

@@ -22,10 +22,14 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The command failed; `error` is one sentence for the model."""
+    """The command failed; `error` is one sentence for the model.
+
+    `received_nothing`: it failed before it received anything from outside, so `error` cannot be untrusted content.
+    """
 
     error: str
     outside: bool = False
+    received_nothing: bool = False
     kind: Literal["failed"] = "failed"
 
 

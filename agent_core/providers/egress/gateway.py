@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import TypeAlias
 from urllib.parse import urljoin
 
-from agent_core.errors import CommandError
+from agent_core.errors import CommandError, NothingReceived
 from agent_core.model.sites import Sites
 from agent_core.ports.web import FetchedContent
 from agent_core.providers.egress.address_policy import InternalHosts, Ip, describe_internal, unwrap_ipv4
@@ -97,16 +97,21 @@ class EgressGateway:
         from agent_core.providers.egress.http_fetch import Redirect, get, no_cookies  # loads the HTTP client
 
         admitted = await self.admit(url, sites)
-        hosts, cookies = [admitted.address], no_cookies()
+        hosts, cookies, is_led = [admitted.address], no_cookies(), False
         try:
             async with asyncio.timeout(self.timeouts.total):
                 for _ in range(1 + MAX_REDIRECTS):
                     match await get(admitted, limits, self.timeouts, self.user_agent, cookies):
                         case Redirect(location):
+                            is_led = True
                             admitted = await self._admit_redirect(admitted, location, sites)
                             hosts.append(admitted.address)
                         case FetchedContent() as fetched:
                             return replace(fetched, hosts=tuple(dict.fromkeys(hosts)))
+        except NothingReceived as fault:
+            if is_led:
+                raise CommandError(str(fault)) from None  # it names a host that an answer from outside chose
+            raise
         except TimeoutError:
             raise CommandError(
                 f"{admitted.target.host} did not send it whole within {self.timeouts.total:g} seconds."
@@ -133,11 +138,13 @@ class EgressGateway:
             async with asyncio.timeout(self.timeouts.dns):
                 found = await self.resolve(target.host)
         except TimeoutError:
-            raise CommandError(f"The address of {target.host} could not be found in time. Try again later.") from None
+            raise NothingReceived(
+                f"The address of {target.host} could not be found in time. Try again later."
+            ) from None
         except (OSError, UnicodeError):
             found = ()
         if not found:
-            raise CommandError(f"There is no host {target.host}. Check how it is written.")
+            raise NothingReceived(f"There is no host {target.host}. Check how it is written.")
         return tuple(dict.fromkeys(map(ip_address, found)))
 
 

@@ -26,7 +26,7 @@ from aiohttp import (
 from aiohttp.abc import AbstractCookieJar, AbstractResolver, ResolveResult
 from yarl import URL
 
-from agent_core.errors import CommandError
+from agent_core.errors import CommandError, NothingReceived
 from agent_core.ports.web import FetchedContent
 from agent_core.providers.egress.decompression import ACCEPT_ENCODING, Decompressor
 from agent_core.providers.egress.values import AdmittedTarget, FetchLimits, Timeouts
@@ -69,9 +69,9 @@ async def get(
             async with session.get(url, allow_redirects=False) as response:
                 return await _read_response(response, admitted, limits)
     except (ClientConnectorCertificateError, ClientConnectorSSLError):
-        raise CommandError(f"{host} cannot be trusted: its certificate does not hold. Try another source.") from None
+        raise NothingReceived(f"{host} cannot be trusted: its certificate does not hold. Try another source.") from None
     except ConnectionTimeoutError:
-        raise CommandError(f"{host} did not answer within {timeouts.connect:g} seconds.") from None
+        raise NothingReceived(f"{host} did not answer within {timeouts.connect:g} seconds.") from None
     except ClientPayloadError:
         raise CommandError(f"What {host} sent ends too early, or is no HTTP.") from None
     except ServerDisconnectedError:
@@ -80,8 +80,8 @@ async def get(
         raise CommandError(f"{host} answered something that is no HTTP, or with too long a head.") from None
     except TimeoutError:
         raise CommandError(f"{host} sent nothing more for {timeouts.idle:g} seconds.") from None
-    except (ClientError, OSError, ValueError) as fault:
-        raise CommandError(f"{host} cannot be reached ({type(fault).__name__}).") from None
+    except (ClientError, OSError, ValueError):
+        raise NothingReceived(f"{host} cannot be reached.") from None
 
 
 class _PinnedResolver(AbstractResolver):

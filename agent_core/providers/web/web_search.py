@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agent_core.errors import CommandError
+from agent_core.errors import NothingReceived
 from agent_core.ports.search import WebHit
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
 from agent_core.providers.llm.prices import is_loopback
@@ -37,7 +37,7 @@ class SearchRequest:
 
 
 async def request_hits(request: SearchRequest, settings: str) -> tuple[WebHit, ...]:
-    """Send the request; raise CommandError with a sentence that has no key. `settings` are those to check."""
+    """Send the request; raise NothingReceived with a sentence that has no key. `settings` are those to check."""
     from aiohttp import ClientError, ClientSession, ClientTimeout  # imported late
 
     timeout, method = ClientTimeout(total=SEARCH_TIMEOUT_SECONDS), "GET" if request.body is None else "POST"
@@ -55,9 +55,9 @@ async def request_hits(request: SearchRequest, settings: str) -> tuple[WebHit, .
         ):
             return _hits(await _answer(response, settings), request.under, request.names)
     except TimeoutError:
-        raise CommandError("The search did not answer in time.") from None
-    except (ClientError, OSError) as fault:
-        raise CommandError(f"The search cannot be reached ({type(fault).__name__}).") from None
+        raise NothingReceived("The search did not answer in time.") from None
+    except (ClientError, OSError):
+        raise NothingReceived("The search cannot be reached.") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class GoogleSearch:
 
 
 def search_engines(query: str, most: int) -> Sequence[Mapping[str, object]]:
-    """Search with `ddgs`, blocking; raise CommandError if no engine answers."""
+    """Search with `ddgs`, blocking; raise NothingReceived if no engine answers."""
     from ddgs import DDGS  # imported late
     from ddgs.exceptions import DDGSException
 
@@ -98,8 +98,7 @@ def search_engines(query: str, most: int) -> Sequence[Mapping[str, object]]:
     except (DDGSException, OSError, ValueError) as fault:
         if "No results" in str(fault):
             return []
-        name = type(fault).__name__
-        raise CommandError(f"The search engines gave no answer ({name}). Try again later.") from None
+        raise NothingReceived("The search engines gave no answer. Try again later.") from None
     return found
 
 
@@ -114,19 +113,19 @@ class MetaSearch:
             async with asyncio.timeout(SEARCH_TIMEOUT_SECONDS):
                 found = await asyncio.to_thread(self.find, query, most)
         except TimeoutError:
-            raise CommandError("The search engines did not answer in time.") from None
+            raise NothingReceived("The search engines did not answer in time.") from None
         return _hits(list(found), (), ("title", "href", "body"))[:most]
 
 
 async def _answer(response: "ClientResponse", settings: str) -> object:
     if response.status != 200:
-        raise CommandError(f"The search answered {response.status}: {_advice(response.status, settings)}")
+        raise NothingReceived(f"The search answered {response.status}: {_advice(response.status, settings)}")
     try:
         return json.loads(await read_limited(response, MAX_JSON_BYTES))
     except ReplyTooLong:
-        raise CommandError("The search answered more than can be read.") from None
+        raise NothingReceived("The search answered more than can be read.") from None
     except (ValueError, RecursionError):
-        raise CommandError("The search answered something that cannot be read.") from None
+        raise NothingReceived("The search answered something that cannot be read.") from None
 
 
 def _advice(status: int, settings: str) -> str:

@@ -10,6 +10,7 @@ from adapters.cards import FROM_UNTRUSTED, READ_UNTRUSTED, turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, Commands, declare
+from agent_core.errors import CommandError, NothingReceived
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve
 from agent_core.model.result import Succeeded
@@ -79,6 +80,19 @@ async def test_the_card_after_a_page_says_so_until_somebody_decides() -> None:
     assert READ_UNTRUSTED in turn_card(agent, await stage.turn(agent)).footer
     agent = await approve(stage, agent)
     assert READ_UNTRUSTED not in turn_card(agent, await stage.turn(agent)).footer
+
+
+@pytest.mark.parametrize(("error", "exposes"), [(NothingReceived("It is away."), False), (CommandError("404"), True)])
+async def test_a_failure_before_anything_came_from_outside_exposes_nobody(error: CommandError, exposes: bool) -> None:
+    async def fail(_given: Nothing, _context: CommandContext) -> str:
+        """Fail."""
+        raise error
+
+    failing = declare(Nothing, fail, label="Fail", risks=("network",), category="web", outside=True)
+    stage = Stage(model=ScriptedModel(reply_text("fail"), SAVE), commands=Commands.of(*FILE_COMMANDS, failing))
+    agent = await approve(stage, await stage.create())
+    assert (agent.exposed, agent.is_tainted) == (exposes, exposes)
+    assert (READ_UNTRUSTED in turn_card(agent, await stage.turn(agent)).footer) is exposes
 
 
 @pytest.mark.proves("trust:lease")
