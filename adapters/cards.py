@@ -12,7 +12,7 @@ from adapters.question_form import question_buttons
 from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
 from adapters.turn_lines import target_text
 from adapters.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
-from adapters.ui_text import next_try_text, offered_times
+from adapters.ui_text import offered_times
 from adapters.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
@@ -23,6 +23,7 @@ from agent_core.model.usage import Budget
 
 READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
 FROM_UNTRUSTED = "untrusted content"
+ENDS = (".", "!", "?", "…")  # of a sentence
 ASKS_EACH_TIME = "asks each time, also under Approve ×N"
 
 
@@ -170,11 +171,22 @@ def brief_arguments(card: Card) -> str:
 
 
 def status_text(agent: Agent) -> str:
-    """What an agent is doing, in a few words, and whether it is archived."""
+    """What an agent is doing, in a few words, and whether it is archived; times in UTC."""
+    return state_text(status_parts(agent))
+
+
+def status_parts(agent: Agent) -> StateParts:
+    """What `status_text` says, with its times as separate parts."""
+    if isinstance(agent.status, Thinking) and agent.status.held_up and agent.wake_at and not agent.status.waits_for:
+        return f"{_status(agent)} Next try at ", agent.wake_at, "."
+    return (_status(agent),)
+
+
+def _status(agent: Agent) -> str:
     archived = " · archived" if agent.is_archived else ""
     match agent.status:
         case Thinking() as status:
-            return _thinking(agent, status)
+            return _thinking(status)
         case Awaiting():
             return "waiting for a decision"
         case Acting():
@@ -187,12 +199,14 @@ def status_text(agent: Agent) -> str:
             return f"done{archived}"
 
 
-def _thinking(agent: Agent, status: Thinking) -> str:
+def _thinking(status: Thinking) -> str:
     if status.waits_for:
         return f"waiting for {', '.join(status.waits_for)}"
     if status.activity:
         return f"thinking {status.activity}"
-    return f"waiting for the model: {status.held_up}{next_try_text(agent)}" if status.held_up else "thinking"
+    if not status.held_up:
+        return "thinking"
+    return f"waiting for the model: {status.held_up}{'' if status.held_up.endswith(ENDS) else '.'}"
 
 
 def status_word(status: AgentStatus) -> str:

@@ -1,6 +1,5 @@
 """Texts that several surfaces show around their cards: sentences, counts, ages, sizes."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +18,6 @@ from agent_core.service.deleting import Deleted
 APPROVE_TIMES = (3, 5, 10)
 HEAD_LINES, TAIL_LINES, EXCERPT_CHARACTERS = 8, 4, 1200
 JUST_NOW = "just now"
-MAX_SHOWN_SECONDS = 120
 STOP_MEANS = "This ends what it is doing. It continues only after Resume."
 DELETE_MEANS = "This removes its history, memory and files."
 CUT_TO_FIT = "The command is too long to show here in full. Read the rest before you approve."
@@ -171,14 +169,6 @@ def deleted_text(deleted: Deleted, by: Actor) -> str:
     said = f"{deleted.agent.name} was deleted by {by}, with its history, memory and files: {', '.join(counts)}."
     later = "".join(f" {LEFT[place]}" for place in deleted.left)
     return f"{said}{later} The decision log keeps {entries}, which quote goals, edits and reasons."
-
-
-def next_try_text(agent: Agent) -> str:
-    """When an agent that waits for its model asks it again, counted from `since`: ` Next try in 8 s.`, or ""."""
-    if agent.wake_at is None:
-        return ""
-    seconds = max(1, math.ceil((agent.wake_at - agent.since).total_seconds()))
-    return f" Next try in {seconds} s." if seconds < MAX_SHOWN_SECONDS else f" Next try in {round(seconds / 60)} min."
 
 
 def size_text(size: int) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 
 from adapters.agent_templates import load_templates
@@ -217,7 +218,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         hub=surface.hub,
         guard=_guard(settings),
         clock=core.clock,
-        model_label=ModelLabel(signoff.model),
+        model_label=ModelLabel(signoff.model, newest=core.metered_model.newest),
         renderer=make_renderer(),
         has_workers=partial(has_workers, core),
         is_stopping=partial(is_stopping, core),
@@ -234,12 +235,12 @@ async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     say(f"Signoff is at {page_address(signoff.settings, for_log='JOURNAL_STREAM' in os.environ)}")
     await signoff.models.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
-    hints = tuple(
-        each.why
-        for each in found
-        if each.name == "local model" or (each.name == "model" and each.state in ("warn", "fault"))
+    workspace.model_label = replace(
+        workspace.model_label,
+        setup=tuple(each.why for each in found if each.name == "local model"),
+        checked=tuple(each.why for each in found if each.name == "model" and each.state in ("warn", "fault")),
+        memory=memory_hints(signoff.models),
     )
-    workspace.model_label = ModelLabel(signoff.model, hints, memory_hints(signoff.models))
     say(report(found))
     await asyncio.Event().wait()
 

@@ -29,7 +29,7 @@ from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import HtmlRenderer
-from agent_core.ports.models import LanguageModel
+from agent_core.ports.models import LanguageModel, NewestCall
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
@@ -47,19 +47,29 @@ GENERAL = ChannelScope("web", identity.WORKSPACE, "general")
 
 @dataclass(frozen=True, slots=True)
 class ModelLabel:
-    """The model's label on every page; `hints` tell the operator how to configure another model.
+    """The model's label on every page; `setup` tells the operator how to configure another model.
+
+    `checked`: what the check at the start found wrong, shown until the first call of the model. After it the `newest`
+    call says whether the endpoint can be reached.
 
     It is read from the model each time: an endpoint that is away at the start names its model later.
     `memory` has notes on how memories are searched.
     """
 
     model: LanguageModel
-    hints: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()
     memory: tuple[str, ...] = ()
+    newest: NewestCall = field(default_factory=NewestCall)
 
     @property
     def label(self) -> str:
         return self.model.label
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        fault = self.newest.fault
+        return (*self.setup, *(self.checked if fault is None else (fault,) if fault else ()))
 
 
 def works_here() -> bool:

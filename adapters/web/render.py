@@ -112,6 +112,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     AgentViews.may_decide,
     usable_buttons,
     cards.status_text,
+    cards.status_parts,
     cards.status_word,
     cards.spend_text,
     cards.estimate_text,

@@ -115,6 +115,16 @@ class LanguageModel(Protocol):
         """Cost in US dollars, or None if no price is known."""
 
 
+@dataclass(slots=True)
+class NewestCall:
+    """How the newest call of a model ended here.
+
+    `fault`: why the endpoint could not be reached, "" if it could, None before the first call.
+    """
+
+    fault: str | None = None
+
+
 class TokenCounter(Protocol):
     """Counts tokens for one model without blocking the event loop."""
 

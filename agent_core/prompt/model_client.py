@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 
-from agent_core.errors import ModelError, OverBudget
+from agent_core.errors import ModelError, ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
 from agent_core.model.copies import replace
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
-from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, Pricing, TokenCounters
+from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, NewestCall, Pricing, TokenCounters
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
 from agent_core.replies.reply_schema import ReplySchema
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -60,6 +60,7 @@ class MeteredModel:
     fast_effort: str = ""
     secrets: Secrets = NO_SECRETS
     reasoning_models: set[str] = field(default_factory=set)
+    newest: NewestCall = field(default_factory=NewestCall)
 
     def name_for(self, chosen: str, kind: CallKind = "chat") -> str:
         """The model for this kind of call. `chosen` is the agent's own model; "" is the default model."""
@@ -139,11 +140,14 @@ class MeteredModel:
         async with tracker.reserve(estimate, choice.model or "this model", question.kind):
             try:
                 reply = await self.model.complete(question.prompt, options)
-            except (asyncio.CancelledError, ModelError):
+            except (asyncio.CancelledError, ModelError) as error:
+                if isinstance(error, ModelUnavailable):
+                    self.newest.fault = str(error)
                 if received.tokens:
                     used = replace(received.prompt_usage or Usage(prompt=sent), completion=received.tokens)
                     tracker.record(question.kind, received.priced(used))
                 raise
+        self.newest.fault = ""
         usage = received.priced(reply.usage)
         tracker.record(question.kind, usage)
         redact = self.secrets.redact

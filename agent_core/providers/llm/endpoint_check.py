@@ -31,8 +31,8 @@ async def check_endpoint(url: str, key: str, *, is_claude: bool) -> EndpointChec
             return EndpointCheck(models=await _read_names(answer) if answer.status == 200 else ())
     except TimeoutError:
         return EndpointCheck(fault=f"did not answer within {TIMEOUT_SECONDS:.0f} seconds")
-    except (ClientError, OSError, ValueError) as error:
-        return EndpointCheck(fault=f"cannot be reached ({type(error).__name__})")
+    except (ClientError, OSError, ValueError):
+        return EndpointCheck(fault="cannot be reached")
 
 
 def model_ids(answer: object) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
         case BrokenOff():
             return ModelUnavailable(f"{host} broke off in the middle of its reply.")
         case sdk.APIConnectionError():
-            return ModelUnavailable(f"{host} cannot be reached ({type(error.__cause__ or error).__name__}).")
+            return ModelUnavailable(f"{host} cannot be reached.")
         case sdk.APIStatusError():
             message = redact_and_shorten(message_in(error.body) or error.message, call.secret)
             return _by_status(error, message, call)

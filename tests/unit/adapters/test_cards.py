@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from adapters.buttons import Button, ViewButton
-from adapters.cards import Card, lease_text, money, spend_text, status_text, summary_text, turn_card
+from adapters.cards import Card, lease_text, money, spend_text, status_parts, status_text, summary_text, turn_card
 from adapters.preview_repeats import AS_ABOVE, IN_TITLE, WITHOUT_LINE_END
 from adapters.slack.outbound.blocks import MAX_CONFIRM_TEXT
 from adapters.ui_text import STEPS, age, ago, covered_text, head_and_tail, size_text
@@ -308,14 +308,15 @@ def test_text_of_any_script_stays_as_it_is(plain: str) -> None:
 def test_states_in_words() -> None:
     statuses = (Thinking(), Thinking("rate limited"), Paused("No key."), Stopped(BEN), Finished())
     assert [status_text(replace(AGENT, status=status)) for status in statuses] == snapshot(
-        ["thinking", "waiting for the model: rate limited", "paused: No key.", "stopped by @ben", "done"]
+        ["thinking", "waiting for the model: rate limited.", "paused: No key.", "stopped by @ben", "done"]
     )
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(0, "1 s"), (7.2, "8 s"), (119, "119 s"), (300, "5 min")])
-def test_a_wait_for_the_model_says_when_the_next_try_is(seconds: float, told: str) -> None:
-    waiting = replace(AGENT, status=Thinking("busy."), wake_at=AGENT.since + timedelta(seconds=seconds))
-    assert status_text(waiting) == f"waiting for the model: busy. Next try in {told}."
+@pytest.mark.parametrize("why", ["busy.", "busy"])
+def test_a_wait_for_the_model_says_at_what_time_the_next_try_is(why: str) -> None:
+    waiting = replace(AGENT, status=Thinking(why), wake_at=NOON)
+    assert status_parts(waiting) == ("waiting for the model: busy. Next try at ", NOON, ".")
+    assert status_text(waiting) == "waiting for the model: busy. Next try at 12:00 UTC."
 
 
 def test_money_and_leases_in_words() -> None:

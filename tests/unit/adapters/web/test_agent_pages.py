@@ -17,6 +17,7 @@ from agent_core.model.messages import Reply
 from agent_core.model.reservation import Account
 from agent_core.model.usage import CallKind, Usage
 from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.models import NewestCall
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
@@ -339,6 +340,18 @@ async def test_the_hints_stand_on_the_memory_page_alone(tmp_path: Path) -> None:
         await ana.new_agent("Clerk", "writes", "Write a file")
         assert '<p class="quiet">Found by &lt;words&gt;.</p>' in await ana.page("/memory")
         assert "Found by" not in await ana.page()
+
+
+async def test_the_rail_says_that_the_model_is_away_until_a_call_is_answered(tmp_path: Path) -> None:
+    newest = NewestCall()
+    label = ModelLabel(ScriptedModel(), checked=("m · one.test cannot be reached",), newest=newest)
+    async with served(ScriptedModel(), tmp_path, model_label=label) as base, ClientSession() as browser:
+        shown = []
+        for fault in (None, "", "one.test did not answer in time.", ""):
+            newest.fault = fault
+            async with browser.get(f"{base}/") as answer:
+                shown.append(re.findall(r"one\.test [^<]*", await answer.text()))
+    assert shown == [["one.test cannot be reached"], [], ["one.test did not answer in time."], []]
 
 
 async def test_the_page_of_an_agent_names_the_fallback_while_it_answers(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -252,6 +253,15 @@ async def test_a_cancelled_call_is_charged_for_what_was_received() -> None:
     await asyncio.wait([call])
     assert call.cancelled()
     assert (tracker.total.completion, tracker.held) == (1_001, FREE)
+
+
+async def test_the_newest_call_says_whether_the_endpoint_can_be_reached() -> None:
+    client, faults = metered(ScriptedModel("a", ModelUnavailable("It is away."), "b")), []
+    for _ in range(3):
+        with suppress(ModelUnavailable):
+            await ask(client)
+        faults.append(client.newest.fault)
+    assert faults == ["", "It is away.", ""]
 
 
 async def test_a_call_of_which_nothing_was_received_costs_nothing() -> None:

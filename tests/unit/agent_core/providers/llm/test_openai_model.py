@@ -291,7 +291,7 @@ async def test_an_endpoint_that_does_not_answer_in_time_may_be_tried_again(endpo
 async def test_nobody_at_the_address_may_be_tried_again(endpoint: Endpoint) -> None:
     error = await endpoint.error(base_url="http://127.0.0.1:9/v1")
     assert isinstance(error, ModelUnavailable)
-    assert str(error) == "127.0.0.1:9 cannot be reached (ConnectError)."
+    assert str(error) == "127.0.0.1:9 cannot be reached."
 
 
 @pytest.mark.parametrize("answer", [SaysPlain("<html>"), SaysPlain("{broken", "application/json"), Says(body=["?"])])
