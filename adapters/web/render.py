@@ -44,6 +44,7 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.files import TRASH_DAYS
 from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
+from agent_core.model.reservation import reached_budget
 from agent_core.model.turn import Turn
 from agent_core.service.archiving import find_archive_hindrance
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
@@ -151,6 +152,7 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     agent_path,
     file_path,
     find_archive_hindrance,
+    reached_budget,
     view_path,
     has_source,
     medium_of,

@@ -3,12 +3,23 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Self
+from typing import Literal, Self
 
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, AgentStatus, Paused
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
 from agent_core.model.usage import FREE, Budget, CallKind
+
+REACHED = " budget is reached"  # of an agent or a channel, in the reason of a pause
+
+
+def reached_budget(status: AgentStatus) -> Literal["", "agent", "channel"]:
+    """Whose budget paused an agent, "" for none."""
+    if not isinstance(status, Paused):
+        return ""
+    if status.reason.startswith(f"The channel's{REACHED}"):
+        return "channel"
+    return "agent" if status.reason.startswith(f"The{REACHED}") else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +85,10 @@ class Funds:
         """
         for budget, whose, reserved in self._budgets():
             if budget.limit is not None and not budget.affords(spent + held + reserved):
+                command = "!budget" if budget is self.agent else "!budget channel"
                 return (
-                    f"{whose} budget is reached: ${budget.spent + spent:.2f} of ${budget.limit:.2f} is spent and the "
-                    f"next call may cost ${estimate:.3f}. Raise the budget, then Resume."
+                    f"{whose}{REACHED}: ${budget.spent + spent:.2f} of ${budget.limit:.2f} is spent and the "
+                    f"next call may cost ${estimate:.3f}. Raise the budget with {command} N, then Resume."
                 )
         return ""
 

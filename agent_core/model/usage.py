@@ -67,6 +67,10 @@ class Budget:
         """Whether a call that costs `estimate` stays within the limit."""
         return self.limit is None or self.spent + estimate <= self.limit
 
+    def allows_less_than(self, limit: Decimal | None) -> bool:
+        """Whether another limit allows more than this one."""
+        return self.limit is not None and (limit is None or limit > self.limit)
+
     @property
     def nearly_spent(self) -> bool:
         """Whether 90 % is spent."""

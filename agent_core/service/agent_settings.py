@@ -6,13 +6,14 @@ from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent, Awaiting, Paused
 from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.copies import replace
 from agent_core.model.draft import clean_goals, effort_problem, goals_problem, model_problem
 from agent_core.model.ids import AgentId
+from agent_core.model.reservation import reached_budget
 from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
 from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches, serialise_tool_switches
 from agent_core.model.usage import Budget
@@ -25,6 +26,7 @@ from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below
 
 MAX_BUDGET_USD = 1_000_000_000
+BUDGET_RAISED = "The budget was raised. Resume goes on."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,9 @@ class AgentSettings(TransactionalService):
             if agent.head:
                 raise NotPossible(f"{agent.name} spends from the budget of the agent it helps: set that one's.")
             self.announce(work, agent, "changed", f"{origin.by} set the budget to {_limit_text(limit)}.")
-            return replace(agent, budget=replace(agent.budget, limit=limit))
+            raised = replace(agent, budget=replace(agent.budget, limit=limit))
+            is_mended = reached_budget(agent.status) == "agent" and agent.budget.allows_less_than(limit)
+            return replace(raised, status=Paused(BUDGET_RAISED)) if is_mended else raised
 
         return await self.change(agent_id, origin, "set the budget", change, _limit_text(limit))
 

@@ -73,7 +73,8 @@ async def test_processes_together_never_exceed_a_budget(url: str, database: Data
         fourth = Calls(1)
         await fourth.make(processes[0], HELPER)
     assert fourth.refused[0].endswith(
-        "budget is reached: $0.60 of $0.60 is spent and the next call may cost $0.200. Raise the budget, then Resume."
+        "budget is reached: $0.60 of $0.60 is spent and the next call may cost $0.200. "
+        f"Raise the budget with !budget {'channel ' if whose == 'channel' else ''}N, then Resume."
     )
     found = await funds(database, Account.of(ADA))
     assert (found.agent.spent, found.channel.spent) == (60 * CENT, 60 * CENT)

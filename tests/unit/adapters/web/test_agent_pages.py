@@ -152,6 +152,22 @@ async def test_a_self_review_that_comes_too_late_is_refused_in_a_sentence(ana: P
     assert (status, "only what waits for a decision can be reviewed" in page) == (409, True)
 
 
+async def test_an_agent_whose_budget_is_reached_offers_to_raise_it_and_then_to_resume(tmp_path: Path) -> None:
+    model = ScriptedModel(writing("a.txt", "one"), cost=Decimal("0.6"))
+    fields = {"name": "Clerk", "role": "writes", "goals": "Write a file", "budget": "0.5"}
+    async with served(model, tmp_path) as base, PageChat.opened(base, "ana") as ana:
+        async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
+            ana.path = answer.url.path
+        await ana.sees("Raise the budget with !budget N, then Resume.")
+        page = await ana.page()
+        assert f'<a class="button go" href="{ana.path}#limit">Raise the budget</a> <button name="button"' in page
+        assert 'id="about-budget" open' in page
+        _, page = await ana.send("budget", {"budget": "5"})
+        assert "paused: The budget was raised. Resume goes on." in text_of(page)
+        assert '<button class="go" name="button" value="resume' in page
+        assert "Raise the budget</a>" not in page
+
+
 async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: PageChat) -> None:
     await ana.asks("write_to_file")
     async with ana.session.post(f"{base}{CHANNEL}/budget", data={"budget": "12.5"}) as answer:
