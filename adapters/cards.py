@@ -128,12 +128,12 @@ def turn_card(agent: Agent, turn: Turn, continuous_limit: int | None = None) -> 
         tone=tone_of(turn),
         says=readable(thoughts.text),
         plan=_steps(readable(thoughts.plan)),
-        details=tuple(Labelled(label, readable(text)) for label, text in spoken if text),
+        details=tuple(Labelled(label, readable(text)) for label, text in spoken if not _is_said(text, thoughts.text)),
         model_reasoning=readable(thoughts.model_reasoning),
         review=readable(turn.review),
         is_brief=agent.policy.verbosity == "brief",
         arguments=shown_arguments(turn.call.arguments, turn.shown_preview),
-        preview=visible_preview(turn.shown_preview),
+        preview=visible_preview(turn.shown_preview, turn.call.arguments),
         risks=labels_of(turn.risks),
         cost=money(turn.usage.cost),
         footer=_footer(agent, turn),
@@ -158,7 +158,7 @@ def _edits(turn: Turn, changes: Sequence[ArgumentChange]) -> str:
 def summary_text(agent: Agent, turn: Turn) -> str:
     """A turn in one line, for notifications and screen readers."""
     card = turn_card(agent, turn)
-    about = target_text(turn) if card.preview else brief_arguments(card)
+    about = target_text(turn) if turn.shown_preview else brief_arguments(card)
     said, mark = f"{card.marked_headline} · {card.standing}", " · "
     if turn.state == "proposed":
         asks = f"{agent.title} asks to run {card.command} (turn {card.number})"
@@ -258,6 +258,11 @@ def money(amount: Decimal) -> str:
 def _after_alert(risks: Sequence[RiskLabel], text: str) -> str:
     alert = alert_text(risks)
     return f"{alert} · {text}" if alert else text
+
+
+def _is_said(text: str, above: str) -> bool:
+    """Whether the card has this text already, in the thoughts above it."""
+    return " ".join(text.split()) in " ".join(above.split())
 
 
 def _steps(plan: str) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ PROMISES: dict[str, str] = {
     "budget:processes": "Processes together never exceed a budget with the calls that they begin at the same time.",
     "budget:stop": "A model call that would exceed the budget is not made; the agent pauses and says so.",
     "card:hidden": "An invisible or reordering character is shown as its code point on the card.",
-    "card:once": "What a preview shows to the last character is not repeated as an argument; Show all still has it.",
+    "card:once": "What a preview shows whole, or as a change, is not repeated as an argument; Show all still has it.",
     "card:refused": "A decision is carried out though the platform refuses its card, or refuses to change it.",
     "card:risk": "Execute, publish and spend stand out on every surface, each with a word, a sign and a colour.",
     "card:verbatim": "Every argument of a command is on its card, verbatim.",

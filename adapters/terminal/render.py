@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from adapters.cards import Card, Labelled, lease_text, turn_card
+from adapters.preview_repeats import AS_CHANGED, STANDS_ABOVE
 from adapters.risk_labels import Level
 from adapters.ui_text import head_and_tail
 from adapters.visible_text import one_line, readable
@@ -177,9 +178,16 @@ def _command(card: Card, look: Look) -> list[str]:
 
 
 def _arguments(card: Card, look: Look) -> list[str]:
-    """The arguments; a line without a bar, which no argument can write, for what the preview above shows in full."""
+    """The arguments; a line without a bar, which no argument can write, for what the preview above shows in full.
+
+    A text of which the preview shows the change alone is written whole: a terminal has nothing to open.
+    """
     rows = []
-    for part in card.arguments_shown:
+    for part in card.arguments:
+        if part.instead.startswith(AS_CHANGED):
+            part = replace(part, instead="")
+        if part.instead in STANDS_ABOVE:
+            continue
         label = look.paint(f"{one_line(part.label)}:{f' ({part.instead})' if part.instead else ''}", "dim")
         rows += [label, *(() if part.instead else _folded([*_barred(part.text, look)], look))]
     return rows

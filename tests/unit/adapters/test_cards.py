@@ -9,8 +9,9 @@ from inline_snapshot import snapshot
 
 from adapters.buttons import Button, ViewButton
 from adapters.cards import Card, lease_text, money, spend_text, status_parts, status_text, summary_text, turn_card
-from adapters.preview_repeats import AS_ABOVE, IN_TITLE, WITHOUT_LINE_END
+from adapters.preview_repeats import AS_ABOVE, AS_CHANGED, IN_TITLE, NO_LINE_END, WITHOUT_LINE_END
 from adapters.slack.outbound.blocks import MAX_CONFIRM_TEXT
+from adapters.terminal.render import PLAIN, card_text
 from adapters.ui_text import STEPS, age, ago, covered_text, head_and_tail, size_text
 from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
@@ -204,6 +205,60 @@ def a_write(text: object, preview: Preview) -> Turn:
     return replace(TURN, proposal=Proposal(thoughts=THOUGHTS, call=call, preview=preview))
 
 
+LONG_OLD = "".join(f"line {number}\n" for number in range(30))
+LONG_NEW = LONG_OLD.replace("line 3\n", "tea\n").replace("line 20\n", "")
+
+
+@pytest.mark.proves("card:once")
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (LONG_NEW, AS_CHANGED),
+        (LONG_NEW.removesuffix("\n"), f"{AS_CHANGED}{NO_LINE_END}"),
+        (LONG_NEW.replace("tea", "coffee"), ""),
+        (LONG_NEW.replace("tea", "tea\u2028"), ""),
+        ("tea\n" + LONG_NEW, ""),
+    ],
+)
+def test_a_text_that_the_diff_shows_the_change_to_is_opened_and_not_repeated(text: str, line: str) -> None:
+    change = diff_of(LONG_OLD, LONG_NEW).body
+    card = turn_card(AGENT, a_write(text, Preview(title="a.txt", body=change, kind="diff")))
+    assert (card.arguments[1].text, card.arguments[1].instead, card.repeats_preview) == (
+        visible(text),
+        line,
+        bool(line),
+    )
+    assert text.splitlines()[-1] in card_text(
+        AGENT, a_write(text, Preview(title="a.txt", body=change, kind="diff")), PLAIN
+    )
+
+
+def test_a_diff_that_is_cut_or_too_long_to_compare_stands_for_no_text() -> None:
+    for body in ("Too long to compare: 3 lines", diff_of(LONG_OLD, LONG_NEW).body + "\n… 3 more lines of the change"):
+        card = turn_card(AGENT, a_write(LONG_NEW, Preview(title="a.txt", body=body, kind="diff")))
+        assert card.arguments[1].instead == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "is_shown"), [("https://example.org/a", False), ("https://good.org@example.org/", True), ("x", True)]
+)
+def test_a_host_with_which_the_address_plainly_begins_is_not_shown_twice(url: str, is_shown: bool) -> None:
+    call = CommandCall("browse_website", {"url": url})
+    shown = Preview(title="example.org", body="")
+    turn = replace(TURN, proposal=Proposal(thoughts=THOUGHTS, call=call, preview=shown))
+    assert (turn_card(AGENT, turn).preview is not None) is is_shown
+    named = replace(call, arguments={"url": url, "name": "example.org"})
+    card = turn_card(AGENT, replace(turn, proposal=replace(turn.proposal, call=named)))
+    assert card.preview is not None
+
+
+def test_what_the_agent_speaks_is_not_repeated_if_it_said_so_above() -> None:
+    for speak, shown in (("I write\n it.", False), ("Tea is ready.", True)):
+        thoughts = replace(THOUGHTS, text="I think. I write it.", speak=speak)
+        card = turn_card(AGENT, replace(TURN, proposal=replace(TURN.proposal, thoughts=thoughts)))
+        assert ("Speak" in [part.label for part in card.details]) is shown
+
+
 @pytest.mark.proves("card:once")
 @pytest.mark.parametrize(
     ("text", "old", "line"),
@@ -251,8 +306,6 @@ def test_a_diff_of_new_lines_alone_has_no_header_and_another_one_keeps_it() -> N
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
-        ("one\n", "two\n", "two\n"),
-        ("one\n", "one\ntwo\n", "one\ntwo\n"),
         ("one", "onetwo\n", "two\n"),
         ("", "one\r\ntwo\r\n", "one\r\ntwo\r\n"),
         ("", "one\n" * 3000, "one\n" * 3000),
