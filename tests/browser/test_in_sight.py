@@ -72,6 +72,20 @@ async def test_a_new_proposal_and_its_buttons_are_in_sight_without_scrolling(
         await card.press("Approve")
 
 
+async def test_a_reopened_thread_shows_the_open_card_from_its_head_and_the_first_approve_counts(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
+    model.say(writing("a.md", LONG), "Because.", reply_text("do_nothing"))
+    await ana.new_agent("Clerk", "writes", "Write a report")
+    await ana.asks("write_to_file")
+    await ana.says("!ask Why this?")
+    await ana.sees("Because.")
+    await ana.page.reload()
+    await is_in_sight(ana.page, f"{OPEN} .head h2")
+    await ana.page.get_by_role("button", name="Approve", exact=True).click()
+    await expect(ana.page.locator(f"{OPEN} h2")).to_contain_text("do_nothing")
+
+
 async def test_navigation_stays_in_sight_and_leads_on_with_two_clicks(ana: BrowserChat, model: ScriptedModel) -> None:
     model.say(writing("a.md", LONG), reply_text("do_nothing"))
     await ana.new_agent("Clerk", "writes", "Write a report")

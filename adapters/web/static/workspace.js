@@ -57,9 +57,9 @@ function isAtEnd() {
   return (end > 0 && end <= innerHeight + END_PX) || (newest?.top <= middle && newest.bottom >= middle);
 }
 
-/** Scroll to the end of the thread, above the reply box; a newest entry that does not fit is shown from its beginning. */
-function showNewest() {
-  const newest = document.querySelector("#thread > :last-child"), present = document.getElementById("present");
+/** Scroll to the end of the thread, above the reply box; if all from `newest` on does not fit, to its beginning. */
+function showNewest(newest = document.querySelector("#thread > :last-child")) {
+  const present = document.getElementById("present");
   if (!present) return;
   const height = present.getBoundingClientRect().bottom - (newest || present).getBoundingClientRect().top;
   const box = document.querySelector("form.reply")?.offsetHeight || 0;
@@ -208,7 +208,8 @@ if (replyBox) {
 document.querySelectorAll(REGIONS).forEach(signature);
 showLocalTimes();
 document.querySelector("main form.sheet [aria-invalid]:not(fieldset)")?.focus();
-if (!location.hash) showNewest();
+// A thread opens at the card that waits for a decision, also if notes or answers follow it.
+if (!location.hash) showNewest([...document.querySelectorAll("#thread > article.open")].pop());
 noteControls();
 /** Listen to changes. The browser connects again after a lost connection, but not after an error's answer. */
 function listen() {
