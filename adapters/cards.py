@@ -262,7 +262,7 @@ def _after_alert(risks: Sequence[RiskLabel], text: str) -> str:
 
 def _is_said(text: str, above: str) -> bool:
     """Whether the card has this text already, in the thoughts above it."""
-    return " ".join(text.split()) in " ".join(above.split())
+    return text in above
 
 
 def _steps(plan: str) -> tuple[str, ...]:
