@@ -12,13 +12,16 @@ BROWSER := { command -v chromium || command -v chromium-browser || command -v go
 NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are told by their words and not by their meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
-.PHONY: help run extras setup test test-all check bench format reference doctor
+.PHONY: help run address extras setup test test-all check bench format reference doctor
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: .venv/.run ## set up what is missing and start Signoff
 	@$(PY) -m bot run
+
+address: .venv/.run ## print the address of the page, with its key
+	@$(PY) -m bot address
 
 doctor: .venv/.run ## say what is on, what is off, and what changes that
 	@$(PY) -m bot doctor

@@ -33,6 +33,7 @@ HELP = HelpText(
         ("!approve", "the command runs as shown"),
         ("!approve 5", "this command and the next four run without asking"),
         ("!reject why", "it does not run; the agent reads why"),
+        ("!undo", "takes back a rejection by a reply, for ten seconds"),
         ("!ask what?", "the model answers here; nothing is decided"),
         ("!stop", "stops it and ends what it is running"),
         ("!resume", "it continues"),
@@ -152,7 +153,7 @@ class ActionDispatcher:
             case "ask":
                 await self.service.ask(agent_id, rest, origin)
                 return Answer(ASKED, is_asked=True)
-            case "stop" | "resume" | "archive" | "unarchive":
+            case "stop" | "resume" | "archive" | "unarchive" | "undo":
                 return Answer(await self._change_state(verb, agent_id, origin))
             case word if word in get_args(ThreadVerb):
                 agent = await self.views.agent(origin.channel, agent_id)
@@ -160,10 +161,18 @@ class ActionDispatcher:
             case word:
                 return Answer(await self._view(word, rest, agent_id, origin), is_wanted=True)
 
+    async def _undo(self, agent_id: AgentId, origin: Origin) -> str:
+        turn = await self.views.newest_turn(origin.channel, agent_id)
+        if turn is None:
+            raise NotPossible("There is nothing to undo.")
+        return f"Turn {(await self.service.undo(turn.id, origin)).number} waits again."
+
     async def _change_state(
-        self, verb: Literal["stop", "resume", "archive", "unarchive"], agent_id: AgentId, origin: Origin
+        self, verb: Literal["stop", "resume", "archive", "unarchive", "undo"], agent_id: AgentId, origin: Origin
     ) -> str:
         match verb:
+            case "undo":
+                return await self._undo(agent_id, origin)
             case "stop":
                 return f"{(await self.service.stop(agent_id, origin)).name} is stopped."
             case "resume":

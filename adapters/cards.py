@@ -275,7 +275,17 @@ def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
         return (*source, cost, *((FROM_UNTRUSTED,) if getattr(turn.result, "outside", False) else ()))
     costs = (cost, spend_text(agent), f"next ≈ {cost}") if turn.usage.cost else (spend_text(agent),)
     asks = (ASKS_EACH_TIME,) if turn.always_asks else ()
-    return (*source, *asks, *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
+    return (*source, *asks, *_paused_lease(agent), *costs, *((READ_UNTRUSTED,) if turn.exposed else ()))
+
+
+def _paused_lease(agent: Agent) -> tuple[str, ...]:
+    """That a note paused the agent's lease, and who lets it go on."""
+    lease = agent.lease
+    if lease is None or lease.paused_by is None:
+        return ()
+    return (
+        f"{lease.granted_by}'s ×{lease.total} is paused, {lease.left} left: Approve by {lease.granted_by} continues it",
+    )
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:
@@ -291,13 +301,18 @@ def _is_under_lease(agent: Agent, turn: Turn) -> bool:
     )
 
 
+def _offered(turn: Turn, continuous_limit: int | None) -> tuple[int, ...]:
+    """The N of Approve ×N; none for the end of the work, after which nothing runs."""
+    return () if turn.finishes else offered_times(continuous_limit)
+
+
 def _buttons(agent: Agent, turn: Turn, continuous_limit: int | None) -> tuple[Button, ...]:
     shown = turn.control_hash
     match turn.state:
         case "proposed":
             return (
                 Button("approve", turn.id, shown=shown),
-                *(Button("approve", turn.id, times, shown) for times in offered_times(continuous_limit)),
+                *(Button("approve", turn.id, times, shown) for times in _offered(turn, continuous_limit)),
                 Button("edit", turn.id, shown=shown),
                 Button("reject", turn.id, shown=shown),
                 Button("stop", agent.id),

@@ -37,8 +37,8 @@ USER = "signoff"  # of basic authentication; only the key counts
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="Signoff", charset="UTF-8"'}
 WRONG_SECONDS = 0.5  # between two answers to wrong keys or tokens, so that guessing is slow
 NO_KEY = (
-    "This page needs its key. Open the address that Signoff printed when it started; `signoff address` prints it "
-    "again.\n"
+    "This page needs its key. Open the address that Signoff printed when it started; `make address` in its folder "
+    "prints it again.\n"
 )
 PROXIED = (
     "This request came through a proxy, and without WEB_TOKEN this page is for this machine only. Set WEB_TOKEN.\n"

@@ -15,7 +15,7 @@ from agent_core.model.actors import Actor
 
 WORKSPACE = "local"
 MAX_NAME_CHARACTERS = 40
-COOKIE_SECONDS = 30 * 24 * 3600  # renewed with each page
+COOKIE_SECONDS = 365 * 24 * 3600  # renewed with each page
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,8 +116,17 @@ class PostRoutes:
         return response
 
     async def sign_out(self, request: web.Request) -> web.StreamResponse:
-        """Forget this browser's person, and the token or the key that was typed here."""
-        guard = self.workspace.guard
+        """Forget this browser's person, and the token or the key that was typed here.
+
+        Refused while the person alone decides for an agent: nobody could tell later that they are the same.
+        """
+        guard, person = self.workspace.guard, identity.person_of(request)
+        own = await self.workspace.views.list_by_owner("web", identity.WORKSPACE, person.id)
+        if alone := [agent.name for agent in own if agent.policy.approvers == "owner" and not agent.head]:
+            raise NotPossible(
+                f"You alone decide for {', '.join(alone)}, and after signing out you are a new person here. First let "
+                "anyone approve there, under Change the policy."
+            )
         html = page("signed_out.html", theme=theme_of(request), has_token=bool(guard.token))
         response = web.Response(text=html, content_type="text/html", status=200 if guard.token else 401)
         if guard.key and not guard.token:

@@ -54,10 +54,32 @@ REFUSING = _set_of(
     "no nope not don't dont never wrong stop cancel nein nicht falsch non pas não nunca nee niet nie нет не hayır لا"
 )
 NO_OBJECTION = _set_of(
-    "objection objections problem problems worries worry concerns concern issue issues doubt complaints bad stop need"
+    """
+    comment comments mal sure mind objection objections problem problems worries worry concerns concern issue issues
+    doubt complaints bad stop need
+    """
 )
 CONSENT = _set_of("yes yep ok okay approve approved agree agreed lgtm proceed continue confirmed thanks thank")
 MAX_CONSENT_WORDS = 8
+# What says that something is to be different: verbs that an instruction begins with, and words anywhere in it.
+DIRECTING = _set_of(
+    """
+    use add change make write append read try put keep remove delete rename replace start begin list search check fix
+    shorten say include mention move save call skip split translate summarise summarize ask leave take explain give show
+    create update send open let test sort count set turn cut drop drink avoid answer work wait compare describe find get
+    please rather instead first
+    nutze verwende benutze nimm schreib schreibe lies lösche ändere füge mach bitte lieber erst
+    utilise ajoute change écris lis supprime remplace mets fais plutôt usa añade cambia escribe lee borra pon haz
+    """
+)
+DIFFERENT = _set_of(
+    """
+    instead wrong should shouldn't must mustn't needs need prefer rather missing incorrect mistake typo too without
+    don't dont never better unless only falsch statt nicht lieber sollte muss fehlt zu faux
+    plutôt pas trop manque debería falta errado errata sbagliato fout neen źle нужно неправильно надо yanlış خطأ
+    """
+)
+DIRECTING_UNSPACED = re.compile("^(?:用|请|把|不|别|改|加|删|写|读|换)|ください|にして|ではなく|하세요|해 주세요|말고")
 OPENERS = _set_of("first firstly instead please however also actually then next well but so because still sorry")
 AGREEING_PHRASES = frozenset(
     (
@@ -104,8 +126,15 @@ def _is_unclear(words: list[str], said: str) -> bool:
         return any(word in NO_OBJECTION for word in words[1:4]) or (words[1:2] != [] and words[1] in AGREEING)
     if len(words) <= MAX_CONSENT_WORDS and not CONSENT.isdisjoint(words) and REFUSING.isdisjoint(words):
         return True
-    is_short = len(words) == 1 and len(words[0]) <= (2 if _is_unspaced(words[0]) else MAX_UNCLEAR_LETTERS)
-    return words[0] in AGREEING or is_short or _calls_somebody(said) or FILLING.issuperset(words)
+    if len(words) == 1 and len(words[0]) <= (2 if _is_unspaced(words[0]) else MAX_UNCLEAR_LETTERS):
+        return True
+    return words[0] in AGREEING or _calls_somebody(said) or FILLING.issuperset(words) or not _directs(words, said)
+
+
+def _directs(words: list[str], said: str) -> bool:
+    """Whether the text says that something is to be different."""
+    start = next((word for word in words if word not in OPENERS), "")
+    return start in DIRECTING or not DIFFERENT.isdisjoint(words) or DIRECTING_UNSPACED.search(said) is not None
 
 
 def _calls_somebody(said: str) -> bool:

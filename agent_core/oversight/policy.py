@@ -6,7 +6,9 @@ from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RiskClass
 
-AFTER_THE_OWNER = "If they have left the team, !policy approvers anyone lets any full member decide."
+AFTER_THE_OWNER = (
+    "If they have left, any full member takes over by acting here, for example with !policy approvers anyone."
+)
 
 
 class OwnerDecides(NotAllowed):

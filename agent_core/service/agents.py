@@ -173,6 +173,9 @@ class AgentService(AgentLifecycle):
             if isinstance(rejection.decision, Reject) and rejection.decision.reason:
                 work.notes.add(Note.to(agent, rejection.decision.reason, by=rejection.by, at=now))
             self.audit(work, agent, origin, "undone", f"turn {turn.number}")
+            self.announce(
+                work, agent, "changed", f"{origin.by} undid the rejection of turn {turn.number}: it waits again."
+            )
             work.turns.save(opened)
             work.agents.save(agent.become(Awaiting(), now))
             return opened

@@ -50,7 +50,7 @@ def record_decision(
             changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():
             changed = replace(changed, lease=None)
-        case _ if changed.lease:
+        case Approve() if changed.lease and changed.lease.granted_by.id == by.id:
             changed = replace(changed, lease=replace(changed.lease, paused_by=None))
         case _:
             pass

@@ -134,7 +134,7 @@ def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
 
 def _pause_text(lease: Lease, by: Actor) -> str:
     whose = f"{lease.granted_by}'s ×{lease.total}"
-    return f"{by} wrote a note, so {whose} is paused with {lease.left} left: the next step asks."
+    return f"{by} wrote a note, so {whose} is paused: the next step asks. Approve by {lease.granted_by} continues it."
 
 
 def as_actor(agent: Agent) -> Actor:
