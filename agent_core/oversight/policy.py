@@ -6,9 +6,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RiskClass
 
-AFTER_THE_OWNER = (
-    "If they have left, any full member takes over by acting here, for example with !policy approvers anyone."
-)
+AFTER_THE_OWNER = "Once their account is deactivated, or a guest's, the next full member who acts takes over."
 
 
 class OwnerDecides(NotAllowed):

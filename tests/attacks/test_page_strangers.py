@@ -164,3 +164,14 @@ async def test_agents_and_plugins_do_not_reach_the_page(answer: str) -> None:
         with pytest.raises(CommandError, match=r"it is Signoff's own page"):
             await EgressGateway(internal=allowed).admit(address, Sites())
     assert (await EgressGateway(internal=allowed).admit("http://127.0.0.1:8701/", Sites())).target.port == 8701, answer
+
+
+@pytest.mark.proves("page:cookie")
+async def test_whoever_alone_decides_does_not_sign_out_of_it(tmp_path: Path) -> None:
+    async with keyed(tmp_path) as (address, plain), PageChat.opened(address, "ana") as ana:
+        fields = {"name": "Clerk", "role": "x", "goals": "Write", "approvers": "owner"}
+        async with ana.session.post(f"{address}{GENERAL}/new", data=fields) as made:
+            assert made.status == 200
+        async with ana.session.post(f"{address}/sign-out", headers={"Origin": plain}) as answer:
+            assert "You alone decide for Clerk" in await answer.text()
+        assert [each.key for each in ana.session.cookie_jar] == ["signoff"]

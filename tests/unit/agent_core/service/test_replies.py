@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from adapters.cards import turn_card
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve, Reject
@@ -128,3 +129,18 @@ async def test_a_rejection_by_a_button_is_not_undone() -> None:
     turn = await stage.decide(agent, Reject("No"))
     with pytest.raises(NotPossible, match="too late"):
         await stage.service.undo(turn.id, stage.origin())
+
+
+@pytest.mark.proves("lease:note")
+async def test_an_approval_by_somebody_else_leaves_a_paused_lease_paused() -> None:
+    stage = Stage(model=ScriptedModel(WRITE, SECOND, reply_text("list_files", {"directory": ""})))
+    agent = await stage.create()
+    await stage.decide(agent, Approve(5))
+    await stage.service.reply(agent.id, "The title is odd", stage.origin(BEN))
+    agent = await stage.wait_until_settled(agent)
+    assert (
+        "@ana's ×5 is paused, 4 left: Approve by @ana continues it" in turn_card(agent, await stage.turn(agent)).footer
+    )
+    await stage.decide(agent, Approve(), by=BEN)
+    agent = await stage.wait_until_settled(agent)
+    assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (3, "proposed")
