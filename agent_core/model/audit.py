@@ -16,7 +16,7 @@ from agent_core.model.decision import Approval, Approve, ApproveEdited, detail_o
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
-from agent_core.model.turn_target import target_of
+from agent_core.model.turn_target import named_target_of
 
 NO_AGENT = AgentId("")
 RAN, ENDED = "ran", "ended"
@@ -32,8 +32,9 @@ class AuditEntry:
 
     `shown_hash`, `run_hash`: what the card showed, and what ran.
     `grant`, `granted_at`, `by`: the permission under which a command ran, when it was given, and who gave it.
-    `target`: what the command works on, "" in entries of older releases. `given`: in the entry `ran`, the detail of the
-    decision under which the command ran (`×3`, or the edited arguments); "" under a lease or a policy.
+    `target`: the command line, address, file or search; "" without one, and in entries of older releases.
+    `given`: in the entry `ran`, the detail of the decision under which the command ran (`×3`, or the edited
+    arguments); "" under a lease or a policy.
     `outcome`: "running" in the entry `ran`, how the command ended in the entry `ended`, "" in all others.
     `agent_id`: empty in an entry about the channel.
     """
@@ -78,7 +79,7 @@ class AuditEntry:
             turn_id=turn.id,
             turn_number=turn.number,
             command=turn.call.name,
-            target=target_of(turn),
+            target=named_target_of(turn),
             risks=turn.risks,
             shown_hash=turn.shown_hash,
         )

@@ -23,6 +23,11 @@ def target_of(turn: Turn) -> str:
     return one_line(f"{values.get(main, '')}{more}{_lines_changed(turn.shown_preview)}", MAX_TARGET_CHARACTERS)
 
 
+def named_target_of(turn: Turn) -> str:
+    """The target for the decision log, which outlives the agent: "" where it would be the model's own prose."""
+    return target_of(turn) if any(name in turn.call.arguments for name in MAIN_ARGUMENTS) else ""
+
+
 def _can_be_told(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and bool(str(value).strip())
 

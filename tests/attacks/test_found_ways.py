@@ -267,7 +267,7 @@ async def test_a_reply_before_the_card_is_shown_does_not_clear_exposure() -> Non
     agent = await approve(stage, await stage.create(policy=Policy(free=("execute",))))
     two = await turn_no(stage, agent, 2)
     assert (two.state, two.shown_at, two.exposed, two.id in stage.shown.cards) == ("proposed", None, True, False)
-    await stage.service.reply(agent.id, "What a nice day", stage.origin(), SeenProposal(written_at=stage.clock.now()))
+    await stage.service.reply(agent.id, "Use the other one", stage.origin(), SeenProposal(written_at=stage.clock.now()))
     agent = await stage.wait_until_settled(agent)
     three = await turn_no(stage, agent, 3)
     assert (three.call.name, three.state) == ("run", "proposed")

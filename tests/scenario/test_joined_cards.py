@@ -131,7 +131,7 @@ async def test_a_finished_turn_is_one_line_once_the_next_one_is_decided(enter: E
         assert "turn 1" in place.cards()[0]  # still whole: its result is what the next decision builds on
         await second.press("Reject", reason="not birch")
         await place.until(lambda: "turn 1" not in place.cards()[0])
-        assert "✓ 1 write_to_file · alder.md" in place.cards()[0]
+        assert "✓ 1 write_to_file alder.md · +1 −0" in place.cards()[0]
         assert "approved by @ana" in place.cards()[0]
         assert "grows" not in place.cards()[0]
         assert "alder grows" in await place.shows_all(0, "Show all")

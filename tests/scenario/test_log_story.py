@@ -70,12 +70,12 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
         rows = [
             "rejected write_to_file (write)",
             "=Keep it out",
-            "ran write_to_file (write)",
+            "ran write_to_file (write) plan.md · +1 −0",
             "lease granted by @",
+            "ran append_to_file (write) notes.md",
+            "ran write_to_file (write) notes.md · +1 −0",
+            "approved ×3",
             "done",
-            "ran append_to_file (write)",
-            "ran write_to_file (write)",
-            "approved ×3 write_to_file (write)",
             "created",
         ]
         place = 0
@@ -90,7 +90,6 @@ async def test_a_person_looks_up_what_ran_by_which_right_and_what_came_of_it(sur
                 (3, "ran", "lease", "done"),
                 (2, "ran", "lease", "done"),
                 (1, "ran", "approved", "done"),
-                (1, "approved", "", ""),
                 ("", "created", "", ""),
             ]
 
@@ -123,7 +122,7 @@ async def test_a_guest_in_slack_reads_the_log_of_an_agent_that_was_deleted(tmp_p
         await running.stage.service.delete(agent.id, Origin(by=agent.owner, channel=agent.channel))
         await eve.types("/agent", "audit clerk", office.general)
         told = text_of(await office.told(eve, "Decision log of Clerk"))
-        assert "turn 1 · ran write_to_file (write) · @ana · approved · done" in told
+        assert "turn 1 · ran write_to_file (write) notes.md · +1 −0 · @ana · approved · done" in told
         await eve.types("/agent", "audit", office.general)
         assert "set the channel's budget" in text_of(await office.told(eve, "Decision log of this channel"))
         await eve.types("/agent", "audit Nobody", office.general)

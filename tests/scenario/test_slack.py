@@ -277,7 +277,9 @@ async def test_nothing_the_model_writes_notifies_anybody_or_looks_like_a_card(of
         line = " ".join(evil.split())
         await chat.new_agent(f"Clerk {line[:40]}", line, evil)
         card = await chat.asks("write_to_file")
-        assert card.text.count(evil) >= 4  # the preview stands for the text
+        assert (
+            evil in card.text
+        )  # once: thoughts that repeat one another are left out, and the preview stands for the text
         await card.press("Approve")
         await (await chat.asks("task_complete")).press("Reject", reason=evil)
         await office.card(2, "rejected")

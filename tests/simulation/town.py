@@ -281,7 +281,9 @@ class Town:
 
     async def _write(self, agent: Agent, by: Actor) -> None:
         note = f"note-{len(self.written)}-{by.id}-{self.chance.random.randrange(10**9)}"
-        outcomes = await self._ask_often(lambda stage, origin: stage.service.reply(agent.id, note, origin), by)
+        outcomes = await self._ask_often(
+            lambda stage, origin: stage.service.reply(agent.id, note, origin, meaning="feedback"), by
+        )
         # Who writes to a finished agent is told to resume it.
         if not any(isinstance(each.agent.status, Finished) for each in outcomes):
             self.written.append((agent.id, note))

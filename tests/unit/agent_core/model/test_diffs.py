@@ -34,7 +34,8 @@ def applied(body: str, old: str) -> list[str]:
 @example("", "a")
 def test_the_diff_leads_from_the_old_text_to_the_new(old: str, new: str) -> None:
     change = diff_of(old, new)
-    assert applied(change.body, old) == new.splitlines()
+    body = "\n".join(line for line in change.body.split("\n") if "another line end" not in line)
+    assert applied(body, old) == new.splitlines()
     assert change.plus - change.minus == len(new.splitlines()) - len(old.splitlines())
 
 
