@@ -72,7 +72,7 @@ async def test_who_asked_for_it_is_notified_with_the_headline_alone_while_the_pa
     await ana.page.evaluate("hide(true)")
     model.say(adding("b.md", "another secret"))
     await ana.asks("append_to_file")
-    await ana.page.wait_for_function("notified.length > 0")
+    await ana.page.wait_for_function("() => notified.length > 0")
     assert await ana.page.evaluate("notified") == ["Signoff: Clerk · turn 3 · append_to_file, waiting for a decision"]
 
 
@@ -84,7 +84,7 @@ async def test_the_owner_is_notified_that_an_agent_is_done(ana: BrowserChat, mod
     card = await ana.asks("task_complete")
     await ana.page.evaluate("hide(true)")
     await card.press("Approve")
-    await ana.page.wait_for_function("notified.length > 0")
+    await ana.page.wait_for_function("() => notified.length > 0")
     assert await ana.page.evaluate("notified") == ["Signoff: Clerk is done"]
 
 
