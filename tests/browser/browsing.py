@@ -108,7 +108,8 @@ class BrowserChat:
         await box.press("Enter")
 
     async def rejects(self, why: str) -> None:
-        """Choose Reject with reason beside the reply box, and send the reason."""
+        """Write into the reply box, choose Reject with reason beside it, and send the reason."""
+        await self.page.get_by_label("Reply to").fill(why)  # a phone shows the switch beside words
         await self.page.get_by_label("Reject with reason").check()
         await self.says(why)
 
