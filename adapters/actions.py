@@ -259,8 +259,8 @@ class ActionDispatcher:
                 return Answer(
                     f"Noted. {agent.name} is {state}. {RESUME_TO_READ}", outcome, buttons=(Button("resume", agent.id),)
                 )
-            case NoteKept(agent, undecided=Turn() as turn, meaning=meant):
-                return _undecided(agent, turn, outcome, is_agreement=meant == "agreement")
+            case NoteKept(agent, undecided=Turn() as turn):
+                return _undecided(agent, turn, outcome)
             case NoteKept(agent):
                 return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
             case QuestionAsked():
@@ -274,12 +274,10 @@ class ActionDispatcher:
                 return Answer("rejected with your reply as the reason")
 
 
-def _undecided(agent: Agent, turn: Turn, kept: NoteKept, *, is_agreement: bool) -> Answer:
+def _undecided(agent: Agent, turn: Turn, kept: NoteKept) -> Answer:
     """Say that a reply decided nothing, and offer the decisions it may have meant."""
-    approve, reject = (Button(verb, turn.id, shown=turn.control_hash) for verb in ("approve", "reject"))
-    asked = f"Approve turn {turn.number}, {turn.call.name}?" if is_agreement else f"Turn {turn.number} still waits."
-    said = f"Nothing is decided. {asked} {agent.name} reads your words as a note."
-    return Answer(said, kept, buttons=(approve,) if is_agreement else (approve, reject))
+    said = f"Nothing is decided: turn {turn.number}, {turn.call.name}, waits. {agent.name} reads your words as a note."
+    return Answer(said, kept, buttons=tuple(Button(v, turn.id, shown=turn.control_hash) for v in ("approve", "reject")))
 
 
 def takes_long(line: TypedText) -> bool:

@@ -8,7 +8,7 @@ from adapters.management_commands import is_thread_command
 from agent_core.errors import InvalidInput
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Settlement
 from agent_core.model.note import is_question
-from agent_core.model.reply_meaning import meaning_of
+from agent_core.model.reply_meaning import is_agreement
 
 Key: TypeAlias = Literal["edit", "review", "all", "stop", "help"]
 SETTLEMENTS: dict[str, Settlement] = {"r": "run again", "i": "it ran", "s": "skip"}
@@ -68,7 +68,7 @@ def parse_answer(line: str) -> Answer:
         return key
     words = FreeText(f"!{said}" if is_thread_command(said) else said)
     is_word = 0 < len(said) <= MAX_WORD_CHARACTERS and len(said.split()) == 1
-    is_unclear = is_word or meaning_of(said) == "agreement"
+    is_unclear = is_word or is_agreement(said)
     return UnclearWord(said) if is_unclear and not (words.is_verb or words.is_question) else words
 
 

@@ -6,7 +6,7 @@ from agent_core.model.command import Preview
 from agent_core.model.lines import one_line
 from agent_core.model.turn import Turn
 
-MAIN_ARGUMENTS = ("command_line", "url", "filename", "query", "key", "turn")
+MAIN_ARGUMENTS = ("command_line", "url", "filename", "path", "query", "key", "turn")
 JOINED_ARGUMENTS: Mapping[str, str] = {"args": " ", "clone_path": " → "}  # shown behind the main one
 MAX_TARGET_CHARACTERS = 500
 

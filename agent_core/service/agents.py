@@ -45,13 +45,11 @@ class NoteKept:
     """The reply was saved as a note for the agent's next turn.
 
     `undecided`: the open proposal on which the writer may decide, if the reply may have been meant as a decision.
-    `meaning`: what the reply meant.
     """
 
     agent: Agent
     note: Note
     undecided: Turn | None = None
-    meaning: ReplyMeaning = "talk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +110,9 @@ class AgentService(AgentLifecycle):
         """Reply to the agent: feedback from an approver rejects an open proposal; all else is saved as a note.
 
         `meaning`: what the writer chose, or None to read it from the text. A question about the proposal is answered
-        and decides nothing. Agreement, talk and unclear words decide nothing either. If the writer had not `seen` the
-        proposal as it is now, the reply is a note. A reply from a person who may not decide is an objection and ends a
-        lease.
+        and decides nothing. Agreement, talk and what else is in doubt decide nothing either. If the writer had not
+        `seen` the proposal as it is now, the reply is a note. A reply from a person who may not decide is an
+        objection and ends a lease.
         """
         message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
@@ -135,8 +133,8 @@ class AgentService(AgentLifecycle):
             if repeated:
                 return NoteKept(agent, note)
             kept = deliver_note(work, self._end_lease_on_objection(work, agent, origin), note)
-            offers = turn if answers and may_decide(agent, origin.by) and meant in ("agreement", "unclear") else None
-            return NoteKept(kept, note, offers, meant)
+            offers = turn if answers and may_decide(agent, origin.by) and meant == "unclear" else None
+            return NoteKept(kept, note, offers)
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)

@@ -7,6 +7,7 @@ from typing import Any
 
 from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
 
+from agent_core.model.reply_meaning import meaning_of
 from tests.patience import PATIENCE_SECONDS
 
 FAST_CLOCK = "{ const now = performance.now.bind(performance); performance.now = () => 1000 * now(); }"
@@ -102,16 +103,12 @@ class BrowserChat:
         return BrowserCard(self.page, self.page.locator(f"[id='{identity}']"), await fresh.inner_text())
 
     async def says(self, text: str) -> None:
-        """Write into the reply box and press Enter."""
+        """Write into the reply box, choose beside it if this is a reason to reject, and press Enter."""
         box = self.page.get_by_label("Reply to")
-        await box.fill(text)
+        await box.fill(text)  # a phone shows the switch beside words
+        if meaning_of(text) == "feedback":
+            await self.page.get_by_label("Reject with reason").check()
         await box.press("Enter")
-
-    async def rejects(self, why: str) -> None:
-        """Write into the reply box, choose Reject with reason beside it, and send the reason."""
-        await self.page.get_by_label("Reply to").fill(why)  # a phone shows the switch beside words
-        await self.page.get_by_label("Reject with reason").check()
-        await self.says(why)
 
     async def resume(self) -> None:
         """Press Resume."""

@@ -84,7 +84,7 @@ async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
     page = ana.page
     await page.set_viewport_size({"width": 390, "height": 844})
     model.say(writing("b.txt", "\n".join(f"line {number}" for number in range(40))))
-    await ana.rejects("Write more")
+    await ana.says("Write more")
     await ana.asks("write_to_file")
     controls = page.get_by_role("article").last.locator("button, summary")
     for name in ("Reject", "More", "Stop"):

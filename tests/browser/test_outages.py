@@ -62,7 +62,7 @@ async def test_a_reply_and_a_click_are_answered_with_the_sentence_and_the_text_s
     await ana.page.route("**/press", partial(lose_first, database))
     await card.press("Approve")
     await expect(banner).to_have_text(AWAY)
-    await ana.rejects("Use another name")
+    await ana.says("Use another name")
     await expect(banner).to_have_text(AWAY)
     await expect(ana.page.get_by_label("Reply to")).to_have_value("Use another name")
     database.is_off = False

@@ -77,7 +77,7 @@ async def test_stop_is_above_the_reply_box_while_the_agent_thinks_also_after_a_n
     await ana.new_agent("Clerk", "writes", "Write some files")
     await approve(ana, "write_to_file", len(steps))
     await comes_above_the_box(ana.page, STOP)
-    await ana.says("mention the weather")
+    await ana.says("the weather is nice")
     await comes_above_the_box(ana.page, ".note")
     await comes_above_the_box(ana.page, ".busy-line")
     await comes_above_the_box(ana.page, STOP)

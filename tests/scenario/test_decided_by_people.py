@@ -27,7 +27,7 @@ async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, t
         card = await ana.asks("write_to_file")
         await ana.says("looks good to me, thanks!")
         if surface != "web":  # there it is a note, because the person chose that beside the box
-            assert await ana.told("Nothing is decided. Approve turn 1, write_to_file?")
+            assert await ana.told("Nothing is decided: turn 1, write_to_file, waits.")
         assert await is_open(scene)
         await card.press("Approve")
         await ana.asks("do_nothing")

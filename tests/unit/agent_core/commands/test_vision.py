@@ -297,7 +297,9 @@ async def test_an_endpoint_gets_the_picture_in_one_request_and_after_a_refusal_i
         model = OpenAIModel(base_url=endpoint.base_url, context=32_000, streams=False)
         await model.prepare()
         stage = stage_of(model=model)
-        await approve(stage, await stage.create(), times=3)
+        agent = await stage.create()
+        for _ in range(3):
+            agent = await approve(stage, agent)
         await model.close()
     requests = [str(request["messages"]) for request in endpoint.completions]
     assert ["data:image/png;base64," in request for request in requests] == [False, False, True, False, True, False]
