@@ -5,18 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from agent_core.model.line_ends import EndedLines, changed_ends, told_ends
-
 MAX_COMPARED_LINES = 2_000  # per side; difflib takes up to the product of both
 MAX_DIFF_CHARACTERS = 60_000  # the command's arguments show the new text in full
 CONTEXT_LINES = 2
+RETURN = "␍"
+RETURNS = f"\\ {RETURN} is a carriage return, as in the line ends of Windows (CRLF)."
 
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """The diff, with the numbers of added and removed lines; a line of which only the end changes is both.
+    """The diff, with the numbers of added and removed lines.
 
-    EndedLines of the body that begin with a backslash say in words what happens to the ends of lines.
+    A text is cut at line feeds alone, as programs cut it; a carriage return before one is shown as ␍, unless every line
+    of both texts has it. Lines of the body that begin with a backslash tell what the others cannot show.
     """
 
     body: str
@@ -26,11 +27,16 @@ class TextDiff:
 
 def diff_of(old: str, new: str) -> TextDiff:
     """The diff from `old` to `new`. Common first and last lines are not compared."""
-    before, after = EndedLines.of(old), EndedLines.of(new)
-    body, plus, minus, kept = _content_diff(before.texts, after.texts)
-    changed = changed_ends(before, after, kept)
-    told = told_ends(before, after, changed)
-    return TextDiff("\n".join(filter(None, (told, body))), plus + changed, minus + changed)
+    before, after = _lines(old), _lines(new)
+    if all(line.endswith("\r") for line in (*before, *after)):
+        before, after = [line[:-1] for line in before], [line[:-1] for line in after]
+    body, plus, minus = _content_diff(before, after)
+    told = [RETURNS] if RETURN in body else []
+    had_end, has_end = old.endswith("\n"), new.endswith("\n")
+    if old and new and had_end != has_end:
+        told.append(f"\\ The last line {'gets a' if has_end else 'loses its'} line end.")
+        plus, minus = plus + 1, minus + 1
+    return TextDiff("\n".join(filter(None, (*told, body))), plus, minus)
 
 
 def line_count(text: str) -> int:
@@ -38,26 +44,26 @@ def line_count(text: str) -> int:
     return text.count("\n") + (text[-1:] not in ("", "\n"))
 
 
-def _content_diff(before: Sequence[str], after: Sequence[str]) -> tuple[str, int, int, list[tuple[int, int, int]]]:
-    """The diff of lines without their ends, what it adds and removes, and the blocks of lines that it keeps."""
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _content_diff(before: Sequence[str], after: Sequence[str]) -> tuple[str, int, int]:
+    """The diff of lines, and how many it adds and removes."""
     start = _common_prefix_length(before, after)
     end = _common_prefix_length(before[start:][::-1], after[start:][::-1])
-    cut, added = before[start : len(before) - end], after[start : len(after) - end]
-    kept = [(0, 0, start), (len(before) - end, len(after) - end, end)]
-    if max(len(cut), len(added)) > MAX_COMPARED_LINES:
-        said = (
-            f"Too long to compare: {len(cut):,} lines, from line {start + 1:,} on, give way to {len(added):,} others."
-        )
-        return said, len(added), len(cut), kept
-    blocks = difflib.SequenceMatcher(None, cut, added).get_matching_blocks()
-    kept += [(start + block.a, start + block.b, block.size) for block in blocks]
+    cut, added = len(before) - start - end, len(after) - start - end
+    if max(cut, added) > MAX_COMPARED_LINES:
+        said = f"Too long to compare: {cut:,} lines, from line {start + 1:,} on, give way to {added:,} others."
+        return said, added, cut
     first, last = max(start - CONTEXT_LINES, 0), min(end, CONTEXT_LINES)
     parts = (before[first : len(before) - end + last], after[first : len(after) - end + last])
     lines = [
         _shift_hunk_header(line, first) for line in list(difflib.unified_diff(*parts, lineterm="", n=CONTEXT_LINES))[2:]
     ]
     plus, minus = (sum(line.startswith(sign) for line in lines) for sign in "+-")
-    return _truncate(lines), plus, minus, kept
+    return _truncate([f"{line[:-1]}{RETURN}" if line.endswith("\r") else line for line in lines]), plus, minus
 
 
 def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:

@@ -32,11 +32,15 @@ def applied(body: str, old: str) -> list[str]:
 @given(LINES, LINES)
 @example("a\nb\nc\nd\ne\nf", "a\nb\nc\nX\nd\ne\nf")
 @example("", "a")
+@example("a\n", "b\na")
 def test_the_diff_leads_from_the_old_text_to_the_new(old: str, new: str) -> None:
     change = diff_of(old, new)
-    body = "\n".join(line for line in change.body.split("\n") if "another line end" not in line)
+    body = "\n".join(line for line in change.body.split("\n") if not line.startswith("\\"))
     assert applied(body, old) == new.splitlines()
-    assert change.plus - change.minus == len(new.splitlines()) - len(old.splitlines())
+    ends = "line end." in change.body
+    assert (change.plus - ends, change.minus - ends) == tuple(
+        sum(line.startswith(sign) for line in body.split("\n")) for sign in "+-"
+    )
 
 
 def test_it_looks_as_everybody_knows_it() -> None:
@@ -66,35 +70,33 @@ def test_a_line_added_to_a_long_file_is_shown_exactly() -> None:
 CRLF = "one\r\ntwo\r\n"
 
 
+LEGEND = "\\ ␍ is a carriage return, as in the line ends of Windows (CRLF).\n"
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "plus", "minus", "told"),
+    ("old", "new", "body"),
     [
-        (
-            CRLF,
-            "one\ntwo\n",
-            2,
-            2,
-            "2 lines with the same text: another line end. Line ends: 2 CRLF before, 2 LF after.",
-        ),
-        (CRLF, "one\ntwo\nx\n", 3, 2, "2 lines with the same text: another line end."),
-        (CRLF, CRLF + "x\n", 1, 0, "Line ends: 2 CRLF before, 1 LF and 2 CRLF after."),
-        ("a\nb\r\n", "a\r\nb\n", 2, 2, "2 lines with the same text: another line end."),
-        ("", CRLF, 2, 0, "Line ends: 2 CRLF."),
-        ("a\nb", "a\nb\n", 1, 1, "The last line gets a line end."),
-        ("a\nb\n", "a\nb", 1, 1, "The last line loses its line end."),
+        (CRLF, "one\ntwo\n", "@@ -1,2 +1,2 @@\n-one␍\n-two␍\n+one\n+two"),
+        (CRLF, CRLF + "x\n", "@@ -1,2 +1,3 @@\n one␍\n two␍\n+x"),
+        ("a\nb\r\n", "a\r\nb\n", "@@ -1,2 +1,2 @@\n-a\n-b␍\n+a␍\n+b"),
     ],
 )
-def test_a_changed_line_end_is_counted_and_told(old: str, new: str, plus: int, minus: int, told: str) -> None:
+def test_a_changed_line_end_is_a_change_that_is_seen(old: str, new: str, body: str) -> None:
+    assert diff_of(old, new).body == LEGEND + body
+
+
+@pytest.mark.parametrize(("old", "new", "told"), [("a\nb", "a\nb\n", "gets a"), ("a\nb\n", "a\nb", "loses its")])
+def test_the_end_of_the_last_line_is_told(old: str, new: str, told: str) -> None:
     change = diff_of(old, new)
-    assert (change.plus, change.minus) == (plus, minus)
-    assert change.body.startswith(f"\\ {told}")
+    assert (change.body, change.plus, change.minus) == (f"\\ The last line {told} line end.", 1, 1)
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("a", "a\nb"), ("a\nb", "a"), (CRLF, CRLF + "x\r\n"), ("", "a"), ("", "a\n"), (CRLF, "")]
+    ("old", "new"),
+    [("a", "a\nb"), ("a\nb", "a"), (CRLF, CRLF + "x\r\n"), ("", "a"), ("", "a\n"), ("", CRLF), (CRLF, "")],
 )
 def test_line_ends_that_stay_or_go_with_their_lines_are_not_told(old: str, new: str) -> None:
-    assert "\\" not in diff_of(old, new).body
+    assert not {"\\", "␍"}.intersection(diff_of(old, new).body)
 
 
 @pytest.mark.parametrize("mark", ["\u2028", "\x85", "\x0b", "\x0c", "\r"])
