@@ -18,9 +18,11 @@ FindMention = Callable[[str, str], str]  # a Slack workspace or Discord server, 
 
 HOW_REMINDERS = (
     "Reminders: write call owner, call nobody or call @PEOPLE; after 5m 30m 4h; quiet 18:00-08:00 or quiet off; "
-    "weekends on or off; zone Europe/Berlin."
+    "weekends on or off; done on or off; zone Europe/Berlin."
 )
-NOTIFIED = "You get a direct message whenever an agent of this channel waits for a decision that you may take."
+NOTIFIED = (
+    "You get a direct message whenever an agent of this channel waits for a decision that you may take, or is done."
+)
 HOW_NOTIFY = "Direct messages: write notify me or notify off."
 MAX_LINE_CHARACTERS = 2_000  # of a line about reminders
 BETWEEN_DURATIONS, BETWEEN_MENTIONS = re.compile(r",? (?=\d)|,(?=\d)"), re.compile(r"[\s,;]+")
@@ -89,6 +91,8 @@ class NotificationCommands:
                 return lambda present: replace(present, quiet=quiet)
             case "weekends" if rest.casefold() in ON_OFF:
                 return lambda present: replace(present, weekends=ON_OFF[rest.casefold()])
+            case "done" if rest.casefold() in ON_OFF:
+                return lambda present: replace(present, ends=ON_OFF[rest.casefold()])
             case "zone" if rest:
                 return lambda present: replace(present, zone=rest)
             case _:
@@ -125,7 +129,8 @@ def reminders_text(settings: ReminderSettings) -> str:
     rests = [f"from {quiet.begins:%H:%M} to {quiet.ends:%H:%M}"] if quiet else []
     rests += [] if settings.weekends else ["on weekends"]
     rest = f" No reminders {' and '.join(rests)} ({settings.zone})." if rests else ""
-    return f"An agent that waits reminds {people} after {times}.{rest}"
+    ends = f" When it is done, it tells them once, after {duration_text(settings.after[0])}." if settings.ends else ""
+    return f"An agent that waits reminds {people} after {times}.{ends}{rest}"
 
 
 def duration_text(duration: timedelta) -> str:

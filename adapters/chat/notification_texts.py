@@ -2,13 +2,15 @@
 
 from adapters.cards import status_text, turn_card
 from adapters.visible_text import one_line, readable
-from agent_core.model.agent import Agent, Paused
+from agent_core.model.agent import Agent, Finished, Paused
 from agent_core.model.turn import Turn
 
 
 def wait_text(agent: Agent, turn: Turn | None) -> str:
-    """What an agent waits for: `⚠ execute · Ada waits for a decision: turn 3, execute_python_file`."""
+    """What an agent waits for: `⚠ execute · Ada waits for a decision: turn 3, execute_python_file`; or its end."""
     name = one_line(readable(agent.title))
+    if isinstance(agent.status, Finished):
+        return f"{name} is done."
     if turn is None:
         reason = f": {one_line(readable(agent.status.reason))}" if isinstance(agent.status, Paused) else ""
         return f"{name} is paused{reason}"

@@ -1,4 +1,4 @@
-"""Tells people that an agent waits for them: direct messages at once, reminders after a while; takes both back."""
+"""Tells people that an agent waits for them or is done: at once by direct message, by reminders after a while."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -9,10 +9,11 @@ from agent_core.errors import NotAllowed, PersonError, SurfaceBusy, SurfaceError
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent, Awaiting, Finished
 from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.notification import (
+    LONGEST_REMINDER,
     OWNER,
     PREFERENCE,
     Notification,
@@ -48,7 +49,7 @@ class WaitNotifier:
 
         What is due is saved as planned before it is sent, so that another process looks for it if this one dies.
         """
-        is_waiting = agent.needs_people and agent.thread is not None
+        is_waiting = agent.calls_people and agent.thread is not None
         if not is_waiting and not agent.notifications:
             return agent
         standing = await self._take_back(agent, agent.notifications, lambda each: _is_over(each, agent))
@@ -73,12 +74,30 @@ class WaitNotifier:
         return await self._save(agent, replace(agent, notifications=standing, reminded=reminded, wake_at=wake_at))
 
     async def _load(self, agent: Agent) -> tuple[NotificationSettings, Turn | None]:
-        """The channel's settings, and the turn that waits for a decision, if one does."""
+        """The channel's settings for this state of the agent, and the turn that waits for a decision, if one does."""
         async with self.claim.priority.background(), self.claim.database.begin() as work:
             preferences = await work.preferences.list_by_prefix(agent.channel, PREFERENCE)
             newest = await work.turns.of(agent, last=1)
+        settings = parse_notification_settings(preferences)
+        if isinstance(agent.status, Finished):
+            return self._for_end(settings, agent, newest), None
         waits = isinstance(agent.status, Awaiting) and newest and newest[-1].is_open
-        return parse_notification_settings(preferences), newest[-1] if waits else None
+        return settings, newest[-1] if waits else None
+
+    def _for_end(self, settings: NotificationSettings, agent: Agent, newest: Sequence[Turn]) -> NotificationSettings:
+        """The settings for an agent that is done: people are told once, and not those who approved its end."""
+        reminders = settings.reminders
+        if not reminders.ends or self.clock.now() - agent.since > LONGEST_REMINDER:
+            return NotificationSettings(reminders=replace(reminders, mentions=()))
+        asked = (
+            approval for turn in newest for approval in turn.approvals if not getattr(approval.decision, "under", "")
+        )
+        know = {approval.by.id for approval in asked}
+        mentions = [each for each in reminders.mentions if (agent.owner.id if each == OWNER else each) not in know]
+        return NotificationSettings(
+            reminders=replace(reminders, mentions=tuple(mentions), after=reminders.after[:1]),
+            direct=tuple(person for person in settings.direct if person not in know),
+        )
 
     async def _take_back(
         self, agent: Agent, standing: Sequence[Notification], is_unwanted: Callable[[Notification], bool]
@@ -163,7 +182,7 @@ class WaitNotifier:
 
 
 def _is_over(notification: Notification, agent: Agent) -> bool:
-    return not agent.needs_people or notification.since != agent.since
+    return not agent.calls_people or notification.since != agent.since
 
 
 def _is_reminder(notification: Notification, agent: Agent) -> bool:

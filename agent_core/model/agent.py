@@ -203,6 +203,12 @@ class Agent:
         return (isinstance(self.status, Awaiting | Paused) or self.asks) and not self.is_archived
 
     @property
+    def calls_people(self) -> bool:
+        """Whether people are told of its state where they look elsewhere: it needs them, or people's agent is done."""
+        is_done = isinstance(self.status, Finished) and self.parent is None and not self.is_archived
+        return self.needs_people or is_done
+
+    @property
     def asks(self) -> bool:
         """Whether the tool server of its running command waits for an answer of people."""
         return isinstance(self.status, Acting) and self.status.asks
@@ -248,10 +254,10 @@ class Agent:
     def become(self, status: AgentStatus, at: datetime) -> Self:
         """The agent in `status` since `at`, not archived; an agent at rest loses its lease.
 
-        It has no `wake_at`, except for the first reminder of a wait for people where there are reminders.
+        It has no `wake_at`, except for the first reminder where there are reminders.
         """
         changed = replace(self, status=status, since=at, wake_at=None, reminded=0, archived_at=None)
-        if changed.needs_people and not changed.asks and changed.channel.has_notifications:
+        if changed.calls_people and not changed.asks and changed.channel.has_notifications:
             changed = replace(changed, wake_at=at + FIRST_REMINDER)
         return replace(changed, lease=None) if changed.is_at_rest else changed
 

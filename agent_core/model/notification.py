@@ -1,4 +1,4 @@
-"""Notifications: messages that tell people that an agent waits for them, and a channel's settings for them."""
+"""Notifications: messages that tell that an agent waits for people or is done, and a channel's settings for them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -65,6 +65,7 @@ class QuietHours:
 class ReminderSettings:
     """When agents of a channel remind people, and whom they mention.
 
+    `ends`: whether people are also told, once, that an agent is done.
     `mentions`: `owner`, and the platform's ids of people and groups; nobody is reminded if it is empty.
     `after`: the times from the beginning of a wait to each reminder, ascending.
     `quiet`, `weekends`, `zone`: no reminders in the quiet hours or, unless `weekends`, on Saturday and Sunday, in the
@@ -75,6 +76,7 @@ class ReminderSettings:
     after: tuple[timedelta, ...] = (FIRST_REMINDER, timedelta(minutes=30), timedelta(hours=4))
     quiet: QuietHours | None = None
     weekends: bool = True
+    ends: bool = True
     zone: str = "UTC"
 
     def due_at(self, since: datetime, sent: int) -> datetime | None:

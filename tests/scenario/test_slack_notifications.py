@@ -9,7 +9,7 @@ import pytest
 
 from adapters.cards import READ_UNTRUSTED
 from agent_core.providers.clock import SystemClock
-from agent_core.testing.language_model import ScriptedModel
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
 from tests.scenario.slack_app import GENERAL, Office, at_work, kind_of, text_of
 from tests.scenario.team import SlackChat
@@ -18,6 +18,7 @@ from tests.standins.slack.people import Person
 from tests.standins.slack.values import Json
 
 WRITE = writing("notes.md", "one\n")
+DONE = reply_text("task_complete", {"reason": "It is written."})
 MORE = [adding("notes.md", f"line {number}\n") for number in range(9)]
 
 
@@ -143,6 +144,21 @@ async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how
         await office.ben.clicks(third, "Approve")
         await office.card(4)
         assert "turn 4" not in text_of(office.team.direct(office.ben).messages[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.proves("attention:done")
+async def test_an_end_that_nobody_approved_is_told_like_a_question(office: Office, tmp_path: Path) -> None:
+    clock = MovingClock()
+    async with at_work(office, ScriptedModel(DONE), tmp_path, clock=clock) as running:
+        await office.ben.types("/agent", "notify me", office.general)
+        chat = SlackChat(office, running, office.ana)
+        await chat.new_agent("Clerk", "keeps notes", "Write a report", free=("read",))
+        told = await direct(office, office.ben, "Clerk is done.")
+        assert labels(told["blocks"]) == ["Open card"]
+        clock.moved = timedelta(minutes=5, seconds=1)
+        await office.slack.until(lambda: len(reminders(office)) == 1)
+        assert reminders(office)[0]["text"] == "<@U1> Clerk is done."
 
 
 async def test_a_direct_message_decides_nothing_for_who_left_the_channel_or_clicks_too_late(

@@ -62,11 +62,12 @@ async def test_a_guest_cannot_stop_the_process_with_a_line_about_reminders(offic
 async def test_a_direct_message_comes_although_slack_was_busy_for_a_moment(office: Office, tmp_path: Path) -> None:
     clock = MovingClock()
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path, clock=clock) as running:
-        await office.ben.types("/agent", "notify me", office.general)
         await office.ben.types("/agent", "reminders call nobody", office.general)
         await office.told(office.ben, "remind nobody")
-        office.slack.fails("users.conversations", status=503)
         await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
+        await office.card(1)
+        office.slack.fails("users.conversations", status=503)
+        await office.ben.types("/agent", "notify me", office.general)
         await agent_that(running, is_tried_again)
         clock.moved = timedelta(minutes=10)
         await direct(office, office.ben, "turn 1")

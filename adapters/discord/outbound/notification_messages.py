@@ -17,7 +17,7 @@ from adapters.discord.outbound.card import card_items
 from adapters.discord.outbound.controls import STYLES, Item, link_button, rows
 from adapters.discord.outbound.message import DiscordMessage, card_link, compose, link_to
 from adapters.discord.outbound.texts import cut_by_size, escaped
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Finished
 from agent_core.model.turn import Turn
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -50,9 +50,9 @@ def allowed_mentions(mentions: Sequence[str]) -> discord.AllowedMentions:
 def direct_message(agent: Agent, turn: Turn | None, *, continuous_limit: int | None = None) -> DiscordMessage:
     """What a person decides on without opening the thread: the command as on its card, and buttons."""
     if turn is None:
-        resume = _element(agent, Button("resume", agent.id))
+        resume = [] if isinstance(agent.status, Finished) else [_element(agent, Button("resume", agent.id))]
         said = ui.TextDisplay[ui.LayoutView](escaped(cut_by_size(wait_text(agent, turn), MAX_SAID)))
-        return compose(said, *rows([resume, *_link(agent, turn)]))
+        return compose(said, *rows([*resume, *_link(agent, turn)]))
     card = _essentials(turn_card(agent, turn, continuous_limit))
     drawn = card_items(card, [part for part in (card.risk, *card.footer) if part])
     shown = [item for item in drawn.items if not isinstance(item, ui.Section)]

@@ -28,7 +28,7 @@ from adapters.slack.outbound.card import card_blocks, footer_text
 from adapters.slack.outbound.controls import element, link_button
 from adapters.slack.outbound.message import SlackMessage, card_link, link_to, metadata
 from adapters.text_fit import cut
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Finished
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
 
@@ -64,8 +64,10 @@ def direct_message(agent: Agent, turn: Turn | None, *, continuous_limit: int | N
     said = wait_text(agent, turn)
     link = link_to(agent)
     if turn is None:
-        controls = [element(Button("resume", agent.id)), *([_link(agent, link)] if link else [])]
-        return SlackMessage(notification(said), _addressed(agent.channel, [section(said), actions(*controls)]), mark)
+        resume = [] if isinstance(agent.status, Finished) else [element(Button("resume", agent.id))]
+        controls = [*resume, *([_link(agent, link)] if link else [])]
+        blocks = [section(said), *([actions(*controls)] if controls else [])]
+        return SlackMessage(notification(said), _addressed(agent.channel, blocks), mark)
     card = _essentials(turn_card(agent, turn, continuous_limit))
     link = card_link(agent.channel, turn.shown_as) or link
     buttons = [

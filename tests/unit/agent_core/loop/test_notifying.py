@@ -9,7 +9,8 @@ import pytest
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.actors import Origin
-from agent_core.model.agent import Agent, Paused
+from agent_core.model.agent import Agent, Finished, Paused
+from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
@@ -21,6 +22,7 @@ from agent_core.testing.surface import RecordingNotifications, RecordingSurface
 
 SLACK = ChannelScope("slack", "T1", "C1")
 WRITES = [reply_text("write_to_file", {"filename": f"found {number}.txt", "text": "gut"}) for number in range(4)]
+DONE = reply_text("task_complete", {"reason": "All is written."})
 GUEST = replace(BEN, kind="guest")
 WEB = ChannelScope("web", "local", "general")
 
@@ -33,8 +35,8 @@ class Play:
         surface = RecordingSurface(name="slack", notifications=self.calls)
         self.stage = Stage(model=ScriptedModel(*(replies or WRITES)), surface=surface)
 
-    async def create(self, name: str = "Clerk") -> Agent:
-        draft = AgentDraft(name=name, goals=("Write a file",))
+    async def create(self, name: str = "Clerk", *, policy: Policy = Policy()) -> Agent:
+        draft = AgentDraft(name=name, goals=("Write a file",), policy=policy)
         agent = await self.stage.service.create(draft, Origin(by=ANA, channel=SLACK))
         return await self.stage.wait_until_settled(agent)
 
@@ -109,6 +111,38 @@ async def test_an_archived_agent_calls_nobody_even_when_it_comes_back() -> None:
     agent = await play.stage.wait_until_settled(agent)
     await play.wait(agent, hours=5)
     assert len(play.calls.sent) == 1
+
+
+@pytest.mark.proves("attention:done")
+async def test_people_are_told_once_that_an_agent_is_done() -> None:
+    play = Play(DONE)
+    await play.notify()
+    agent = await play.create(policy=Policy(free=("read",)))
+    assert isinstance(agent.status, Finished)
+    assert play.calls.sent == [(f"to {BEN.id}",)]
+    await play.wait(agent, minutes=6)
+    agent = await play.wait(agent, hours=5)
+    assert (play.calls.sent, agent.wake_at) == ([(f"to {BEN.id}",), (ANA.id,)], None)
+    await play.stage.service.resume(agent.id, Origin(by=ANA, channel=SLACK))
+    await play.stage.wait_until_settled(agent)
+    assert len(play.calls.standing) == 1, "what told of the end is taken back, and Ben is told what the agent asks now"
+
+
+@pytest.mark.proves("attention:done")
+async def test_who_approved_the_end_is_not_told_of_it_and_a_channel_may_want_no_word() -> None:
+    play = Play(DONE)
+    await play.notify((ANA, BEN))
+    agent = await play.decide(await play.create(), Approve())
+    assert isinstance(agent.status, Finished)
+    await play.wait(agent, hours=5)
+    assert play.calls.sent == [(f"to {ANA.id}",), (f"to {BEN.id}",), (f"to {BEN.id}",)], (
+        "both of the question, and Ben of the end"
+    )
+    quiet = Play(DONE)
+    await quiet.notify()
+    await quiet.set_reminders(ends=False)
+    await quiet.wait(await quiet.create(policy=Policy(free=("read",))), hours=5)
+    assert quiet.calls.sent == []
 
 
 async def test_a_stop_and_a_pause() -> None:
