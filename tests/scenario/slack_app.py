@@ -134,6 +134,7 @@ async def at_work(
     transport: Transport = "http",
     settings: Settings | None = None,
     clock: Clock | None = None,
+    **stage_options: Any,
 ) -> AsyncIterator[Running]:
     """One process of Signoff; leave the block and enter another to restart it."""
     chosen = settings or settings_for(office, folder, transport)
@@ -150,6 +151,7 @@ async def at_work(
         rehearsal=model if isinstance(model, RehearsalModel) else None,
         workspaces=workspaces,
         clock=time,
+        **stage_options,
     )
     connection = _connected(side, stage, model)
     runner, address = await _served(connection)

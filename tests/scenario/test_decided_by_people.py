@@ -8,6 +8,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.test_signed_off import WAIT, clerk, noted, on_each_surface
+from tests.scenario.test_tool_server_story import serving
 
 DELETE = reply_text("delete_file", {"filename": "notes.md"}, text="I tidy up.")
 DONE = reply_text("task_complete", {"reason": "All is noted."}, text="I am through.")
@@ -48,6 +49,20 @@ async def test_approve_the_next_five_on_an_append_asks_before_a_deletion_and_the
         await card.press("Approve")
         await ana.asks("task_complete")
         assert await is_open(scene)
+
+
+@pytest.mark.proves("tool-server:approved")
+@on_each_surface()
+async def test_approve_the_next_five_on_a_foreign_tool_asks_again_after_it_answered(
+    surface: Name, tmp_path: Path
+) -> None:
+    model = ScriptedModel(*(reply_text("helpful.echo", {"text": text}) for text in ("black", "red")))
+    async with opened(surface, model, tmp_path) as scene, serving(scene, "helpful", tmp_path):
+        ana = await clerk(scene)
+        await (await ana.asks("helpful.echo")).press("Approve ×5")
+        card = await ana.asks("helpful.echo")
+        assert "red" in await card.whole()
+        assert "has read untrusted content" in card.text
 
 
 @pytest.mark.proves("lease:note")
