@@ -12,7 +12,7 @@ BROWSER := { command -v chromium || command -v chromium-browser || command -v go
 NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are told by their words and not by their meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
-.PHONY: help run address extras setup test test-all check bench format reference doctor
+.PHONY: help run address extras setup test test-fast test-all check size bench format reference doctor
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ extras: .venv/.run ## install optional packages, for example: make extras EXTRAS
 test: .venv/.dev ## the default tests, in about three minutes on two cores
 	@$(TEST)
 
+test-fast: .venv/.dev ## units and properties, in a minute
+	@$(TEST) tests/unit tests/architecture
+
 test-all: .venv/.e2e ## every test
 	@$(TEST) -m ""
 
@@ -49,6 +52,9 @@ check: .venv/.dev ## format, lint, types, import contracts, tests
 	@.venv/bin/lint-imports --no-logo
 	@echo "Tests…"
 	@$(TEST)
+
+size: .venv/.dev ## the lines of code by room
+	@$(PY) -m tests.architecture.size
 
 bench: .venv/.dev ## the benchmarks
 	@$(PY) -m benchmarks
