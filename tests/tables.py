@@ -1,11 +1,16 @@
 """Tables for a test's SQLite database, without the quarter of a second that the migrations take."""
 
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
-from sqlalchemy import make_url
+from sqlalchemy import Connection, make_url
 
-from agent_core.persistence.schema import upgrade
+from agent_core.persistence.connections import make_engine
+from agent_core.persistence.schema import run_on, upgrade
+
+T = TypeVar("T")
 
 _MIGRATED: list[bytes] = []  # an empty database with its tables, once in each process
 
@@ -34,3 +39,14 @@ def _write(url: str, data: bytes) -> None:
 
 def _file_of(url: str) -> Path:
     return Path(make_url(url).database or "")
+
+
+async def on_database(url: str, act: Callable[[Connection], T]) -> T:
+    """Run a function on a connection of its own, and commit what it changed."""
+
+    def run(connection: Connection) -> T:
+        done = act(connection)
+        connection.commit()
+        return done
+
+    return await run_on(make_engine(url), run)

@@ -1,39 +1,36 @@
 """Engines of SQLAlchemy with the options of this program, and transactions on their connections."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from sqlite3 import OperationalError
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol
 
 from sqlalchemy import URL, Connection, Engine, Executable, Row, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from agent_core.errors import CommitUnknown
-from agent_core.persistence.outages import OutageLog, is_outage
-from agent_core.persistence.prepared_statements import Values
-from agent_core.persistence.writes import Writes
+from agent_core.persistence.outages import OutageLog
+from agent_core.persistence.writes import Values, Writes
 from agent_core.ports.database import Together
 
-T = TypeVar("T")
-Change: TypeAlias = Callable[[Connection], None]
-
-DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 BUSY_TIMEOUT = "PRAGMA busy_timeout = 5000"
 PRAGMAS = ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON")
 WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 MAX_ATTEMPTS = 20
-BEGIN = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN"}
 STATEMENT_SECONDS = 20  # without a limit, a host that is lost is waited for without end
-SERVER_OPTIONS: dict[str, Any] = {  # by these keepalives a server notices within a minute that a client is lost
-    "timeout": 10,
-    "server_settings": {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"},
+# By these keepalives a server notices within a minute that a client is lost, and a client that its server is. Compiling
+# a query takes PostgreSQL longer than running it where it guesses too many rows, so that is off.
+SERVER_OPTIONS = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3 -c jit=off"
+CONNECT_ARGUMENTS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
 }
-OPTIONS: dict[str, Any] = {  # no implicit transactions: WriteBuffer begins one for its commit
-    "isolation_level": "AUTOCOMMIT",
-    "skip_autocommit_rollback": True,
-    "pool_reset_on_return": None,
-}
+
+
+class TooLong(Exception):
+    """A read took longer than it may."""
 
 
 class Connections(Protocol):
@@ -55,73 +52,42 @@ class Connections(Protocol):
         """Close all connections. The caller makes sure that none is in use."""
 
 
-def make_file_engine(url: str) -> Engine:
-    """An engine for SQLite whose connections may move between threads."""
-    address = make_url(url).set(drivername="sqlite")
-    engine = create_engine(address, connect_args={"check_same_thread": False}, **OPTIONS)
+def make_engine(url: str) -> Engine:
+    """An engine of either database, without a limit of time: for a SQLite file, and for migrations."""
+    address = address_of(url)
+    if address.get_backend_name() != "sqlite":
+        return create_engine(address, connect_args={**CONNECT_ARGUMENTS, "options": SERVER_OPTIONS})
+    engine = create_engine(address, connect_args={"check_same_thread": False})
     event.listen(engine, "connect", _prepare)
     return engine
 
 
-def make_engine(url: str, statement_seconds: float | None = None) -> AsyncEngine:
-    """An async engine, for migrations on both databases, for PostgreSQL's pool, and for tests.
+def make_server_engine(url: str, seconds: float) -> AsyncEngine:
+    """An engine of PostgreSQL on which a statement fails that takes longer than `seconds`.
 
-    `statement_seconds`: a statement that takes longer on PostgreSQL fails; None, as for migrations, is no limit.
+    A connection that the pool kept is asked before it is used, so that a restart of the server fails no call.
     """
-    address = async_url(url)
-    is_sqlite = address.get_backend_name() == "sqlite"
-    options = {} if is_sqlite else {"connect_args": {**SERVER_OPTIONS, "command_timeout": statement_seconds}}
-    engine = create_async_engine(address, **OPTIONS, **options)
-    if is_sqlite:
-        event.listen(engine.sync_engine, "connect", _prepare)
-    return engine
+    milliseconds = round(1000 * seconds)
+    limits = {
+        "options": f"{SERVER_OPTIONS} -c statement_timeout={milliseconds}",
+        "tcp_user_timeout": milliseconds,  # a host that is lost sends no answer
+    }
+    return create_async_engine(address_of(url), connect_args={**CONNECT_ARGUMENTS, **limits}, pool_pre_ping=True)
 
 
-def async_url(url: str) -> URL:
-    """Add the async driver to `sqlite:///file` or `postgresql://host/name`; rename `sslmode` as asyncpg expects it."""
+def address_of(url: str) -> URL:
+    """The address with its driver, for `sqlite:///file` or `postgresql://host/name`."""
     address = make_url(url)
-    address = address.set(drivername=DRIVERS.get(address.drivername, address.drivername))
-    if sslmode := address.query.get("sslmode"):  # libpq's parameter is named ssl in asyncpg
-        address = address.difference_update_query(["sslmode"]).update_query_dict({"ssl": sslmode})
-    return address
+    return address.set(drivername=DRIVERS.get(address.get_backend_name(), address.drivername))
 
 
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
     """A transaction that commits at the end, and rolls back after an error. On SQLite it locks out other writers."""
-    connection.exec_driver_sql(BEGIN[connection.dialect.name])
-    try:
+    with connection.begin():
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield
-        _commit(connection)
-    except BaseException:
-        # Cancelling a statement closes the connection, which aborts the transaction.
-        if not connection.invalidated:
-            _roll_back(connection)
-        raise
-
-
-def _roll_back(connection: Connection) -> None:
-    """Roll back. SQLite has done it by itself if the disk is full; an error here must not hide the first one."""
-    try:
-        connection.exec_driver_sql("ROLLBACK")
-    except DBAPIError:
-        connection.invalidate()
-
-
-def _commit(connection: Connection) -> None:
-    """Commit; raise CommitUnknown if a server went away before its answer arrived."""
-    try:
-        connection.exec_driver_sql("COMMIT")
-    except Exception as error:
-        if connection.dialect.name == "sqlite" or not is_outage(error):
-            raise
-        raise CommitUnknown("The database went away during a commit.") from error
-
-
-def run_in_transaction(connection: Connection, change: Change) -> None:
-    """Run the change in a transaction of its own."""
-    with transaction(connection):
-        change(connection)
 
 
 def _prepare(connection: Any, _record: object) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent_core.errors import DatabaseAway, EngineTaken
-from agent_core.persistence.connections import STATEMENT_SECONDS, make_engine
+from agent_core.persistence.connections import STATEMENT_SECONDS, make_server_engine
 from agent_core.persistence.outages import is_outage, translate_outage
 from agent_core.ports.clock import Clock
 from agent_core.ports.engine import EngineLock
@@ -58,7 +58,9 @@ class ServerLock:
     """
 
     def __init__(self, url: str, clock: Clock, key: int, *, is_shared: bool, grace: float = math.inf) -> None:
-        self._engine, self._clock, self._key = make_engine(url, STATEMENT_SECONDS), clock, key
+        engine = make_server_engine(url, STATEMENT_SECONDS)
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")  # idle outside a transaction
+        self._clock, self._key = clock, key
         self._take, self._grace = _SHARE if is_shared else _TAKE, grace
         self._session: AsyncConnection | None = None
 

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from agent_core.errors import Conflict, DatabaseAway
@@ -20,6 +20,7 @@ POSTGRES_CONTENTION = ("40001", "40P01")  # serialization_failure, deadlock_dete
 # connection exception, insufficient resources, operator intervention (57P01 to 57P05: shutdown, crash, starting up;
 # 57014: a statement took too long), system error, 25006: a standby accepts no writes, 25P03: a session was idle too
 # long, 55P03: a lock was not available in time.
+REFUSED = ("authentication failed", "does not exist", "no pg_hba.conf entry", "permission denied")  # for good
 POSTGRES_UNAVAILABLE = ("08", "53", "57P", "57014", "58", "25006", "25P03", "55P03")
 
 
@@ -106,15 +107,17 @@ def is_database_error(error: BaseException) -> bool:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether the error may pass without a change. While it connects, asyncpg raises its own classes of errors."""
+    """Whether the error may pass without a change."""
     if isinstance(error, OSError | PoolTimeout):
         return True
     inner = _of_driver(error)
-    if _sqlite_code(inner) in (*SQLITE_UNAVAILABLE, *SQLITE_CONTENTION) or _sqlstate(inner).startswith(
-        POSTGRES_UNAVAILABLE
-    ):
-        return True
-    return isinstance(error, DBAPIError) and error.connection_invalidated
+    if code := _sqlite_code(inner):
+        return code in (*SQLITE_UNAVAILABLE, *SQLITE_CONTENTION)
+    if state := _sqlstate(inner):
+        return state.startswith(POSTGRES_UNAVAILABLE)
+    # What libpq says while it connects, or of a connection that is lost, has no SQLSTATE.
+    is_of_connection = isinstance(error, OperationalError) and not isinstance(inner, sqlite3.Error)
+    return is_of_connection and not any(why in str(inner) for why in REFUSED)
 
 
 def _is_contention(error: BaseException | None) -> bool:

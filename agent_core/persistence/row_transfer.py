@@ -23,7 +23,7 @@ from agent_core.errors import TransferRefused
 from agent_core.model.files import DATABASE_ID
 from agent_core.persistence.connections import make_engine, transaction
 from agent_core.persistence.outages import is_outage, translate_outage
-from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, read_version, upgrade, version
+from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, read_version, run_on, upgrade, version
 from agent_core.persistence.tables import AnyText, UtcDateTime, metadata, preferences
 
 Take: TypeAlias = Callable[[str, Iterator[bytes]], None]
@@ -31,7 +31,7 @@ Give: TypeAlias = Callable[[str], Iterator[bytes]]
 Values: TypeAlias = dict[str, Any]
 
 BATCH_ROWS = 200
-SNAPSHOT = {"sqlite": "BEGIN", "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+SNAPSHOT = {"sqlite": "BEGIN", "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 BYTE_ORDER = {"sqlite": "BINARY", "postgresql": "C"}  # collations, so that both databases sort alike
 OF_PROCESSES = ("workers", "claims")  # of the processes that run now
 TABLES = tuple(  # agents before the records that refer to them
@@ -83,13 +83,8 @@ async def finish_import(url: str) -> None:
 
 
 async def _run(url: str, work: Callable[[Connection], Any]) -> Any:
-    engine = make_engine(url)
-    try:
-        with translate_outage():
-            async with engine.connect() as connection:
-                return await connection.run_sync(work)
-    finally:
-        await engine.dispose()
+    with translate_outage():
+        return await run_on(make_engine(url), work)
 
 
 def _read(connection: Connection, take: Take) -> None:
@@ -102,12 +97,9 @@ def _read(connection: Connection, take: Take) -> None:
 
 @contextmanager
 def _snapshot(connection: Connection) -> Iterator[None]:
-    connection.exec_driver_sql(SNAPSHOT[connection.dialect.name])
-    try:
+    with connection.begin():
+        connection.exec_driver_sql(SNAPSHOT[connection.dialect.name])
         yield
-    finally:
-        if not connection.invalidated:
-            connection.exec_driver_sql("ROLLBACK")
 
 
 def _lines(connection: Connection, name: str) -> Generator[bytes, None, None]:

@@ -1,16 +1,17 @@
 """Database migrations: creates, upgrades or downgrades the tables with Alembic."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import Connection, inspect, text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Connection, Engine, inspect, text
 
 from agent_core.errors import NewerTables, UnfinishedImport
 from agent_core.persistence.connections import make_engine, transaction
 from agent_core.persistence.outages import first_line, is_database_error, translate_outage
+from agent_core.ports.database import finish_uncancelled
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -56,13 +57,21 @@ async def version(url: str) -> str:
 
 
 async def _read(url: str, ask: Callable[[Connection], T]) -> T:
-    engine = _engine(url)
-    try:
-        with _translate_faults():
-            async with engine.connect() as connection:
-                return await connection.run_sync(ask)
-    finally:
-        await engine.dispose()
+    with _translate_faults():
+        return await run_on(_engine(url), ask)
+
+
+async def run_on(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """Run a function on a connection of this engine in a thread, and close the engine."""
+
+    def run() -> T:
+        try:
+            with engine.connect() as connection:
+                return work(connection)
+        finally:
+            engine.dispose()
+
+    return await finish_uncancelled(asyncio.to_thread(run))
 
 
 def is_importing(version: str) -> bool:
@@ -72,13 +81,13 @@ def is_importing(version: str) -> bool:
 
 async def migrate(url: str, revision: str) -> None:
     """Migrate to a revision, up or down, in one transaction. Create the folder of a SQLite file if needed."""
-    engine = _engine(url)
-    try:
-        async with engine.connect() as connection:
-            if await connection.run_sync(read_version) != revision:
-                await connection.run_sync(_migrate, revision)
-    finally:
-        await engine.dispose()
+
+    def change(connection: Connection) -> None:
+        if read_version(connection) != revision:
+            connection.rollback()  # what was read has begun a transaction
+            _migrate(connection, revision)
+
+    await run_on(_engine(url), change)
 
 
 @contextmanager
@@ -92,7 +101,7 @@ def _translate_faults() -> Iterator[None]:
         raise ConnectionError(first_line(fault)) from fault
 
 
-def _engine(url: str) -> AsyncEngine:
+def _engine(url: str) -> Engine:
     engine = make_engine(url)
     if engine.dialect.name == "sqlite" and engine.url.database:
         Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Messages between processes by PostgreSQL's LISTEN and NOTIFY, on a session of their own.
+"""Messages between processes by PostgreSQL's LISTEN and NOTIFY, on two connections of their own.
 
 A connection pooler in transaction mode does not pass them on; then all that is lost is speed.
 """
@@ -8,10 +8,10 @@ import logging
 import secrets
 from collections.abc import Callable
 
-import asyncpg  # type: ignore[import-untyped]
+import psycopg
 from sqlalchemy import make_url
 
-from agent_core.persistence.connections import SERVER_OPTIONS, STATEMENT_SECONDS
+from agent_core.persistence.connections import CONNECT_ARGUMENTS, SERVER_OPTIONS, STATEMENT_SECONDS
 from agent_core.persistence.outages import OutageLog
 from agent_core.ports.broadcast import Topic
 from agent_core.ports.clock import Clock
@@ -24,7 +24,7 @@ MAX_AT_ONCE = 500
 MAX_KEY = 200  # characters
 CHECK_SECONDS, RETRY_SECONDS = 5.0, 1.0
 TOLD_FAILURE = 3  # in a row: by then an outage of the database is known, and told by its own line
-_NOTIFY = "SELECT pg_notify($1, message) FROM unnest($2::text[]) AS message"
+_NOTIFY = "SELECT pg_notify(%s, message) FROM unnest(%s::text[]) AS message"
 _CHECK = "SELECT 1"
 
 
@@ -56,45 +56,49 @@ class ServerBroadcast:
         while True:
             try:
                 await self._exchange()
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+            except* (OSError, psycopg.Error) as errors:
                 self._failures += 1
                 if self._failures == TOLD_FAILURE and not self._outages.is_on:
-                    logger.warning("no messages between processes, trying again", extra={"why": type(error).__name__})
+                    why = type(errors.exceptions[0]).__name__
+                    logger.warning("no messages between processes, trying again", extra={"why": why})
             await self._clock.sleep(RETRY_SECONDS)
 
     async def _exchange(self) -> None:
-        session = await asyncpg.connect(self._address, command_timeout=STATEMENT_SECONDS, **SERVER_OPTIONS)
-        checking = asyncio.create_task(self._check_regularly(), name="broadcast check")
-        try:
-            await session.add_listener(CHANNEL, self._receive)
+        async with await self._connect() as listening, await self._connect() as sending:
+            await listening.execute(f"LISTEN {CHANNEL}")
             self._failures = 0
-            self._has_work.set()
-            while True:
-                await self._has_work.wait()
-                self._has_work.clear()
-                await self._send(session)
-        finally:
-            checking.cancel()
-            session.terminate()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._listen(listening), name="broadcast listening")
+                tasks.create_task(self._send(sending), name="broadcast sending")
 
-    async def _check_regularly(self) -> None:
-        """Let a lost connection be noticed even if there is nothing to send."""
+    async def _connect(self) -> "psycopg.AsyncConnection[tuple[object, ...]]":
+        limit = f"{SERVER_OPTIONS} -c statement_timeout={1000 * STATEMENT_SECONDS}"
+        return await psycopg.AsyncConnection.connect(
+            self._address,
+            autocommit=True,
+            options=limit,
+            tcp_user_timeout=1000 * STATEMENT_SECONDS,
+            **CONNECT_ARGUMENTS,
+        )
+
+    async def _listen(self, connection: "psycopg.AsyncConnection[tuple[object, ...]]") -> None:
+        """Receive. Regular questions let a lost connection be noticed."""
         while True:
-            await self._clock.sleep(CHECK_SECONDS)
-            self._has_work.set()
+            async for notice in connection.notifies(timeout=CHECK_SECONDS):
+                self._receive(notice.payload)
+            await connection.execute(_CHECK)
 
-    async def _send(self, session: asyncpg.Connection) -> None:
-        messages = list(self._waiting)[:MAX_AT_ONCE]
-        if not messages:
-            await session.execute(_CHECK)
-            return
-        await session.execute(_NOTIFY, CHANNEL, messages)
-        for message in messages:
-            self._waiting.pop(message, None)
-        if self._waiting:
-            self._has_work.set()
+    async def _send(self, connection: "psycopg.AsyncConnection[tuple[object, ...]]") -> None:
+        while True:
+            if messages := list(self._waiting)[:MAX_AT_ONCE]:
+                await connection.execute(_NOTIFY, (CHANNEL, messages))
+            for message in messages:
+                self._waiting.pop(message, None)
+            if not self._waiting:
+                self._has_work.clear()
+                await self._has_work.wait()
 
-    def _receive(self, _connection: object, _pid: int, _channel: str, message: str) -> None:
+    def _receive(self, message: str) -> None:
         sender, _, rest = message.partition(":")
         topic, _, key = rest.partition(":")
         if sender == self._own:

@@ -64,7 +64,7 @@ class AnyText(TypeDecorator[str]):
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """Column of timezone-aware UTC datetimes, even on SQLite, which returns naive ones."""
+    """Column of UTC datetimes. SQLite returns naive ones, PostgreSQL those of its own time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -73,7 +73,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value and value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        return value and value.replace(tzinfo=value.tzinfo or UTC)
+        return value and (value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC))
 
 
 # No bind parameters: SQLite uses a partial index only if the query contains the index condition literally. No IN of

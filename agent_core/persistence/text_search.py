@@ -19,10 +19,10 @@ from agent_core.model.file_changes import changes_file
 from agent_core.model.note import Note
 from agent_core.model.text_search import fold, has_all, texts_of
 from agent_core.model.turn import Turn
+from agent_core.persistence.connections import TooLong
 from agent_core.persistence.json_codec import decode_once
 from agent_core.persistence.like_patterns import ESCAPE, field_pattern, patterns_of
 from agent_core.persistence.tables import agents, notes, turns
-from agent_core.persistence.timed_reads import TooLong
 from agent_core.persistence.write_buffer import SqlRepository, agent_values
 from agent_core.ports.text_search import Record, SearchSlice
 

@@ -15,11 +15,11 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import MAX_CACHED, MAX_CACHED_CHARACTERS, UnknownFields, decode_once, encode
-from agent_core.persistence.prepared_statements import Values
 from agent_core.persistence.record_cache import RecordCache
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
+from agent_core.persistence.writes import Values
 from agent_core.ports.kept_records import Kept, KeptRecord, newest_turn
 
 Shown: TypeAlias = tuple[str, datetime | None, str]  # where a card stands, since when, and the hash on it

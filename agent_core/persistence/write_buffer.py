@@ -11,8 +11,7 @@ from agent_core.model.copies import replace
 from agent_core.persistence.connections import Connections
 from agent_core.persistence.json_codec import UnknownFields, decode_all
 from agent_core.persistence.outages import translate_conflict
-from agent_core.persistence.prepared_statements import Values
-from agent_core.persistence.writes import BufferedWrite, DecidedWrite, Write, Writes
+from agent_core.persistence.writes import BufferedWrite, DecidedWrite, Values, Write, Writes
 
 T = TypeVar("T")
 

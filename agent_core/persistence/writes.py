@@ -1,14 +1,14 @@
 """What one unit of work saves at its commit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Executable, Row
 
 from agent_core.errors import Conflict
-from agent_core.persistence.prepared_statements import Values, change_rows, find_rows
 
+Values: TypeAlias = Mapping[str, object]
 SAVED_ELSEWHERE = "A record was saved elsewhere since it was read."
 
 
@@ -53,5 +53,5 @@ class Writes:
         for each in self.queued:
             write = each
             if isinstance(write, DecidedWrite):
-                write = write.decide(find_rows(connection, write.query, write.values))
-            write.require_change(change_rows(connection, write.statement, write.values))
+                write = write.decide(connection.execute(write.query, write.values).all())
+            write.require_change(connection.execute(write.statement, write.values).rowcount)

@@ -5,15 +5,15 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import asyncpg  # type: ignore[import-untyped]
 import pytest
+from sqlalchemy import Connection
 
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.testing.database import InMemoryDatabase
+from tests.tables import on_database
 
-TABLES, VERSION = "SELECT to_regclass('alembic_version')", "SELECT version_num FROM alembic_version"
 EMPTY = (
     "TRUNCATE agents, workers, deletions, deliveries, preferences, installations, budgets, reservations, audit,"
     " form_drafts CASCADE"
@@ -54,12 +54,13 @@ async def database(url: str) -> AsyncIterator[Database]:
 
 async def _empty(url: str) -> None:
     """Delete all rows, and first make the tables if there are none, or others."""
-    for _ in range(2):
-        connection = await asyncpg.connect(url)
-        try:
-            if await connection.fetchval(TABLES) and await connection.fetchval(VERSION) == schema.HEAD:
-                await connection.execute(EMPTY)
-                return
-        finally:
-            await connection.close()
+
+    def empty(connection: Connection) -> bool:
+        if schema.read_version(connection) != schema.HEAD:
+            return False
+        connection.exec_driver_sql(EMPTY)
+        return True
+
+    if not await on_database(url, empty):
         await schema.upgrade(url)
+        await on_database(url, empty)

@@ -38,6 +38,7 @@ from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
 from agent_core.transfer.transfer import Transfer
 from tests.standins.postgres import PostgresServer
+from tests.tables import on_database
 
 MARK = "xyzzy-marker"
 LONG = f"{MARK} {'word ' * 400}"
@@ -113,11 +114,7 @@ async def rows_with(url: str, mark: str) -> list[str]:
             found += [table.name] if any(mark in str(tuple(row)) for row in rows) else []
         return found
 
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        found = await connection.run_sync(read)
-    await engine.dispose()
-    return found
+    return await on_database(url, read)
 
 
 @pytest.mark.proves("delete:everything")
@@ -347,15 +344,14 @@ async def test_a_long_read_delays_the_end_of_a_deletion_and_holds_up_nobody(sqli
     stage = Stage(database=database, model=ScriptedModel(WRITE))
     agent = await stage.create()
     engine = make_engine(sqlite_url)
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql("BEGIN")
-        await connection.exec_driver_sql("SELECT count(*) FROM agents")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql("SELECT count(*) FROM agents").all()
         await stage.service.delete(agent.id, stage.origin())
         stage.fake_clock.advance(3600)
         await stage.eraser.erase_all()
         assert await left(database) == [agent.id]
-        await connection.exec_driver_sql("ROLLBACK")
-    await engine.dispose()
+    engine.dispose()
     await stage.eraser.erase_all()
     assert await left(database) == []
     await database.close()

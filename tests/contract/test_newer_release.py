@@ -21,12 +21,12 @@ from agent_core.model.lease import Lease
 from agent_core.model.result import Succeeded
 from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.model.usage import Usage
-from agent_core.persistence.connections import make_engine, transaction
 from agent_core.ports.database import Database, queue_in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.worker import work
+from tests.tables import on_database
 
 LEASE = Lease(granted_by=ANA, granted_at=NOON, total=3, left=2, classes=("write",))
 ADA = an_agent(lease=LEASE, calls={"chat": Usage(cost=Decimal(1))})
@@ -42,11 +42,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 async def run(url: str, act: Callable[[Connection], Any]) -> Any:
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        done = await connection.run_sync(act)
-    await engine.dispose()
-    return done
+    return await on_database(url, act)
 
 
 async def stored(url: str, table: str) -> Any:
@@ -63,17 +59,15 @@ async def add_fields(url: str, table: str, *paths: Path, key: str = "id") -> Non
             for path in paths:
                 at_path(whole, path)["mood"] = {"of": list(path)}
             values = {"key": found, "data": json.dumps(whole)}
-            with transaction(connection):
-                connection.execute(text(f"UPDATE {table} SET data = :data WHERE {key} = :key"), values)
+            connection.execute(text(f"UPDATE {table} SET data = :data WHERE {key} = :key"), values)
 
     await run(url, act)
 
 
 async def replace_text(url: str, table: str, before: str, after: str) -> None:
     def act(connection: Connection) -> None:
-        with transaction(connection):
-            statement = f"UPDATE {table} SET data = replace(data, :before, :after)"
-            connection.execute(text(statement), {"before": before, "after": after})
+        statement = f"UPDATE {table} SET data = replace(data, :before, :after)"
+        connection.execute(text(statement), {"before": before, "after": after})
 
     await run(url, act)
 

@@ -81,19 +81,18 @@ async def test_statements_that_time_out_leave_no_sessions_on_the_server(
     database, agent = SqlDatabase(own_postgres.url), an_agent()
     await keep(database, agent)
     other = make_engine(own_postgres.url)
-    async with other.connect() as connection:
+    with other.connect() as connection:
         for _ in range(12):
-            await connection.exec_driver_sql("BEGIN")
-            await connection.exec_driver_sql("LOCK TABLE budgets IN ACCESS EXCLUSIVE MODE")
+            connection.exec_driver_sql("LOCK TABLE budgets IN ACCESS EXCLUSIVE MODE")
             ends = asyncio.gather(*(turns_of_now(database, agent) for _ in range(CLIENTS)), return_exceptions=True)
             with pytest.raises(DatabaseAway, match="TimeoutError"):
                 async with database.begin() as work:
                     await work.budgets.of(agent.channel)
             await ends
-            await connection.exec_driver_sql("ROLLBACK")
-        assert (await connection.exec_driver_sql(SESSIONS)).scalar_one() <= 2 * CLIENTS
+            connection.rollback()
+        assert connection.exec_driver_sql(SESSIONS).scalar_one() <= 2 * CLIENTS
         await database.close()
-    await other.dispose()
+    other.dispose()
 
 
 async def turns_of_now(database: SqlDatabase, agent: Agent) -> int:
@@ -169,11 +168,7 @@ async def limit_pages(database: SqlDatabase, *, is_full: bool) -> None:
 
     connections = database._connections
     assert isinstance(connections, FileConnections)
-    connections._writer.submit(connections._connections.run, limit).result()
-    if connections._short is None:
-        await connections._open_short()
-    assert connections._short
-    limit(connections._short._connection)
+    await connections._run_in_writer(limit)
 
 
 async def save_role(database: SqlDatabase, agent: Agent, role: str) -> None:

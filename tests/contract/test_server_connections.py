@@ -1,13 +1,12 @@
-"""Commits and reads on a real PostgreSQL: what is joined, lost, cancelled, or waits too long."""
+"""Commits and reads on a real PostgreSQL: what is lost, cancelled, or waits too long."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from datetime import datetime, timedelta, timezone
 from itertools import permutations
 from typing import Literal
 
 import pytest
-from asyncpg import ConnectionDoesNotExistError  # type: ignore[import-untyped]
 from sqlalchemy import Integer, Text, bindparam, column, func, insert, select, table, update
 
 from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
@@ -17,16 +16,14 @@ from agent_core.model.usage import FREE
 from agent_core.persistence import server_connections
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.outages import is_outage
 from agent_core.persistence.server_connections import ServerConnections
-from agent_core.persistence.server_pool import FRESH_SECONDS, MAX_SESSIONS
-from agent_core.persistence.server_statements import Session
 from agent_core.persistence.tables import deliveries, preferences
 from agent_core.persistence.writes import Write, Writes
 from agent_core.testing.examples import CHANNEL, NOON
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres_gate import PostgresGate, postgres_gate
 
+MANY = 40  # more than the pool has connections
 INDIA = timezone(timedelta(hours=5, minutes=30))
 VERY_SLOW = select(func.pg_sleep(600))
 ACTIVITY = table("pg_stat_activity", column("query", Text), column("state", Text), column("pid", Integer))
@@ -37,7 +34,6 @@ IDS = select(deliveries.c.id).order_by(deliveries.c.id)
 REPLACE = update(preferences).where(
     preferences.c.channel == bindparam("in_channel"), preferences.c.key == bindparam("under")
 )
-TRIPS_OF_A_RESERVATION = 5  # BEGIN, the lock, the read, the write, COMMIT
 
 
 @pytest.fixture
@@ -81,7 +77,7 @@ async def ids(connections: ServerConnections) -> Sequence[str]:
 
 
 async def save(database: SqlDatabase, text: str) -> None:
-    """Commit two writes, which are joined."""
+    """Commit two writes."""
     async with database.begin() as work:
         work.preferences.put(CHANNEL, "one", text)
         work.preferences.put(CHANNEL, "two", text)
@@ -111,7 +107,7 @@ async def reserve(database: SqlDatabase, number: int) -> None:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
-async def test_a_conflict_anywhere_in_a_joined_commit_undoes_all_of_it(
+async def test_a_conflict_anywhere_in_a_commit_undoes_all_of_it(
     connections: ServerConnections, order: Sequence[int]
 ) -> None:
     writes = (claim("a"), replace_text("missing"), claim("b"))
@@ -120,7 +116,7 @@ async def test_a_conflict_anywhere_in_a_joined_commit_undoes_all_of_it(
     assert await ids(connections) == []
 
 
-async def test_a_row_that_is_there_already_undoes_a_joined_commit(database: SqlDatabase) -> None:
+async def test_a_row_that_is_there_already_undoes_a_commit(database: SqlDatabase) -> None:
     for is_first in (True, False):
         async with database.begin() as work:
             assert await work.deliveries.first_time("new", NOON) is is_first
@@ -135,7 +131,7 @@ async def test_a_row_that_is_there_already_undoes_a_joined_commit(database: SqlD
         assert await work.preferences.get(CHANNEL, "other") is None
 
 
-async def test_a_moment_of_any_zone_is_saved_by_a_joined_commit_and_nothing_stays_nothing(
+async def test_a_moment_of_any_zone_is_saved_and_nothing_stays_nothing(
     connections: ServerConnections,
 ) -> None:
     await connections.write(Writes([claim("india", NOON.astimezone(INDIA)), claim("\x00 \ud800 \\0000 $1")]))
@@ -146,19 +142,20 @@ async def test_a_moment_of_any_zone_is_saved_by_a_joined_commit_and_nothing_stay
     ]
 
 
-async def test_an_address_with_an_option_of_sqlalchemy_can_be_used(postgres: str, database: SqlDatabase) -> None:
-    same = SqlDatabase(f"{postgres}&prepared_statement_cache_size=0")
-    await save(same, "text")
-    assert await saved(database) == ["text"] * 2
-    await same.close()
+async def requests_of(gate: PostgresGate, work: Awaitable[None]) -> int:
+    """How many requests something takes."""
+    before = gate.requests
+    await work
+    return gate.requests - before
 
 
 @pytest.mark.proves("database:restart")
 @pytest.mark.parametrize(("lost", "kept"), [("request", "before"), ("answer", "after")])
-async def test_a_joined_commit_whose_answer_is_lost_is_unknown_and_not_repeated(
+async def test_a_commit_whose_answer_is_lost_is_unknown_and_not_repeated(
     database: SqlDatabase, behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"], kept: str
 ) -> None:
-    gate.lose(lost)
+    requests = await requests_of(gate, save(behind, "before"))
+    gate.lose(lost, after=requests - 1)
     with pytest.raises(CommitUnknown):
         await save(behind, "after")
     assert await saved(database) == await saved(behind) == [kept] * 2
@@ -168,54 +165,21 @@ async def test_a_joined_commit_whose_answer_is_lost_is_unknown_and_not_repeated(
 
 @pytest.mark.proves("database:restart")
 @pytest.mark.parametrize("lost", ["request", "answer"])
-@pytest.mark.parametrize("trip", range(TRIPS_OF_A_RESERVATION))
-async def test_only_a_lost_answer_to_the_last_statement_of_a_transaction_is_unknown(
-    database: SqlDatabase, behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"], trip: int
+async def test_what_is_lost_before_the_commit_saves_nothing_and_a_lost_session_is_replaced(
+    database: SqlDatabase, behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"]
 ) -> None:
-    gate.lose(lost, after=trip)
-    is_last = trip == TRIPS_OF_A_RESERVATION - 1
-    with pytest.raises(DatabaseAway) as away:
-        await reserve(behind, 1)
-    assert type(away.value) is (CommitUnknown if is_last else DatabaseAway)
+    requests = await requests_of(gate, reserve(behind, 1))
+    gate.lose(lost)  # the question whether the session is there
+    await reserve(behind, 2)
+    for trip in range(1, requests - 1):
+        gate.lose(lost, after=trip)
+        with pytest.raises(DatabaseAway) as away:
+            await reserve(behind, 3)
+        assert type(away.value) is DatabaseAway
+        await reserve(behind, 2)  # opens a session
     async with database.begin() as work:
-        is_saved = await work.reservations.find(ReservationId("reservation-1")) is not None
-    assert is_saved is (is_last and lost == "answer")
-
-
-@pytest.mark.proves("database:restart")
-@pytest.mark.parametrize("lost", ["request", "answer"])
-async def test_a_read_whose_session_is_lost_is_tried_once_more(
-    behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"]
-) -> None:
-    gate.lose(lost)
-    assert await saved(behind) == ["before"] * 2
-
-
-@pytest.mark.proves("database:restart")
-async def test_a_session_that_ends_between_two_statements_is_an_outage(connections: ServerConnections) -> None:
-    async def end_and_go_on(session: Session) -> None:
-        session.terminate()
-        await session.execute("SELECT 1")
-
-    with pytest.raises(ConnectionDoesNotExistError) as lost:
-        await connections._pool.run(end_and_go_on)
-    assert is_outage(lost.value)
-
-
-@pytest.mark.proves("database:restart")
-async def test_a_commit_does_not_trust_a_session_that_answered_long_ago(
-    behind: SqlDatabase, gate: PostgresGate
-) -> None:
-    pool = behind._connections._pool  # type: ignore[attr-defined]
-    for since, is_asked in ((FRESH_SECONDS / 2, False), (FRESH_SECONDS * 2, True)):
-        pool._elapsed = lambda ahead=since, elapsed=pool._elapsed: elapsed() + ahead
-        before = gate.requests
-        await save(behind, "before")
-        assert gate.requests - before == 1 + is_asked
-    pool._elapsed = lambda elapsed=pool._elapsed: elapsed() + FRESH_SECONDS * 2
-    gate.lose("request")
-    await save(behind, "after")
-    assert await saved(behind) == ["after"] * 2
+        assert await work.reservations.find(ReservationId("reservation-2"))
+        assert await work.reservations.find(ReservationId("reservation-3")) is None
 
 
 async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_on(
@@ -231,7 +195,7 @@ async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_o
         async with asyncio.timeout(PATIENCE_SECONDS):
             while (await connections.rows(SLEEPERS, {}))[0].number:
                 continue
-    assert len(await asyncio.gather(*(connections.rows(IDS, {}) for _ in range(2 * MAX_SESSIONS)))) == 2 * MAX_SESSIONS
+    assert len(await asyncio.gather(*(connections.rows(IDS, {}) for _ in range(MANY)))) == MANY
 
 
 @pytest.mark.slow
@@ -240,13 +204,11 @@ async def test_a_commit_that_waits_too_long_for_a_lock_is_unknown_and_ends_on_th
 ) -> None:
     monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 0.3)
     hasty, other = SqlDatabase(postgres), make_engine(postgres)
-    async with other.connect() as connection:
-        await connection.exec_driver_sql("BEGIN")
-        await connection.exec_driver_sql("LOCK TABLE preferences IN ACCESS EXCLUSIVE MODE")
+    with other.connect() as connection:
+        connection.exec_driver_sql("LOCK TABLE preferences IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(CommitUnknown):
             await save(hasty, "late")
-        await connection.exec_driver_sql("ROLLBACK")
-    await other.dispose()
+    other.dispose()
     assert await saved(hasty) == await saved(database) == [None] * 2
     await save(hasty, "in time")
     assert await saved(database) == ["in time"] * 2

@@ -16,11 +16,11 @@ from agent_core.model.ids import AgentId, NoteId, TurnId
 from agent_core.model.result import Succeeded
 from agent_core.model.text_search import fold, has_all, texts_of, words_of
 from agent_core.model.turn import Turn
-from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.like_patterns import ESCAPE, patterns_of
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_note, a_turn, an_agent, keep
+from tests.tables import on_database
 
 ADA = an_agent(goals=("Compare prices", "Schreibe über die STRASSE nach Süden"))
 ELSEWHERE = ChannelScope("slack", "T1", "C1")
@@ -129,12 +129,8 @@ async def test_agents_are_found_by_name_role_and_goals_and_notes_by_text(databas
 async def test_a_turn_in_a_form_of_a_newer_release_is_not_found(sqlite_url: str) -> None:
     database = SqlDatabase(sqlite_url)
     await keep(database, ADA, saying("red"), saying("red", 2))
-    engine = make_engine(sqlite_url)
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql(
-            """UPDATE turns SET data = replace(data, 'proposed"', 'melted"') WHERE number = 1"""
-        )
-    await engine.dispose()
+    melted = """UPDATE turns SET data = replace(data, 'proposed"', 'melted"') WHERE number = 1"""
+    await on_database(sqlite_url, lambda connection: connection.exec_driver_sql(melted))
     assert await found(database, "red") == ["t-02"]
     await database.close()
 

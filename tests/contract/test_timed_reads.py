@@ -10,10 +10,9 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.result import Succeeded
 from agent_core.persistence import text_search
-from agent_core.persistence.connections import Connections
+from agent_core.persistence.connections import Connections, TooLong
 from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.server_connections import ServerConnections
-from agent_core.persistence.timed_reads import TooLong
 from agent_core.ports.database import Database
 from agent_core.testing.examples import CHANNEL, a_turn, an_agent, keep
 

@@ -11,10 +11,11 @@ from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.result import Succeeded
 from agent_core.model.timing import Timing
-from agent_core.persistence.connections import make_engine, transaction
+from agent_core.persistence.connections import transaction
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_turn, an_agent, keep
+from tests.tables import on_database
 
 ADA = an_agent()
 BOB = an_agent(id=AgentId("agent-bob"), name="Bob")
@@ -70,9 +71,6 @@ async def test_what_is_strange_for_a_database_hinders_no_timing(database: Databa
 async def test_a_turn_in_a_form_of_a_newer_release_is_left_out(sqlite_url: str) -> None:
     database = SqlDatabase(sqlite_url)
     await keep(database, ADA, BOB, FIRST, SECOND)
-    engine = make_engine(sqlite_url)
-    async with engine.connect() as connection:
-        await connection.run_sync(melt)
-    await engine.dispose()
+    await on_database(sqlite_url, melt)
     assert await timings(database, 9) == (Timing.of(SECOND),)
     await database.close()

@@ -19,13 +19,13 @@ from agent_core.model.memory import Memory
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.persistence import schema
-from agent_core.persistence.connections import make_engine, transaction
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.row_transfer import TABLES
 from agent_core.persistence.tables import AnyText, UtcDateTime
 from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from agent_core.transfer.transfer import Transfer
 from tests.properties.strategies import texts
+from tests.tables import on_database
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -92,22 +92,16 @@ def _of_type(column: Column[Any], may_be_long: bool) -> st.SearchStrategy[object
 
 async def run(url: str, work: Callable[[Connection], Any]) -> Any:
     """Call a function with a connection."""
-    engine = make_engine(url)
-    try:
-        async with engine.connect() as connection:
-            return await connection.run_sync(work)
-    finally:
-        await engine.dispose()
+    return await on_database(url, work)
 
 
 async def fill(url: str, rows: Rows) -> None:
     """Add rows to a database that has its tables."""
 
     def add(connection: Connection) -> None:
-        with transaction(connection):
-            for table in TABLES:
-                if rows.get(table.name):
-                    connection.execute(insert(table), list(rows[table.name]))
+        for table in TABLES:
+            if rows.get(table.name):
+                connection.execute(insert(table), list(rows[table.name]))
 
     await run(url, add)
 

@@ -16,7 +16,6 @@ from adapters.fault_text import AWAY
 from adapters.terminal.console import STOPPED
 from agent_core.errors import EngineTaken
 from agent_core.persistence import schema
-from agent_core.persistence.connections import make_engine
 from agent_core.persistence.engine_lock import import_lock
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import reply_text
@@ -26,6 +25,7 @@ from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.standins.openai import OpenAIStandIn, Says, openai_standin
 from tests.standins.postgres import PostgresServer
+from tests.tables import on_database
 
 DONE = Says(reply_text("task_complete", {"reason": "It is done."}))
 REFUSALS = {
@@ -90,10 +90,7 @@ async def wrong_address(server: PostgresServer, fault: str) -> str:
     match fault:
         case "password":
             (server.server.pgdata / "pg_hba.conf").write_text("local all all scram-sha-256\n")
-            engine = make_engine(server.url)
-            async with engine.connect() as connection:
-                await connection.exec_driver_sql("SELECT pg_reload_conf()")
-            await engine.dispose()
+            await on_database(server.url, lambda connection: connection.exec_driver_sql("SELECT pg_reload_conf()"))
         case "database":
             url = url.set(database="nothing")
         case _:
@@ -203,11 +200,10 @@ async def test_solo_goes_on_after_a_restart_of_the_server_and_takes_its_lock_aga
         await says(solo, AWAY)
         await own_postgres.start()
         await says(solo, ASKS)
-        engine = make_engine(own_postgres.url)
-        async with asyncio.timeout(PATIENCE_SECONDS), engine.connect() as session:
-            while not await session.scalar(text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")):
+        locks = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await on_database(own_postgres.url, lambda session: session.scalar(locks)):
                 continue
-        await engine.dispose()
         imports = import_lock(own_postgres.url, SystemClock())
         with pytest.raises(EngineTaken):
             await imports.acquire()

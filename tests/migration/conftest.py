@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 
 from agent_core.persistence.connections import make_engine
+from agent_core.persistence.schema import run_on
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -14,10 +15,8 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> st
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/not/there/signoff.db"
     name = f"empty_{uuid4().hex}"
-    engine = make_engine(server)
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    await engine.dispose()
+    outside = make_engine(server).execution_options(isolation_level="AUTOCOMMIT")
+    await run_on(outside, lambda connection: connection.exec_driver_sql(f"CREATE DATABASE {name}"))
     return server.replace("/postgres?", f"/{name}?")
 
 

@@ -9,11 +9,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect
 
 from agent_core.persistence import schema
-from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.tables import metadata
 from agent_core.testing.examples import an_agent, keep
 from tests.standins.everyone import everyone
+from tests.tables import on_database
 
 
 def _differences(connection: Connection) -> list[object]:
@@ -26,19 +26,11 @@ def _tables(connection: Connection) -> set[str]:
 
 
 async def differences(url: str) -> list[object]:
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        found = await connection.run_sync(_differences)
-    await engine.dispose()
-    return found
+    return await on_database(url, _differences)
 
 
 async def tables(url: str) -> set[str]:
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        found = await connection.run_sync(_tables)
-    await engine.dispose()
-    return found
+    return await on_database(url, _tables)
 
 
 def test_the_newest_script_is_the_one_that_is_expected() -> None:
@@ -52,10 +44,7 @@ async def test_the_scripts_make_the_tables_that_the_code_knows(url: str) -> None
 
 async def test_a_difference_would_be_found(url: str) -> None:
     await schema.upgrade(url)
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql("DROP INDEX turns_unshown")
-    await engine.dispose()
+    await on_database(url, lambda connection: connection.exec_driver_sql("DROP INDEX turns_unshown"))
     assert len(await differences(url)) == 1
 
 

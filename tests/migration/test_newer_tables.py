@@ -6,10 +6,10 @@ from sqlalchemy import Connection, text
 from agent_core.errors import NewerTables
 from agent_core.model.decision import Approve
 from agent_core.persistence import schema
-from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.tables import on_database
 
 NEWER = "9999"
 EXTEND = (
@@ -32,10 +32,7 @@ async def extend(url: str, works_with: str | None) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = :version, works_with = :oldest"), values)
 
     await schema.upgrade(url)
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        await connection.run_sync(act)
-    await engine.dispose()
+    await on_database(url, act)
 
 
 @pytest.mark.proves("upgrade:tables")

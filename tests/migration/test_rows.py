@@ -17,12 +17,12 @@ from agent_core.model.ids import AgentId
 from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.usage import Budget
 from agent_core.persistence import schema
-from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import agents, audit
 from agent_core.testing.examples import NOON, a_turn, an_agent
 from tests.standins.everyone import everyone
+from tests.tables import on_database
 
 HERE = ChannelScope("slack", "T_1", "C/1")
 ADA = an_agent(channel=HERE, thread=ThreadRef(HERE, "1719.0001"))
@@ -74,11 +74,7 @@ def _turns(connection: Connection) -> int:
 
 
 async def run(url: str, act: Callable[[Connection], Any]) -> Any:
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        done = await connection.run_sync(act)
-    await engine.dispose()
-    return done
+    return await on_database(url, act)
 
 
 async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> None:

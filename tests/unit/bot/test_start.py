@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import SettingsError
-from agent_core.persistence.connections import make_engine
 from agent_core.persistence.schema import upgrade
 from bot.bootstrap import migrate_database
 from bot.settings import load
 from tests.command_line import said
+from tests.tables import on_database
 
 
 @pytest.mark.proves("start:one-line")
@@ -50,10 +50,8 @@ async def test_the_version_is_printed_whatever_the_settings_are(tmp_path: Path) 
 async def test_tables_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     await upgrade(url)
-    engine = make_engine(url)
-    async with engine.connect() as connection:
-        await connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    await engine.dispose()
+    newer = "UPDATE alembic_version SET version_num = '9999'"
+    await on_database(url, lambda connection: connection.exec_driver_sql(newer))
     said = "DATABASE_URL: its tables were made by a newer Signoff: use that one, or another database."
     with pytest.raises(SettingsError, match=f"^{re.escape(said)}$"):
         await migrate_database(load({"SIGNOFF_HOME": str(tmp_path), "DATABASE_URL": url}, None))
