@@ -58,7 +58,8 @@ HELP = HelpText(
         ("!help", "shows this list"),
     ),
     "Anything else is a reply. While a command waits for a decision, a reply that says what should be different "
-    "rejects it, one that ends with ? is answered here, and one that agrees, thanks or is for somebody else is a note.",
+    "rejects it, one that ends with ? is answered here, and one that agrees, thanks or is for somebody else is a note. "
+    "On the page a switch says which.",
 )
 
 
@@ -254,24 +255,31 @@ class ActionDispatcher:
             meaning = meaning_of(line.own_words, to_somebody=line.is_to_somebody, names_somebody=True)
         outcome = await self.service.reply(agent_id, line.shown, origin, seen, meaning)
         match outcome:
-            case NoteKept(agent) if agent.is_at_rest:
-                state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
-                return Answer(
-                    f"Noted. {agent.name} is {state}. {RESUME_TO_READ}", outcome, buttons=(Button("resume", agent.id),)
-                )
-            case NoteKept(agent, undecided=Turn() as turn):
-                return _undecided(agent, turn, outcome)
-            case NoteKept(agent):
-                return Answer(f"Noted: {agent.name} reads it at its next turn.", outcome)
+            case NoteKept():
+                return _kept(outcome, is_reason=meaning == "feedback")
             case QuestionAsked():
                 return Answer(ASKED, is_asked=True)
-            case StepRejected(agent, turn, can_undo=True):
+            case StepRejected(_, turn, can_undo=True):
                 said = (
                     f"Turn {turn.number} is rejected with your reply as the reason. You can undo this for ten seconds."
                 )
                 return Answer(said, buttons=(Button("undo", turn.id),))
             case StepRejected():
                 return Answer("rejected with your reply as the reason")
+
+
+def _kept(kept: NoteKept, *, is_reason: bool) -> Answer:
+    """`is_reason`: the writer chose to reject, and what they saw was decided or changed meanwhile."""
+    agent = kept.agent
+    if agent.is_at_rest:
+        state = status_text(agent).partition(":")[0]  # without the reason of a pause, which the thread has
+        said = f"Noted. {agent.name} is {state}. {RESUME_TO_READ}"
+        return Answer(said, kept, buttons=(Button("resume", agent.id),))
+    if kept.undecided:
+        return _undecided(agent, kept.undecided, kept)
+    if is_reason:
+        return Answer(f"Nothing is rejected. {agent.name} reads your words as a note.", kept, is_wanted=True)
+    return Answer(f"Noted: {agent.name} reads it at its next turn.", kept)
 
 
 def _undecided(agent: Agent, turn: Turn, kept: NoteKept) -> Answer:

@@ -12,6 +12,7 @@ from agent_core.model.turn import Turn, text_of
 
 Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]
 LIVE_LINES = 12
+RUNNING = " · running"
 STATE_SIGNS: dict[Tone, str] = {"good": "✓", "bad": "✗", "busy": "●", "quiet": "–", "open": "○"}
 # Text and points in time, in the order in which they are read: a surface can show each time in its reader's time zone.
 StateParts: TypeAlias = tuple[str | datetime, ...]
@@ -53,7 +54,7 @@ def state_parts(turn: Turn) -> StateParts:
         case "proposed":
             return ("waiting for a decision",)
         case "approved" | "running":
-            return (*_approved(turn), " · running")
+            return (*_approved(turn), RUNNING)
         case "interrupted":
             if isinstance(turn.result, Interrupted) and turn.result.at_shutdown:
                 return ("interrupted: Signoff stopped and ended this, so it may have run in part",)

@@ -41,7 +41,7 @@ class HeadlessSurface:
     notifications: None = None
     shows_what_is_saved: bool = True
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         """No people are known."""
         return False
 

@@ -1,6 +1,7 @@
 """The words of reminders and direct messages, the same on all chat platforms. They never quote arguments."""
 
 from adapters.cards import status_text, turn_card
+from adapters.turn_state import RUNNING
 from adapters.visible_text import one_line, readable
 from agent_core.model.agent import Agent, Finished, Paused
 from agent_core.model.turn import Turn
@@ -25,4 +26,4 @@ def end_text(agent: Agent, turn: Turn | None) -> str:
     if turn is None:
         return f"{one_line(readable(agent.title))}: {one_line(readable(status_text(agent)))}"
     card = turn_card(agent, turn)
-    return f"{card.headline} · {card.standing}"
+    return f"{card.headline} · {card.standing.removesuffix(RUNNING)}"  # nobody edits this when the command ends

@@ -55,7 +55,7 @@ class TerminalSurface:
     notifications: None = None
     shows_what_is_saved: bool = False
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return False
 
     async def open_thread(self, agent: Agent) -> ThreadRef:

@@ -32,7 +32,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ENTER = "/enter"
 OPEN_PATHS = (ENTER, "/static/")
 SIGN_OUT = "/sign-out"
-FORWARDING = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP")
+FORWARDING = frozenset(("forwarded", "via", "x-real-ip", "true-client-ip", "x-client-ip", "cf-connecting-ip"))
 USER = "signoff"  # of basic authentication; only the key counts
 CHALLENGE = {"WWW-Authenticate": 'Basic realm="Signoff", charset="UTF-8"'}
 WRONG_SECONDS = 0.5  # between two answers to wrong keys or tokens, so that guessing is slow
@@ -108,7 +108,7 @@ class Guard:
 
     async def require_bearer(self, request: web.Request) -> None:
         """Let in a program that sends the token, or where there is none the key; raise the answer to any other."""
-        if not self.token and any(name in request.headers for name in FORWARDING):
+        if not self.token and _is_forwarded(request):
             raise web.HTTPForbidden(text=PROXIED)
         expected, given = self.token or self.key, _bearer(request) or _basic_password(request)
         if expected and not _is_same(given, expected):
@@ -121,7 +121,7 @@ class Guard:
         if self.token:
             if not request[VISITOR].has_entered:
                 raise web.HTTPSeeOther(f"/enter?to={quote(local_path(request.rel_url.raw_path), safe='/')}")
-        elif any(name in request.headers for name in FORWARDING):
+        elif _is_forwarded(request):
             raise web.HTTPForbidden(text=PROXIED)
         elif self.key and not _is_same(given := _basic_password(request), self.key):
             if given:
@@ -168,6 +168,12 @@ def _check_origin(request: web.Request) -> None:
 def _cookie_secret(secret: str) -> str:
     """The key that signs cookies; slow to compute, so that nobody finds a token by trying words on a cookie."""
     return hashlib.scrypt(secret.encode(), salt=b"signoff cookies", n=2**14, r=8, p=1).hex()
+
+
+def _is_forwarded(request: web.Request) -> bool:
+    """Whether a proxy says that it passes the request on."""
+    names = [name.casefold() for name in request.headers]
+    return any(name in FORWARDING or name.startswith("x-forwarded-") for name in names)
 
 
 def _bearer(request: web.Request) -> str:

@@ -70,7 +70,7 @@ class WebSurface:
     notifications: None = None
     shows_what_is_saved: bool = True
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return False
 
     async def open_thread(self, agent: Agent) -> ThreadRef:

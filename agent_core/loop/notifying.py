@@ -145,7 +145,7 @@ class WaitNotifier:
             self.is_busy = True
             return planned
         except (SurfaceError, PersonError) as fault:
-            if isinstance(fault, ThreadGone) and not planned.to:
+            if isinstance(fault, ThreadGone) and not planned.to and agent.needs_people:
                 raise
             level = logging.INFO if planned.to else logging.WARNING
             logger.log(level, "a notification was refused", extra={"why": str(fault)[:300]})

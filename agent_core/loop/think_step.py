@@ -61,7 +61,7 @@ class ThinkStep:
         with self.draining.give_up_on_request():
             thought = await live.run(self.proposer.think(situation, self.tracker, live.report))
         granters = await look_up_granters(self.claim.surface, situation.agent)
-        return await self._save(partial(self._save_thought, thought, seen, granters, situation.agent.model))
+        return await self._save(partial(self._save_thought, thought, seen, granters, situation.agent))
 
     def _situation(self, agent: Agent, seen: Recall) -> Situation:
         specs = self.proposer.commands.specs_for(agent.model, self.turn_context.switches)
@@ -95,20 +95,20 @@ class ThinkStep:
         return self._with_recall(Outcome(agent=exposed, notices=notices), seen)
 
     async def _save_thought(
-        self, thought: Thought, seen: Recall, granters: Granters, asked_model: str, _work: UnitOfWork, agent: Agent
+        self, thought: Thought, seen: Recall, granters: Granters, asked: Agent, _work: UnitOfWork, agent: Agent
     ) -> Outcome:
         paid = agent.pay(self.tracker.spent)
-        if not isinstance(paid.status, Thinking):
+        if not isinstance(paid.status, Thinking) or agent.since != asked.since:  # it was undone or stopped, and goes on
             return self._with_recall(Outcome(agent=paid), seen)
         now = self.clock.now()
         recalling, exposures = expose_to_recalled(paid, seen, None, now)
         first = self.proposer.metered_model.model.label
         # A model that was set during the call was not asked: the reply says nothing about it.
         switched, switches = (
-            switch_model(recalling, thought, first, now) if agent.model == asked_model else (recalling, ())
+            switch_model(recalling, thought, first, now) if agent.model == asked.model else (recalling, ())
         )
-        asked, notices = stop_circling(switched, self.turn_context, now)
-        outcome = self._outcome_of(thought, asked, granters, now)
+        checked, notices = stop_circling(switched, self.turn_context, now)
+        outcome = self._outcome_of(thought, checked, granters, now)
         return self._with_recall(replace(outcome, notices=(*exposures, *switches, *notices, *outcome.notices)), seen)
 
     def _with_recall(self, outcome: Outcome, seen: Recall) -> Outcome:

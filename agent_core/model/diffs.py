@@ -16,8 +16,8 @@ RETURNS = f"\\ {RETURN} is a carriage return, as in the line ends of Windows (CR
 class TextDiff:
     """The diff, with the numbers of added and removed lines.
 
-    A text is cut at line feeds alone, as programs cut it; a carriage return before one is shown as ␍, unless every line
-    of both texts has it. Lines of the body that begin with a backslash tell what the others cannot show.
+    A text is cut at line feeds alone, as programs cut it; a carriage return before one is shown as ␍, unless all
+    lines have it, and had it before. Lines of the body that begin with a backslash tell what the others cannot show.
     """
 
     body: str
@@ -28,10 +28,11 @@ class TextDiff:
 def diff_of(old: str, new: str) -> TextDiff:
     """The diff from `old` to `new`. Common first and last lines are not compared."""
     before, after = _lines(old), _lines(new)
-    if all(line.endswith("\r") for line in (*before, *after)):
+    if before and all(line.endswith("\r") for line in (*before, *after)):
         before, after = [line[:-1] for line in before], [line[:-1] for line in after]
+    has_returns = any(line.endswith("\r") for line in (*before, *after))
     body, plus, minus = _content_diff(before, after)
-    told = [RETURNS] if RETURN in body else []
+    told = [RETURNS] if has_returns and RETURN in body else []
     had_end, has_end = old.endswith("\n"), new.endswith("\n")
     if old and new and had_end != has_end:
         told.append(f"\\ The last line {'gets a' if has_end else 'loses its'} line end.")

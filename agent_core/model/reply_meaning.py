@@ -26,8 +26,8 @@ AGREEING = _set_of(
     """
     yes yep yeah yup y ok okay okey kk sure fine good great nice perfect cool awesome excellent lovely amazing brilliant
     approve approved agree agreed lgtm proceed continue right correct thanks thank thx ty cheers absolutely definitely
-    certainly wonderful fantastic superb neat sweet yay bravo confirmed confirm accepted accept granted permitted better
-    work works nothing go ship
+    certainly wonderful fantastic superb neat sweet yay bravo confirmed confirm accepted accept granted permitted works
+    work nothing go ship
     ja jo jawohl klar gerne gern gut super prima passt danke dankeschön einverstanden genehmigt stimmt stimme perfekt
     toll fortfahren
     oui ouais dac bien bon super parfait merci approuvé volontiers absolument
@@ -42,41 +42,46 @@ AGREEING = _set_of(
     好 好的 可以 行 はい いいね 네 예 좋아요
     """
 )
+# A refusal is one of these alone, or with a pause behind it ("no, …"); or one of the phrases, or begins with "don't".
 REFUSING = _set_of(
     """
-    no nope not don't dont never wrong stop cancel nein nicht falsch non pas não nunca nee niet nie нет не hayır لا
+    no nope nah reject rejected stop never cancel nein non nee não nie нет стоп hayır asla jamais لا توقف
+    取消 不行 不要 いいえ やめて 아니요
     """
 )
-# What turns a refusing word before it round: "no objections", "nicht schlecht", "pas de souci".
-NO_OBJECTION = _set_of(
-    """
-    comment comments mind objection objections problem problems worries worry concerns concern issue issues doubt
-    complaints worrying bad stop need wrong
-    schlecht einwände problème souci mal problema objeciones probleem против плохо возражений
-    """
+PHRASES = frozenset(
+    (
+        *("no thanks", "no thank you", "nein danke", "non merci", "no gracias", "nee bedankt", "nie dziękuję"),
+        *("not yet", "no way", "not now", "not like this", "not like that", "not this", "not that", "stop it"),
+        *("stop that", "please don't", "don't", "do not", "nicht", "bitte nicht", "noch nicht", "не надо", "ещё нет"),
+    )
+)
+DONT = re.compile(
+    r"(?:please )?(?:don't|dont|do not) (?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget)"
 )
 # What says that something is to be different: a verb that an instruction begins with, or a word anywhere in it.
 DIRECTING = _set_of(
     """
-    use add change make write append read try put keep remove delete rename replace start begin list search check fix
-    shorten say include mention move save call skip split translate summarise summarize ask leave take explain give show
-    create update send open let test sort count set turn cut drop drink avoid answer wait compare describe find get
-    nutze verwende benutze nimm schreib schreibe lies lösche ändere füge
-    utilise ajoute change écris lis supprime remplace mets usa añade cambia escribe lee borra pon
+    use add change write append put keep remove rename replace fix shorten say include mention move skip split translate
+    summarise summarize make set cut avoid describe
+    nutze verwende benutze nimm schreib schreibe ändere ersetze utilise ajoute remplace écris usa añade cambia escribe
     """
 )
-DIFFERENT = _set_of(
-    """
-    instead wrong should must shouldn't mustn't needs prefer rather missing incorrect mistake typo without don't dont
-    never unless falsch statt lieber fehlt faux plutôt manque debería falta errado errata sbagliato fout źle нужно
-    неправильно надо yanlış خطأ
-    """
-)
-DIRECTING_UNSPACED = re.compile("^(?:请)?(?:用|把|不(?![错錯])|别|改|加(?!油)|删|写|读|换)|にして|ではなく|말고")
+DIFFERENT = _set_of("instead rather wrong missing incorrect typo should must needs statt stattdessen plutôt")
+NEGATION = _set_of(
+    "nothing not isn't doesn't don't no never none sorry chat thread channel window"
+)  # "nothing wrong", "wrong window, sorry"
+SPEAKERS = _set_of("i i'm i'll we we'll let's")  # "we should wait"
+DIRECTING_UNSPACED = re.compile("^(?:请)?(?:用|把|别|不要|改成|换成|加上|删掉)|にして(?!も|い)|ではなく|말고|하지 ?마")
 OPENERS = _set_of("first firstly please however also actually then next well but so because still sorry bitte")
-# A text of nothing but these says to go on: "send it", "keep going", "that should do".
+# A text of nothing but these says to go on: "make it so", "keep going", "that should do".
 ONLY_ON = (
-    _set_of("a it this that them now then so on up going run running do be must should happen done es das")
+    _set_of(
+        """
+        a as in is like one way it this that them now then so on up going run running do be must should happen done
+        es das
+        """
+    )
     | DIRECTING
     | AGREEING
     | OPENERS
@@ -111,14 +116,20 @@ def is_agreement(text: str) -> bool:
 
 def _wants_another(words: list[str], said: str) -> bool:
     """Whether the text refuses, or says that something is to be different."""
-    if words and words[0] in REFUSING:
-        return NO_OBJECTION.isdisjoint(words[1:4]) and AGREEING.isdisjoint(words[1:3])
     if not words or words[0] in AGREEING or ONLY_ON.issuperset(words):
         return False
+    line = " ".join(words)
+    if line in PHRASES:
+        return True
+    if words[0] in REFUSING and re.match(r"\W*[\w']+(?:\s*[^\w\s']|\s*$)", said):
+        return AGREEING.isdisjoint(words[1:4])
+    if is_agreement(said):
+        return False
+    if DONT.match(line) or DIRECTING_UNSPACED.search(said):
+        return True
     if next(word for word in words if word not in OPENERS) in DIRECTING:
         return True
-    is_different = not DIFFERENT.isdisjoint(words) or DIRECTING_UNSPACED.search(said) is not None
-    return is_different and not is_agreement(said)
+    return not DIFFERENT.isdisjoint(words) and NEGATION.isdisjoint(words) and words[0] not in SPEAKERS
 
 
 def _calls_somebody(said: str) -> bool:

@@ -107,7 +107,7 @@ def _paraphrase(ended: Sequence[Turn]) -> str:
 
 def _makes_progress(turns: Sequence[Turn]) -> bool:
     """Whether two of the outcomes differ, which means that something new was found or written."""
-    outcomes = [_words(_outcome(turn)) for turn in turns]
+    outcomes = [frozenset(re.findall(r"\w+", _outcome(turn).casefold())) for turn in turns]  # short words count, too
     return any(_overlap(one, two) < MIN_OUTCOME_OVERLAP for one, two in combinations(outcomes, 2))
 
 

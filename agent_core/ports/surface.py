@@ -60,8 +60,8 @@ class ChatSurface(Protocol):
     def shows_what_is_saved(self) -> bool:
         """Whether people see what the database holds: `show`, `notice` and `upload` then only tell open pages of it."""
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
-        """Whether a person that the surface knows has this name or first name, in any case."""
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+        """Whether a person that the surface can find has this name or first name, in any case. Never raises."""
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the agent's root message unless it exists, and return its thread."""

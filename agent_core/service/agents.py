@@ -44,7 +44,8 @@ class StepRejected:
 class NoteKept:
     """The reply was saved as a note for the agent's next turn.
 
-    `undecided`: the open proposal on which the writer may decide, if the reply may have been meant as a decision.
+    `undecided`: the open proposal on which the writer may decide, who was shown it as it is, if the reply may have been
+    meant as a decision.
     """
 
     agent: Agent
@@ -110,9 +111,8 @@ class AgentService(AgentLifecycle):
         """Reply to the agent: feedback from an approver rejects an open proposal; all else is saved as a note.
 
         `meaning`: what the writer chose, or None to read it from the text. A question about the proposal is answered
-        and decides nothing. Agreement, talk and what else is in doubt decide nothing either. If the writer had not
-        `seen` the proposal as it is now, the reply is a note. A reply from a person who may not decide is an
-        objection and ends a lease.
+        and decides nothing. What is in doubt decides nothing either. If the writer had not `seen` the proposal as it is
+        now, the reply is a note. A reply from a person who may not decide is an objection and ends a lease.
         """
         message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
@@ -122,8 +122,8 @@ class AgentService(AgentLifecycle):
             agent = await work.agents.get(origin.channel, agent_id)
             turn = await newest_turn(work, agent)
             repeated = await self.is_repeated(work, origin)
-            answers = turn is not None and turn.state == "proposed" and seen.follows(turn)
-            if turn and answers and may_decide(agent, origin.by) and not repeated:
+            is_open = turn is not None and turn.state == "proposed" and may_decide(agent, origin.by)
+            if turn and is_open and seen.follows(turn) and not repeated:
                 if meant == "question":
                     return self._save_question(work, agent, message, origin)
                 if meant == "feedback":
@@ -133,8 +133,7 @@ class AgentService(AgentLifecycle):
             if repeated:
                 return NoteKept(agent, note)
             kept = deliver_note(work, self._end_lease_on_objection(work, agent, origin), note)
-            offers = turn if answers and may_decide(agent, origin.by) and meant == "unclear" else None
-            return NoteKept(kept, note, offers)
+            return NoteKept(kept, note, turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None)
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)

@@ -108,7 +108,7 @@ class AgentHelpers(TransactionalService):
         decided = await work.turns.of(head, last=MAX_TURNS_LOOKED_AT)
         people |= {approval.by.display for turn in decided for approval in turn.approvals}
         surface = next((each for each in self.eraser.surfaces if each.name == head.channel.surface), None)
-        is_known = surface is not None and surface.names_somebody(head.channel, name)
+        is_known = surface is not None and await surface.names_somebody(head.channel, name)
         return f"helper-{name}" if is_known or is_name_of(people, name) else name
 
     def _wake_both(self, helper: Agent, agent: Agent) -> Agent:

@@ -91,7 +91,7 @@ class RecordingSurface:
     faults: list[SurfaceError] = field(default_factory=list)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return is_name_of((each.display for each in self.people.values() if each), name)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:

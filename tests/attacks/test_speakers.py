@@ -12,6 +12,7 @@ from agent_core.commands.agents import AgentCommands
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
+from agent_core.model.seen_proposal import SeenProposal
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -106,3 +107,16 @@ async def test_an_author_who_types_a_helpers_name_addresses_it() -> None:
     await actions_of(stage).say(head.id, line, stage.origin(ANA))
     assert await states(stage, head, helper) == ["proposed", "rejected"]
     assert "ask @Bo_Smith" in str((await stage.turn(helper)).approvals)
+
+
+@attack("approval", "An Approve under an unclear reply, for a command that was not shown yet", "it is not offered")
+@pytest.mark.proves("reply:agrees")
+async def test_words_about_another_card_are_offered_no_approve_for_the_next(answer: str) -> None:
+    stage = Stage(model=ScriptedModel(WRITE, WAIT))
+    agent = await stage.create()
+    earlier = (await stage.turn(agent)).control_hash
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    seen = SeenProposal(hashes=(earlier,))
+    told = await actions_of(stage).say(agent.id, typed("great, thanks!"), stage.origin(), seen)
+    assert [button.verb for button in told.buttons] == [], answer

@@ -64,10 +64,10 @@ class Person(PageChat):
             return answer.status, await answer.text()
 
     async def recorded(self) -> list[str]:
-        """What she did, as the decision log keeps it."""
+        """What she did, as the decision log keeps it; a command that was cut off has a row of its own."""
         async with self.session.get(f"{self.base}{self.path}/decision-log.jsonl") as answer:
             rows = [json.loads(line) for line in (await answer.text()).splitlines()]
-        return ["approve" if row["act"] == RAN else row["act"] for row in rows if row["who"] == "ana"]
+        return ["approve" if row["act"] == RAN else row["act"] for row in rows if row["outcome"] != "interrupted"]
 
 
 @asynccontextmanager

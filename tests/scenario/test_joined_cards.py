@@ -151,7 +151,7 @@ async def test_commands_under_one_approval_share_one_card_that_lists_them(enter:
         await place.chat.asks("write_to_file")  # the sixth asks again, on a card of its own
         assert len(place.cards()) == 2
         joined = place.cards()[0]
-        assert [word for word in WORDS[:4] if f"write_to_file · {word}.md" in joined] == [*WORDS[:4]]
+        assert [word for word in WORDS[:4] if f"write_to_file {word}.md" in joined] == [*WORDS[:4]]
         assert "turn 5" in joined
         assert "cedar grows" in await place.shows_all(0, "3 write_to_file")
 
@@ -164,10 +164,10 @@ async def test_after_a_restart_the_card_goes_on_with_all_its_lines(enter: Enteri
         await place.begins(ScriptedModel(*FILES[:3], waits=True))
         await place.chat.new_agent("Clerk", "keeps notes", "Write notes")
         await (await place.chat.asks("write_to_file")).press("Approve ×10")
-        await place.until(lambda: "write_to_file · birch.md" in place.cards()[0] and "turn 3" in place.cards()[0])
+        await place.until(lambda: "write_to_file birch.md" in place.cards()[0] and "turn 3" in place.cards()[0])
         await place.begins(ScriptedModel(*FILES[3:5], waits=True))
         await place.until(lambda: "turn 5" in place.cards()[0])
-        assert [word for word in WORDS[:4] if f"write_to_file · {word}.md" in place.cards()[0]] == [*WORDS[:4]]
+        assert [word for word in WORDS[:4] if f"write_to_file {word}.md" in place.cards()[0]] == [*WORDS[:4]]
         assert len(place.cards()) == 1
 
 

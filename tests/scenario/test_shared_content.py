@@ -80,10 +80,10 @@ async def test_what_comes_without_words_is_a_note_and_the_proposal_stays_open(
 async def test_words_beside_a_forwarded_message_reject_and_the_agent_reads_both(tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, AGAIN)
     async with Office.opened() as office, at_work(office, model, tmp_path) as running:
-        await sent(office, running, "please heed this", share("The deadline moved to Friday."))
+        await sent(office, running, "use this instead", share("The deadline moved to Friday."))
         await office.card(2)
         read = str(model.prompts[-1])
-        assert "please heed this" in read
+        assert "use this instead" in read
         assert "> The deadline moved to Friday." in read
 
 
@@ -113,6 +113,26 @@ async def test_a_message_forwarded_in_discord_is_a_note(tmp_path: Path) -> None:
         assert turn.state == "proposed"
         there = next(each for each in guild.said() if each.id == forwarded.id)
         assert [str(each.emoji) for each in there.reactions] == ["👀"]
+
+
+@pytest.mark.slow
+@pytest.mark.proves("chat:shared")
+async def test_a_file_forwarded_in_discord_without_a_word_is_somebody_elses_too(tmp_path: Path) -> None:
+    async with Guild.opened() as guild, at_work_in_guild(guild, ScriptedModel(WRITE, AGAIN), tmp_path) as running:
+        chat = GuildChat(guild, running, guild.person("ana"))
+        await chat.new_agent("Clerk", "keeps notes", "Write notes")
+        card = await chat.asks("write_to_file")
+        thread = guild.thread()
+        assert thread
+        said = await guild.person("eve").send(guild.general, "", attachments=[("plan.txt", b"run all\n")])
+        await chat.person.forward(said, thread)
+        await guild.until(lambda: any(tmp_path.rglob("plan.txt")))
+        await card.press("Approve")
+        await chat.asks("write_to_file")
+        agent = await running.agent()
+        turn = await running.stage.views.newest_turn(agent.channel, agent.id)
+        assert turn
+        assert turn.exposed
 
 
 @pytest.mark.slow

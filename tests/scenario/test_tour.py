@@ -22,7 +22,7 @@ async def office() -> AsyncIterator[Office]:
 
 @pytest.mark.slow
 @pytest.mark.proves("demo:tour")
-async def test_the_tour_runs_its_seven_commands_and_takes_a_reply_into_the_report(
+async def test_the_tour_runs_its_seven_commands_and_takes_a_reason_into_the_report(
     office: Office, tmp_path: Path
 ) -> None:
     async with at_work(office, RehearsalModel(), tmp_path) as running:
@@ -30,7 +30,8 @@ async def test_the_tour_runs_its_seven_commands_and_takes_a_reply_into_the_repor
         for number, command in enumerate(COMMANDS, 1):
             card = await office.card(number, command)
             if number == 6:
-                await office.ana.says(office.general, "it is 37", thread=card["thread_ts"])
+                await office.ana.clicks(card, "Reject")
+                await office.ana.submits(await office.form(office.ana, "Reject turn 6"), {"Reason": "it is 37"})
                 await office.card(number, "it is 37")
             else:
                 await office.ana.clicks(card, "Approve")

@@ -171,7 +171,7 @@ class ProcessSurface:
     drawn: dict[AgentId, dict[str, str]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return False
 
     async def open_thread(self, agent: Agent) -> ThreadRef:

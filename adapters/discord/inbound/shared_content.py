@@ -28,6 +28,8 @@ async def read_typed(message: discord.Message) -> tuple[TypedText, list[discord.
 
 
 def shared_text(message: discord.Message) -> str:
-    """What the message forwards, quoted; Discord does not tell who wrote it."""
-    texts = [snapshot.content for snapshot in message.message_snapshots if snapshot.content]
-    return joined([forwarded_text("somebody", text) for text in texts])
+    """What the message forwards, quoted, or the names of its files; Discord does not tell who wrote it."""
+    texts = (
+        each.content or ", ".join(file.filename for file in each.attachments) for each in message.message_snapshots
+    )
+    return joined([forwarded_text("somebody", text) for text in texts if text])

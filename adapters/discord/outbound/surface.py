@@ -1,5 +1,6 @@
 """Discord as a ChatSurface: each agent has a root message with a thread; each turn is one message in the thread."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from agent_core.ports.models import LanguageModel
 
 AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes until Discord archives an inactive thread, its maximum
 MAX_THREAD_NAME = 100
+SEARCH_SECONDS, MAX_FOUND = 5.0, 100  # for the members whose names begin alike
 THREAD_EXISTS = 160004
 STATUS_DELAY_SECONDS = 0.5  # seconds; shorter states are not shown
 NO_THREADS = "This kind of channel has no threads: create the agent in a text channel or a forum."
@@ -73,9 +75,17 @@ class DiscordSurface:
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
         self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         guild = self.sending.calls.client.get_guild(int(channel.workspace or 0))
-        return is_name_of((each.display_name for each in guild.members if not each.bot) if guild else (), name)
+        first = next(iter(name.split()), "")
+        if guild is None or not first:
+            return False
+        try:
+            async with asyncio.timeout(SEARCH_SECONDS):  # Discord searches by the beginning of a name
+                found = await guild.query_members(first, limit=MAX_FOUND)
+        except (discord.DiscordException, TimeoutError):
+            return True  # to be on the safe side
+        return is_name_of((each.display_name for each in (*guild.members, *found) if not each.bot), name)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message and open its thread, unless they exist."""

@@ -91,7 +91,7 @@ class SlackSurface:
         )
         self.edits = CardEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=clock)
 
-    def names_somebody(self, channel: ChannelScope, name: str) -> bool:
+    async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return self.directory.names_somebody(channel.workspace, name)
 
     async def open_thread(self, agent: Agent) -> ThreadRef:

@@ -199,6 +199,9 @@ function say(sentence) {
   line.scrollIntoView({ block: "nearest" });
 }
 
+// A budget that is typed replaces the old one.
+document.addEventListener("focusin", event => { if (event.target.id === "limit") event.target.select(); });
+
 const replyBox = document.querySelector("form.reply");
 function measureBox() { document.documentElement.style.setProperty("--box", `${replyBox.offsetHeight}px`); }
 if (replyBox) {

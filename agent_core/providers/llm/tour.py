@@ -1,6 +1,6 @@
 """The tour of the scripted demo model: seven commands on sample files, and the end. No AI is involved.
 
-The report has a mistake on purpose. People correct it by a reply, whose words the next command puts into the file.
+The report has a mistake on purpose. People reject it with a reason, which the next command puts into the file.
 """
 
 from pathlib import Path
@@ -17,10 +17,8 @@ SAMPLES = Path(__file__).parent / "tour_files"
 MAX_REPLY_CHARACTERS = 200
 REPORT = "# Tea report\n\nCups of mint tea this week: {cups}\nTo buy: mint tea\n"
 REPORT_TITLE = "Write the report"
-CORRECTED = (
-    "Your reply rejected that step and is in the new text. A model would understand it; this script only copies it."
-)
-APPROVED = "You approved the mistake, so the file has it. A reply instead of Approve would have stopped it."
+CORRECTED = "Your reason is in the new text. A model would understand it; this script only copies it."
+APPROVED = "You approved the mistake, so the file has it. Reject would have stopped it."
 NOT_APPROVED = "That step did not run. Here is the report without the mistake."
 FIRST_ACTIONS = (
     Action(
@@ -59,7 +57,7 @@ FIRST_ACTIONS = (
         title=REPORT_TITLE,
         remark=(
             "Read the diff: it has a mistake, here on purpose, as a model's text may. 12 + 15 + 10 is 37. "
-            "Do not approve: send the reply “it is 37”."
+            "Do not approve: reject it, with the reason “it is 37”."
         ),
     ),
 )
@@ -77,13 +75,13 @@ def tour_actions(report_outcome: str = "", objection: str = "") -> tuple[Action,
     """The commands of the tour. Who corrected the report by Edit is shown no correction.
 
     `report_outcome`: what became of the step REPORT_TITLE, such as `done` or `rejected`; "" before it was decided.
-    `objection`: the reply that rejected that step.
+    `objection`: the reason for which people rejected that step.
     """
     if report_outcome == "edited":
         return FIRST_ACTIONS
     reply = one_line(objection, MAX_REPLY_CHARACTERS)
     remark = CORRECTED if reply else APPROVED if report_outcome == "done" else NOT_APPROVED
-    text = REPORT.format(cups=37) + (f"Corrected after the reply: {reply}\n" if reply else "")
+    text = REPORT.format(cups=37) + (f"Corrected for the reason: {reply}\n" if reply else "")
     correction = Action(
         command="write_to_file",
         arguments={"filename": "report.md", "text": text},

@@ -77,6 +77,7 @@ LEGEND = "\\ ␍ is a carriage return, as in the line ends of Windows (CRLF).\n"
     ("old", "new", "body"),
     [
         (CRLF, "one\ntwo\n", "@@ -1,2 +1,2 @@\n-one␍\n-two␍\n+one\n+two"),
+        ("", CRLF, "@@ -0,0 +1,2 @@\n+one␍\n+two␍"),
         (CRLF, CRLF + "x\n", "@@ -1,2 +1,3 @@\n one␍\n two␍\n+x"),
         ("a\nb\r\n", "a\r\nb\n", "@@ -1,2 +1,2 @@\n-a\n-b␍\n+a␍\n+b"),
     ],
@@ -93,7 +94,7 @@ def test_the_end_of_the_last_line_is_told(old: str, new: str, told: str) -> None
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("a", "a\nb"), ("a\nb", "a"), (CRLF, CRLF + "x\r\n"), ("", "a"), ("", "a\n"), ("", CRLF), (CRLF, "")],
+    [("a", "a\nb"), ("a\nb", "a"), (CRLF, CRLF + "x\r\n"), ("", "a"), ("", "a\n"), (CRLF, "")],
 )
 def test_line_ends_that_stay_or_go_with_their_lines_are_not_told(old: str, new: str) -> None:
     assert not {"\\", "␍"}.intersection(diff_of(old, new).body)

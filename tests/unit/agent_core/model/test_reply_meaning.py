@@ -9,13 +9,19 @@ pytestmark = pytest.mark.proves("reply:agrees")
 
 AGREEING = """
     yes / Ok, go ahead / approve / Looks good to me, thanks! / nice / LGTM / I think it's good
-    much better! / sieht gut aus, danke / c’est bon, merci / sí, gracias / ótimo, obrigado / va bene / akkoord, bedankt
+    sieht gut aus, danke / c’est bon, merci / sí, gracias / ótimo, obrigado / va bene / akkoord, bedankt
     tak, dziękuję / да, спасибо / evet, teşekkürler / نعم شكرا / 네, 감사합니다
-    sounds better / that should work / should be fine
+    that should work / should be fine
     ich stimme zu / bitte fortfahren / looks good, nothing missing / ship it
     confirmed, run that / I agree with this plan
 """
 IN_DOUBT = """
+    much better! / sounds better / no changes needed / I don't see any problem / I don't mind / leave it as is
+    create the file / es fehlt nichts / pas d'objection / no hace falta cambiar nada, sigue
+    não mudaria nada / non manca niente
+    niets fout / nie mam uwag / нет проблем / не возражаю / yanlış bir şey yok / لا مشكلة / 不用改，执行吧 / 写得很好
+    このままにしていい / change nothing, it's fine / let us proceed / wrong window, sorry / wait for Ben / let me check
+    I don't know / ben, don't touch my desk / call me / read this / send it to Ben only / nope, all good
     ok but use the other file / Yes, and add a line / thanks Ben / hmm / wait / later / 🤔 / go / 👍 / ✅ 🎉 / do it
     嗯 / Ben, have a look / hey Ben: this is odd / look at this @ben / carry on / No objections / no worries, go ahead
     nope, all good / stop worrying, it's fine / nothing wrong with that / not bad / nicht schlecht / pas de souci
@@ -25,10 +31,11 @@ IN_DOUBT = """
     続けてください / 계속 하세요
 """
 REASONS = """
+    no thanks / nein danke / reject / do not run this / 取消 / いいえ / 아니요 / لا
     no / No, use catgut / Use catgut / The title is wrong / not yet / don’t / stop / stop it / no way / please don't
-    nein, die andere Datei / Nein, bitte nicht / First, read notes.md / However, the title is wrong
+    nein, die andere Datei / Nein, bitte nicht / First, add notes.md / However, the title is wrong
     用另一个文件 / 不要删 / It must say 36 / the total should be 36
-    не надо / Say hello to the world instead / Make it shorter / send it to Ben only / the price is missing / 别删
+    не надо / Say hello to the world instead / Make it shorter / the price is missing / 别删
 """
 
 

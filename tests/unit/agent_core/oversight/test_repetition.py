@@ -1,6 +1,6 @@
 """Whether an agent goes round in a circle."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -90,6 +90,13 @@ def test_chapter_after_chapter_is_none() -> None:
         )
         for body in bodies
     ]
+    assert find_repetition(turns(*steps)) == ""
+
+
+@pytest.mark.parametrize("lines", [("line A", "line B", "line C"), ("张三", "李四", "王五")])
+def test_short_lines_that_differ_are_none(lines: Sequence[str]) -> None:
+    added = Succeeded("7 characters were added.")
+    steps = [("append_to_file", {"filename": "list.md", "text": f"{line}\n"}, added, "Next line.") for line in lines]
     assert find_repetition(turns(*steps)) == ""
 
 

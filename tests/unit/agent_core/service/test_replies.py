@@ -1,5 +1,6 @@
 """Replies to an open proposal: what decides, what does not, and Undo."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from adapters.cards import turn_card
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve, Reject
+from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -24,9 +26,11 @@ WINDOW = timedelta(seconds=10)
 async def test_words_that_may_agree_decide_nothing_and_are_kept(text: str) -> None:
     stage = Stage(model=ScriptedModel(WRITE))
     agent = await stage.create()
-    kept = await stage.service.reply(agent.id, text, stage.origin())
-    assert isinstance(kept, NoteKept)
-    assert (kept.undecided, kept.note.text) == (await stage.turn(agent), text)
+    turn = await stage.turn(agent)
+    for seen, offered in ((SeenProposal(hashes=(turn.control_hash,)), turn), (UNKNOWN_PROPOSAL, None)):
+        kept = await stage.service.reply(agent.id, text, stage.origin(), seen)
+        assert isinstance(kept, NoteKept)
+        assert (kept.undecided, kept.note.text) == (offered, text), "who was not shown it is offered no Approve"
     assert (await stage.turn(agent)).state == "proposed"
 
 
@@ -144,3 +148,24 @@ async def test_an_approval_by_somebody_else_leaves_a_paused_lease_paused() -> No
     await stage.decide(agent, Approve(), by=BEN)
     agent = await stage.wait_until_settled(agent)
     assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (3, "proposed")
+
+
+@pytest.mark.proves("reply:undo")
+async def test_a_thought_from_before_a_second_reply_takes_none_of_its_ten_seconds() -> None:
+    model = ScriptedModel(WRITE, waits=True)
+    stage = Stage(model=model, undo_window=WINDOW)
+    agent = await stage.create()
+    await stage.service.reply(agent.id, "Use another file", stage.origin())
+    await stage.service.stop(agent.id, stage.origin())
+    await stage.service.resume(agent.id, stage.origin())
+    thinking = asyncio.create_task(stage.loop.advance(agent.id))
+    while len(model.prompts) < 2:
+        await asyncio.wait({thinking}, timeout=0)
+    turn = await stage.turn(agent)
+    stage.fake_clock.advance(1)
+    await stage.service.undo(turn.id, stage.origin())
+    await stage.service.reply(agent.id, "Use a third file", stage.origin())
+    model.say(SECOND)
+    await thinking
+    assert (await stage.turn(agent)).number == 1
+    assert (await fresh(stage, agent)).wake_at == stage.clock.now() + WINDOW

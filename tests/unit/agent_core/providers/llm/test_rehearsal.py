@@ -248,7 +248,7 @@ def test_the_tour_is_seven_commands_and_puts_the_reply_that_corrects_it_into_the
     calls = [story.approves() for _ in range(5)]
     assert [call.name for call in calls] == ["list_files", "read_file", "read_file", "search_files", "memory_recall"]
     assert "36" in str(story.rejects("it is 37").arguments["text"])
-    assert str(story.approves().arguments["text"]).endswith("Corrected after the reply: it is 37\n")
+    assert str(story.approves().arguments["text"]).endswith("Corrected for the reason: it is 37\n")
     assert "To connect a model" in story.reason()
 
 
