@@ -63,16 +63,13 @@ def make_engine(url: str) -> Engine:
 
 
 def make_server_engine(url: str, seconds: float) -> AsyncEngine:
-    """An engine of PostgreSQL on which a statement fails that takes longer than `seconds`.
-
-    A connection that the pool kept is asked before it is used, so that a restart of the server fails no call.
-    """
+    """An engine of PostgreSQL on which a statement fails that takes longer than `seconds`."""
     milliseconds = round(1000 * seconds)
     limits = {
         "options": f"{SERVER_OPTIONS} -c statement_timeout={milliseconds}",
         "tcp_user_timeout": milliseconds,  # a host that is lost sends no answer
     }
-    return create_async_engine(address_of(url), connect_args={**CONNECT_ARGUMENTS, **limits}, pool_pre_ping=True)
+    return create_async_engine(address_of(url), connect_args={**CONNECT_ARGUMENTS, **limits})
 
 
 def address_of(url: str) -> URL:

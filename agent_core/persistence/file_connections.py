@@ -23,7 +23,7 @@ from agent_core.ports.database import Together, finish_uncancelled, one_by_one
 
 T = TypeVar("T")
 
-STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine, in a read that has a limit of time
+STEPS_BETWEEN_CHECKS = 100  # of SQLite's virtual machine, in a read that has a limit of time
 
 
 class FileConnections:

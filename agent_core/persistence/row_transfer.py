@@ -7,6 +7,7 @@ While an import runs, the revision of the tables is "import-" and the id of the 
 on a part of the data.
 """
 
+import asyncio
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import islice
+from threading import Event
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, LargeBinary, TableClause, Text, column, delete, insert, select, table, text, tuple_
@@ -82,16 +84,27 @@ async def finish_import(url: str) -> None:
     await _run(url, _finish)
 
 
-async def _run(url: str, work: Callable[[Connection], Any]) -> Any:
+async def _run(url: str, work: Callable[..., Any]) -> Any:
+    """Run it in a thread. If the caller is cancelled, it ends at its next batch."""
+    is_cancelled = Event()
+    running = asyncio.ensure_future(run_on(make_engine(url), partial(work, is_cancelled=is_cancelled)))
     with translate_outage():
-        return await run_on(make_engine(url), work)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            is_cancelled.set()
+            await asyncio.wait((running,))
+            running.exception()  # else asyncio logs that nothing retrieved it
+            raise
 
 
-def _read(connection: Connection, take: Take) -> None:
+def _read(connection: Connection, take: Take, is_cancelled: Event) -> None:
     with _snapshot(connection):
         _require_head(read_version(connection))
         for name in NAMES:
-            with closing(_lines(connection, name)) as lines:  # if `take` fails, while the connection is in use
+            with closing(
+                _lines(connection, name, is_cancelled)
+            ) as lines:  # if `take` fails, while the connection is in use
                 take(name, lines)
 
 
@@ -102,12 +115,13 @@ def _snapshot(connection: Connection) -> Iterator[None]:
         yield
 
 
-def _lines(connection: Connection, name: str) -> Generator[bytes, None, None]:
+def _lines(connection: Connection, name: str, is_cancelled: Event) -> Generator[bytes, None, None]:
     stored = _STORED[name]
     order = (stored.c[key].collate(BYTE_ORDER[connection.dialect.name]) for key in _KEYS[name])
     statement = select(stored).order_by(*order).execution_options(yield_per=BATCH_ROWS)
     with connection.execute(statement) as rows:
         for row in rows.mappings():
+            _require_going_on(is_cancelled)
             yield json.dumps(dict(row), default=_plain, separators=(",", ":")).encode() + b"\n"
 
 
@@ -119,7 +133,7 @@ def _plain(value: object) -> str:
     raise TypeError(f"{type(value).__name__} is not a type of a column")
 
 
-def _start(connection: Connection, mark: str, resume: bool) -> bool:
+def _start(connection: Connection, mark: str, resume: bool, is_cancelled: Event) -> bool:
     with transaction(connection):
         found = read_version(connection)
         if found == mark and not resume:
@@ -134,19 +148,25 @@ def _start(connection: Connection, mark: str, resume: bool) -> bool:
         return False
 
 
-def _write(connection: Connection, give: Give, compares: bool) -> int:
+def _write(connection: Connection, give: Give, compares: bool, is_cancelled: Event) -> int:
     added = 0
     for name in NAMES:
         for batch in _batches(name, give(name)):
+            _require_going_on(is_cancelled)
             with _refuse_unstorable(name), transaction(connection):
                 added += _add(connection, name, batch, compares)
     return added
 
 
-def _finish(connection: Connection) -> None:
+def _finish(connection: Connection, is_cancelled: Event) -> None:
     with transaction(connection):
         connection.execute(delete(preferences).where(preferences.c.key == DATABASE_ID))
         connection.execute(_UPDATE_VERSION, {"version": HEAD})
+
+
+def _require_going_on(is_cancelled: Event) -> None:
+    if is_cancelled.is_set():
+        raise InterruptedError("The transfer was cancelled.")
 
 
 def _require_head(found: str) -> None:

@@ -1,7 +1,8 @@
 """Connections to a PostgreSQL server, by SQLAlchemy's pool and psycopg."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from sqlalchemy import Executable, Row, text
 from sqlalchemy.exc import DBAPIError
@@ -12,11 +13,16 @@ from agent_core.persistence.outages import OutageLog, is_outage
 from agent_core.persistence.writes import DecidedWrite, Values, Writes
 from agent_core.ports.database import Together, at_the_same_time, finish_uncancelled
 
+T = TypeVar("T")
+
 QUERY_CANCELED = "57014"
 
 
 class ServerConnections:
-    """See `Connections`. A cancelled caller ends its read on the server, and waits for its commit."""
+    """See `Connections`. A cancelled caller ends its read on the server, and waits for its commit.
+
+    A restart of the server closes all connections. What meets that is tried once more, unless COMMIT was sent.
+    """
 
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()
@@ -26,12 +32,11 @@ class ServerConnections:
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         if seconds is not None:
-            return await self._rows_within(seconds, query, values)
-        async with self._reading.connect() as connection:
-            return (await connection.execute(query, values)).all()
+            return await _again_if_lost(partial(self._rows_within, seconds, query, values))
+        return await _again_if_lost(partial(self._rows, query, values))
 
     async def write(self, writes: Writes) -> None:
-        await finish_uncancelled(self._save(writes))
+        await finish_uncancelled(_again_if_lost(partial(self._save, writes)))
 
     async def empty_journal(self) -> bool:
         """Do nothing: what the server's own files keep, and how long, is up to the server."""
@@ -39,6 +44,10 @@ class ServerConnections:
 
     async def close(self) -> None:
         await self._engine.dispose()
+
+    async def _rows(self, query: Executable, values: Values) -> Sequence[Row[Any]]:
+        async with self._reading.connect() as connection:
+            return (await connection.execute(query, values)).all()
 
     async def _rows_within(self, seconds: float, query: Executable, values: Values) -> Sequence[Row[Any]]:
         async with self._engine.connect() as connection:
@@ -65,3 +74,13 @@ class ServerConnections:
                 if is_outage(error):
                     raise CommitUnknown("The database went away during a commit.") from error
                 raise
+
+
+async def _again_if_lost(work: Callable[[], Awaitable[T]]) -> T:
+    """Once one connection is found lost, SQLAlchemy opens new ones instead of all that it kept."""
+    try:
+        return await work()
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        return await work()

@@ -167,21 +167,16 @@ async def test_a_commit_whose_answer_is_lost_is_unknown_and_not_repeated(
 
 @pytest.mark.proves("database:restart")
 @pytest.mark.parametrize("lost", ["request", "answer"])
-async def test_what_is_lost_before_the_commit_saves_nothing_and_a_lost_session_is_replaced(
+async def test_what_is_lost_before_the_commit_is_done_again_on_another_session(
     database: SqlDatabase, behind: SqlDatabase, gate: PostgresGate, lost: Literal["request", "answer"]
 ) -> None:
-    requests = await requests_of(gate, reserve(behind, 1))
-    gate.lose(lost)  # the question whether the session is there
-    await reserve(behind, 2)
-    for trip in range(1, requests - 1):
+    requests = await requests_of(gate, reserve(behind, 0))
+    for trip in range(requests - 1):
         gate.lose(lost, after=trip)
-        with pytest.raises(DatabaseAway) as away:
-            await reserve(behind, 3)
-        assert type(away.value) is DatabaseAway
-        await reserve(behind, 2)  # opens a session
+        await reserve(behind, 1 + trip)
     async with database.begin() as work:
-        assert await work.reservations.find(ReservationId("reservation-2"))
-        assert await work.reservations.find(ReservationId("reservation-3")) is None
+        for trip in range(requests - 1):
+            assert await work.reservations.find(ReservationId(f"reservation-{1 + trip}"))
 
 
 async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_on(

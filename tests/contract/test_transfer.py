@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -217,24 +218,23 @@ async def test_progress_is_told_of_everything_that_takes_time(pair: tuple[str, s
 
 async def test_an_export_and_an_import_can_be_cancelled(pair: tuple[str, str], exported: Path) -> None:
     source, target = pair
-    home = exported.parent
+    home, loop, running = exported.parent, asyncio.get_running_loop(), list[asyncio.Task[object]]()
+
+    def cancel(_: str) -> None:
+        loop.call_soon_threadsafe(running[-1].cancel)
+
     leaving, arriving = (
-        replace(transfer(url, home / name), tell=cancel_this_task, clock=TickingClock())
+        replace(transfer(url, home / name), tell=cancel, clock=TickingClock())
         for url, name in ((source, "from"), (target, "to"))
     )
-    for work in (leaving.export_to(home / "y.zip"), arriving.import_from(exported)):
+    for begin in (partial(leaving.export_to, home / "y.zip"), partial(arriving.import_from, exported)):
+        running.append(asyncio.create_task(begin()))
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.ensure_future(work)
+            await running[-1]
     assert [path.name for path in files_beside(exported)] == ["x.zip"]
     await transfer(target, exported.parent / "to").import_from(exported, resume=True)
     assert await rows_in(target) == await rows_in(source)
     assert files_in(exported.parent / "to") == files_in(exported.parent / "from")
-
-
-def cancel_this_task(_: str) -> None:
-    task = asyncio.current_task()
-    assert task
-    task.cancel()
 
 
 @pytest.mark.parametrize("is_large", ["a row", "a file"])
