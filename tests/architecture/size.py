@@ -22,7 +22,7 @@ MEMORY_STORE = ("bookkeeping", "database", "repositories", "store", "store_buffe
 ROOMS: Mapping[str, Room] = {
     "model": Room(2_310, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(720, ("agent_core/oversight", "agent_core/spending")),
-    "store": Room(4_150, ("agent_core/persistence", *(f"agent_core/testing/{name}.py" for name in MEMORY_STORE))),
+    "store": Room(3_510, ("agent_core/persistence", *(f"agent_core/testing/{name}.py" for name in MEMORY_STORE))),
     "loop": Room(2_290, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
     "prompt": Room(1_470, ("agent_core/prompt",)),
