@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
-from sqlalchemy import make_url, text
+from sqlalchemy import Connection, make_url, text
 
 from adapters.fault_text import AWAY
 from adapters.terminal.console import STOPPED
@@ -89,8 +89,12 @@ async def wrong_address(server: PostgresServer, fault: str) -> str:
     url = make_url(server.url).set(password="hunter22")
     match fault:
         case "password":
-            (server.server.pgdata / "pg_hba.conf").write_text("local all all scram-sha-256\n")
-            await on_database(server.url, lambda connection: connection.exec_driver_sql("SELECT pg_reload_conf()"))
+
+            def want_password(connection: Connection) -> None:
+                (server.server.pgdata / "pg_hba.conf").write_text("local all all scram-sha-256\n")
+                connection.exec_driver_sql("SELECT pg_reload_conf()")
+
+            await on_database(server.url, want_password)
         case "database":
             url = url.set(database="nothing")
         case _:
