@@ -42,7 +42,7 @@ AGREEING = _set_of(
     好 好的 可以 行 はい いいね 네 예 좋아요
     """
 )
-# A refusal is one of these alone, or with a pause behind it ("no, …"); or one of the phrases, or begins with "don't".
+# A refusal is one of these alone, or with a pause behind it ("no, …"); or one of the phrases, or it begins so.
 REFUSING = _set_of(
     """
     no nope nah reject rejected stop never cancel nein non nee não nie нет стоп hayır asla jamais لا توقف
@@ -56,8 +56,9 @@ PHRASES = frozenset(
         *("stop that", "please don't", "don't", "do not", "nicht", "bitte nicht", "noch nicht", "не надо", "ещё нет"),
     )
 )
-DONT = re.compile(
-    r"(?:please )?(?:don't|dont|do not) (?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget)"
+BEGINNING = re.compile(
+    r"(?:please )?(?:(?:call|name) (?:it|this|that|the|them) |(?:don't|dont|do not) "
+    r"(?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget))"
 )
 # What says that something is to be different: a verb that an instruction begins with, or a word anywhere in it.
 DIRECTING = _set_of(
@@ -125,7 +126,7 @@ def _wants_another(words: list[str], said: str) -> bool:
         return AGREEING.isdisjoint(words[1:4])
     if is_agreement(said):
         return False
-    if DONT.match(line) or DIRECTING_UNSPACED.search(said):
+    if BEGINNING.match(line) or DIRECTING_UNSPACED.search(said):
         return True
     if next(word for word in words if word not in OPENERS) in DIRECTING:
         return True

@@ -107,8 +107,11 @@ def _paraphrase(ended: Sequence[Turn]) -> str:
 
 def _makes_progress(turns: Sequence[Turn]) -> bool:
     """Whether two of the outcomes differ, which means that something new was found or written."""
-    outcomes = [frozenset(re.findall(r"\w+", _outcome(turn).casefold())) for turn in turns]  # short words count, too
-    return any(_overlap(one, two) < MIN_OUTCOME_OVERLAP for one, two in combinations(outcomes, 2))
+    texts = [_outcome(turn)[:MAX_COMPARED_CHARACTERS] for turn in turns]
+    told = [_words(text) for text in texts]
+    whole = [frozenset(re.findall(r"\w+", text.casefold())) for text in texts]  # short words count, too
+    pairs = (*combinations(told, 2), *combinations(whole, 2))
+    return any(_overlap(one, two) < MIN_OUTCOME_OVERLAP for one, two in pairs)
 
 
 def _outcome(turn: Turn) -> str:

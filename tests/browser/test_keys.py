@@ -37,7 +37,8 @@ async def ana(browser: Browser, address: str) -> AsyncIterator[BrowserChat]:
 
 
 def card(chat: BrowserChat, name: str) -> Locator:
-    return chat.page.get_by_role("article", name=re.compile(name))
+    """A card; the agent that its model leaves without a reply pauses some time later, and is none."""
+    return chat.page.get_by_role("article", name=re.compile(rf"{name}(?!.*paused)"))
 
 
 async def press(chat: BrowserChat, key: str) -> None:

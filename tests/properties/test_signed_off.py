@@ -40,7 +40,7 @@ from tests.example_counts import tried
 Kind = Literal["approve", "times", "edit", "reject", "change", "reply", "stop", "resume", "revoke", "advance"]
 GUEST = replace(BEN, id="u-gina", display="gina", kind="guest")
 PEOPLE = (ANA, BEN, GUEST)
-HARMLESS, GUARDED = {"read", "write", "network", "spend"}, {"execute", "publish"}
+HARMLESS, GUARDED = {"read", "write", "network"}, {"execute", "publish"}
 
 
 class Word(BaseModel):
@@ -142,7 +142,7 @@ class Oracle:
             case Approve(times):
                 self.signed.add((turn.id, turn.shown_hash))
                 if times > 1:
-                    covered = HARMLESS | ({*turn.risks} & GUARDED if agent not in self.exposed else set())
+                    covered = HARMLESS | {*turn.risks} - (GUARDED if agent in self.exposed else set())
                     self.leases[agent] = (times, covered)
 
     def run(self, agent: AgentId, turn: TurnId, digest: str, arguments: Arguments, risks: set[str]) -> None:

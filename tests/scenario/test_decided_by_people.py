@@ -1,10 +1,13 @@
 """What decides and what does not: words, permissions for the next commands, notes, and files that come back."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import adding, writing
 from tests.scenario.surfaces import Name, Scene, opened
 from tests.scenario.test_signed_off import WAIT, clerk, noted, on_each_surface
@@ -20,12 +23,23 @@ async def is_open(scene: Scene) -> bool:
     return turn.is_open
 
 
+async def is_shown(scene: Scene) -> None:
+    """Wait until it is saved that the newest card is on the screen."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            turn = await scene.stage.views.newest_turn(scene.channel, (await scene.agent()).id)
+            if turn and turn.shown_at:
+                return
+            await SystemClock().sleep(0.01)
+
+
 @pytest.mark.proves("reply:agrees")
 @on_each_surface("words")
 async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, tmp_path: Path) -> None:
     async with opened(surface, ScriptedModel(writing("notes.md", "one\n"), WAIT), tmp_path) as scene:
         ana = await clerk(scene)
         card = await ana.asks("write_to_file")
+        await is_shown(scene)
         await ana.says("looks good to me, thanks!")
         if surface != "web":  # there it is a note, because the person chose that beside the box
             assert await ana.told("Nothing is decided: turn 1, write_to_file, waits.")
