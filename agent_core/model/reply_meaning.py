@@ -64,7 +64,7 @@ BEGINNING = re.compile(
 DIRECTING = _set_of(
     """
     use add change write append put keep remove rename replace fix shorten say include mention move skip split translate
-    summarise summarize make set cut avoid describe
+    summarise summarize make set cut avoid describe heed
     nutze verwende benutze nimm schreib schreibe ändere ersetze utilise ajoute remplace écris usa añade cambia escribe
     """
 )
@@ -86,7 +86,7 @@ ONLY_ON = (
     | DIRECTING
     | AGREEING
     | OPENERS
-)
+) - {"heed"}
 MAX_AGREEING_WORDS = 8
 TO_SOMEBODY = re.compile(r"(?:^|\s)@\w")
 CLOSING = ")]}\"'”’»!. "  # what may stand after a question mark

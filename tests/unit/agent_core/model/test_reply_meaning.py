@@ -31,7 +31,8 @@ IN_DOUBT = """
     続けてください / 계속 하세요
 """
 REASONS = """
-    Call it b.md / no thanks / nein danke / reject / do not run this / 取消 / いいえ / 아니요 / لا
+    Call it b.md / please heed this
+    no thanks / nein danke / reject / do not run this / 取消 / いいえ / 아니요 / لا
     no / No, use catgut / Use catgut / The title is wrong / not yet / don’t / stop / stop it / no way / please don't
     nein, die andere Datei / Nein, bitte nicht / First, add notes.md / However, the title is wrong
     用另一个文件 / 不要删 / It must say 36 / the total should be 36
