@@ -237,3 +237,16 @@ async def test_the_pages_of_a_mind_have_no_fault_and_are_not_wider_than_the_scre
 async def look_at_all(page: Page) -> None:
     """Open whatever can be opened."""
     await page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
+
+
+@pytest.mark.slow
+async def test_a_budget_that_is_typed_replaces_the_old_one(ana: BrowserChat) -> None:
+    page = ana.page
+    await ana.says("!budget 0.03")
+    await page.reload()
+    await page.locator("#about-budget").evaluate("details => { details.open = true; }")
+    box = page.get_by_label("Change the budget")
+    await expect(box).to_have_value("0.03")
+    await box.focus()
+    await page.keyboard.type("1")
+    await expect(box).to_have_value("1")
