@@ -23,6 +23,7 @@ from agent_core.model.ids import WorkerId
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock, leader_lock
+from agent_core.persistence.outages import first_line
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
 from agent_core.persistence.server_broadcast import ServerBroadcast
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast, Peers
@@ -198,7 +199,7 @@ async def server_fault(settings: Settings) -> str:
 def _database_fault(settings: Settings, fault: DatabaseAway | OSError) -> str:
     """What is wrong with the database, to complete its address, and what to check."""
     if isinstance(fault, DatabaseAway):
-        why = getattr(fault.__cause__, "strerror", None) or type(fault.__cause__).__name__
+        why = first_line(fault.__cause__ or fault).rpartition("failed: ")[2]
         return f"cannot be reached ({why})." + ("" if settings.sqlite_file else f" {WHAT_TO_CHECK}")
     return f"cannot be used: {fault}." + ("" if settings.sqlite_file else f" {WHAT_IS_REFUSED}")
 

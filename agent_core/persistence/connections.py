@@ -62,14 +62,14 @@ def make_engine(url: str) -> Engine:
     return engine
 
 
-def make_server_engine(url: str, seconds: float) -> AsyncEngine:
+def make_server_engine(url: str, seconds: float, **options: Any) -> AsyncEngine:
     """An engine of PostgreSQL on which a statement fails that takes longer than `seconds`."""
     milliseconds = round(1000 * seconds)
     limits = {
         "options": f"{SERVER_OPTIONS} -c statement_timeout={milliseconds}",
         "tcp_user_timeout": milliseconds,  # a host that is lost sends no answer
     }
-    return create_async_engine(address_of(url), connect_args={**CONNECT_ARGUMENTS, **limits})
+    return create_async_engine(address_of(url), connect_args={**CONNECT_ARGUMENTS, **limits}, **options)
 
 
 def address_of(url: str) -> URL:

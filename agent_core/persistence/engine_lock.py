@@ -14,6 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.pool import NullPool
 
 from agent_core.errors import DatabaseAway, EngineTaken
 from agent_core.persistence.connections import STATEMENT_SECONDS, make_server_engine
@@ -52,14 +53,13 @@ class FileEngineLock:
 
 
 class ServerLock:
-    """A lock of a PostgreSQL database. It is lost with its session, and taken again when the server is back.
+    """A lock of a PostgreSQL database. It ends with its session; if the session is lost, it is taken again.
 
     `grace`: after so many seconds without the lock, it counts as taken by another process.
     """
 
     def __init__(self, url: str, clock: Clock, key: int, *, is_shared: bool, grace: float = math.inf) -> None:
-        engine = make_server_engine(url, STATEMENT_SECONDS)
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")  # idle outside a transaction
+        self._engine = make_server_engine(url, STATEMENT_SECONDS, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         self._clock, self._key = clock, key
         self._take, self._grace = _SHARE if is_shared else _TAKE, grace
         self._session: AsyncConnection | None = None
@@ -91,7 +91,6 @@ class ServerLock:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-        await self._engine.dispose()  # the lock ends with the connection
 
     async def _is_held(self) -> bool:
         try:

@@ -29,7 +29,7 @@ from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, rea
 from agent_core.persistence.tables import AnyText, UtcDateTime, metadata, preferences
 
 Take: TypeAlias = Callable[[str, Iterator[bytes]], None]
-Give: TypeAlias = Callable[[str], Iterator[bytes]]
+Give: TypeAlias = Callable[[str], Generator[bytes, None, None]]
 Values: TypeAlias = dict[str, Any]
 
 BATCH_ROWS = 200
@@ -102,9 +102,7 @@ def _read(connection: Connection, take: Take, is_cancelled: Event) -> None:
     with _snapshot(connection):
         _require_head(read_version(connection))
         for name in NAMES:
-            with closing(
-                _lines(connection, name, is_cancelled)
-            ) as lines:  # if `take` fails, while the connection is in use
+            with closing(_lines(connection, name, is_cancelled)) as lines:  # also if `take` fails
                 take(name, lines)
 
 
@@ -151,10 +149,11 @@ def _start(connection: Connection, mark: str, resume: bool, is_cancelled: Event)
 def _write(connection: Connection, give: Give, compares: bool, is_cancelled: Event) -> int:
     added = 0
     for name in NAMES:
-        for batch in _batches(name, give(name)):
-            _require_going_on(is_cancelled)
-            with _refuse_unstorable(name), transaction(connection):
-                added += _add(connection, name, batch, compares)
+        with closing(give(name)) as lines:
+            for batch in _batches(name, lines):
+                _require_going_on(is_cancelled)
+                with _refuse_unstorable(name), transaction(connection):
+                    added += _add(connection, name, batch, compares)
     return added
 
 

@@ -1,6 +1,6 @@
 """Tells the progress of a long export or import, at most every two seconds."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from datetime import timedelta
 from typing import TypeVar
 
@@ -29,7 +29,7 @@ class Progress:
             of = f" of {self._total:,}" if self._total else ""
             self._tell(f"{self._done:,}{of} {self._kind}")
 
-    def counted(self, items: Iterable[T]) -> Iterator[T]:
+    def counted(self, items: Iterable[T]) -> Generator[T, None, None]:
         for item in items:
             yield item
             self.add()

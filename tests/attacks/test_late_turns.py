@@ -47,6 +47,7 @@ async def all_shown(stage: Stage, agent: Agent) -> None:
             async with stage.database.begin() as work:
                 if not await work.turns.list_unshown(agent):
                     return
+            await asyncio.to_thread(bool)
 
 
 @pytest.mark.slow

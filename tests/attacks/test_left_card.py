@@ -41,6 +41,7 @@ async def running_turn(stage: Stage, agent: Agent) -> Turn:
             turn = await stage.views.newest_turn(agent.channel, agent.id)
             if turn and turn.state == "running":
                 return turn
+            await asyncio.to_thread(bool)
 
 
 async def test_a_shared_card_does_not_say_for_ever_that_a_command_runs_whose_process_died(tmp_path: Path) -> None:

@@ -89,7 +89,9 @@ async def test_a_database_that_is_not_there_is_told_in_one_line(tmp_path: Path) 
     assert (code, output) == (1, f"Nothing was exported. There is no database {tmp_path}/home/signoff.db.\n")
     code, output = await said(tmp_path, "export", "x.zip", DATABASE_URL="postgresql://u:hunter22@127.0.0.1:1/x")
     assert (code, output.count("\n"), "hunter22" in output) == (1, 1, False)
-    assert output.startswith("Nothing was exported. postgresql://127.0.0.1:1/x cannot be reached (Connect call failed")
+    assert output.startswith(
+        "Nothing was exported. postgresql://127.0.0.1:1/x cannot be reached (Connection refused). "
+    )
     assert names(tmp_path) == []
 
 
