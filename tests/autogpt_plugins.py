@@ -22,7 +22,7 @@ from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
 from tests.packages import SANDBOX, need
 from tests.patience import PATIENCE_SECONDS
@@ -79,7 +79,7 @@ class Plugins:
         self.folder, self.host = data / "plugins", host_at(data, **facts)
         self.folder.mkdir(exist_ok=True)
         self.pool = WorkerPool(host=self.host, workspaces=FolderWorkspaces(data / "workspaces"))
-        self.pool.load_sites = partial(load_sites, InMemoryDatabase())
+        self.pool.load_sites = partial(load_sites, TemporaryDatabase())
 
     def found(self, *allowed: str, denied: tuple[str, ...] = (), packages: tuple[str, ...] = ()) -> Discovery:
         discovery = Discovery(choice=Choice.of(allowed, denied))

@@ -37,7 +37,7 @@ class FileConnections:
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         if seconds is not None:  # a long read
-            return await finish_uncancelled(asyncio.to_thread(self._find_within, seconds, query, values))
+            return await self._in_thread(None, partial(self._find_within, seconds, query, values))
         with self._engine.connect() as connection:
             return connection.execute(query, values).all()
 
@@ -60,7 +60,10 @@ class FileConnections:
             with self._engine.connect() as connection:
                 return work(connection)
 
-        return await finish_uncancelled(asyncio.get_running_loop().run_in_executor(self._writer, run))
+        return await self._in_thread(self._writer, run)
+
+    async def _in_thread(self, executor: ThreadPoolExecutor | None, work: Callable[[], T]) -> T:
+        return await finish_uncancelled(asyncio.get_running_loop().run_in_executor(executor, work))
 
     def _find_within(self, seconds: float, query: Executable, values: Values) -> Sequence[Row[Any]]:
         with self._engine.connect() as connection:

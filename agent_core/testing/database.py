@@ -1,86 +1,59 @@
-"""The `Database` port in memory, with the contract of the SQL databases."""
+"""The `Database` port on a SQLite file of its own, in memory where the system offers that."""
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, TypeVar
+import asyncio
+import shutil
+from atexit import register
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, TypeVar
+from weakref import finalize
 
-from agent_core.ports.database import UnitOfWork, at_the_same_time
-from agent_core.testing.bookkeeping import (
-    MemoryAudit,
-    MemoryDeletions,
-    MemoryDeliveries,
-    MemoryFormDrafts,
-    MemoryInstallations,
-    MemoryPreferences,
-)
-from agent_core.testing.memories import MemoryBudgets, MemoryMemories, MemoryReservations
-from agent_core.testing.repositories import MemoryAgents, MemoryNotes, MemoryTurns
-from agent_core.testing.store import Store
-from agent_core.testing.store_buffer import StoreBuffer, StoreRepository
-from agent_core.testing.text_search import MemoryTextSearch
-from agent_core.testing.workers import MemoryWorkers
+from agent_core.persistence.database import SqlDatabase
+from agent_core.persistence.file_connections import FileConnections
+from agent_core.persistence.schema import upgrade
+
+T = TypeVar("T")
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - mkdtemp makes the folder
 
 
-class InMemoryUnitOfWork(UnitOfWork):
-    """See `UnitOfWork` in the ports. Each repository is made when it is first used: most units use two or three."""
-
-    agents: MemoryAgents
-    turns: MemoryTurns
-    notes: MemoryNotes
-    deliveries: MemoryDeliveries
-    audit: MemoryAudit
-    preferences: MemoryPreferences
-    memories: MemoryMemories
-    budgets: MemoryBudgets
-    reservations: MemoryReservations
-    installations: MemoryInstallations
-    workers: MemoryWorkers
-    deletions: MemoryDeletions
-    form_drafts: MemoryFormDrafts
-    text_search: MemoryTextSearch
-
-    def __init__(self, buffer: StoreBuffer) -> None:
-        self._buffer = buffer
-        self.together = at_the_same_time
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in REPOSITORIES:
-            raise AttributeError(name)
-        repository = REPOSITORIES[name](self._buffer)
-        setattr(self, name, repository)
-        return repository
-
-    async def commit(self) -> None:
-        self._buffer.commit()
-
-
-REPOSITORIES: dict[str, type[StoreRepository]] = InMemoryUnitOfWork.__annotations__
-
-
-Unit = TypeVar("Unit")
-
-
-class OpenUnit(Generic[Unit]):
-    """A context in which a unit of work can be used; `make` makes it on the buffer."""
-
-    def __init__(self, buffer: StoreBuffer, make: Callable[[StoreBuffer], Unit]) -> None:
-        self._buffer, self._make = buffer, make
-
-    async def __aenter__(self) -> Unit:
-        return self._make(self._buffer)
-
-    async def __aexit__(self, *_ended: object) -> None:
-        self._buffer.close()
-
-
-class InMemoryDatabase:
-    """See `Database` in the ports. Nothing is persisted."""
+class TemporaryDatabase(SqlDatabase):
+    """An empty database, which is deleted with this object. Its reads and commits end without waiting."""
 
     def __init__(self) -> None:
-        self._store = Store()
+        folder = _new_folder()
+        finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._connections = ConnectionsOnLoop(f"sqlite:///{shutil.copy(_template(), folder)}")
 
-    def begin(self) -> AbstractAsyncContextManager[InMemoryUnitOfWork]:
-        return OpenUnit(StoreBuffer(self._store), InMemoryUnitOfWork)
 
-    async def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+class ConnectionsOnLoop(FileConnections):
+    """Connections that use no threads, so that the order of all that happens is the order of the event loop."""
+
+    async def _in_thread(self, executor: ThreadPoolExecutor | None, work: Callable[[], T]) -> T:
+        return work()
+
+
+def at_once(reads: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that does not wait; raise RuntimeError if it does."""
+    try:
+        reads.send(None)
+    except StopIteration as result:
+        return result.value  # type: ignore[no-any-return]
+    reads.close()
+    raise RuntimeError("The coroutine waits.")
+
+
+@cache
+def _template() -> Path:
+    """A database with its tables, made once in a process."""
+    file = _new_folder() / "signoff.db"
+    register(shutil.rmtree, file.parent, ignore_errors=True)
+    with ThreadPoolExecutor(1) as thread:  # this one may have a running event loop
+        thread.submit(asyncio.run, upgrade(f"sqlite:///{file}")).result()
+    return file
+
+
+def _new_folder() -> Path:
+    return Path(mkdtemp(prefix="signoff-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None))

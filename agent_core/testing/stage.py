@@ -31,7 +31,7 @@ from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.surface import ChatSurface
 from agent_core.prompt.profiles import ProfileName
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
@@ -78,7 +78,7 @@ class Stage(Core):
         clock = clock or FakeClock()
         self.workspaces = workspaces or InMemoryWorkspaces(clock=clock)
         ports = CorePorts(
-            database=database or InMemoryDatabase(),
+            database=database or TemporaryDatabase(),
             model=self.model,
             index=index or InMemoryIndex(),
             surfaces=(self.surface,),

@@ -13,7 +13,7 @@ from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.providers.workspace.workspace_paths import LIMITS
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.command_catalog import CommandCatalog
@@ -45,7 +45,7 @@ folder {LIMITS.workspace_bytes:,} bytes and {LIMITS.files:,} files.
 
 def every_command() -> Commands:
     """The registry of a fresh machine: nothing taken away, and what a setting has to allow off with the reason."""
-    settings, database = Settings(), InMemoryDatabase()
+    settings, database = Settings(), TemporaryDatabase()
     tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
     catalog = CommandCatalog(
         settings=settings,

@@ -12,9 +12,10 @@ from agent_core.commands.registry import CommandContext
 from agent_core.errors import DatabaseAway
 from agent_core.model.draft import AgentDraft
 from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.plugins.tool_server_questions import LOOK_SECONDS, CallQuestions
 from agent_core.providers.clock import SystemClock
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -140,13 +141,13 @@ def called(params):
     assert answer
 
 
-class AwayDatabase(InMemoryDatabase):
+class AwayDatabase(TemporaryDatabase):
     """A database that is away, or takes no writes, as long as a test says."""
 
     is_away, keeps_nothing = False, False
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         if self.is_away:
             raise DatabaseAway("away")
         async with super().begin() as work:

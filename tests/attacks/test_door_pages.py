@@ -21,7 +21,7 @@ from agent_core.providers.web import browser_pages
 from agent_core.providers.web.browser_pages import BrowserPages
 from agent_core.providers.web.gateway_web import GatewayWeb
 from agent_core.providers.web.git_clone import GitCloner
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel
@@ -114,7 +114,7 @@ async def test_a_page_speaks_to_no_model_but_as_material(order: str, answer: str
     url, model, web = "https://example.org/", ScriptedModel("A note.", "A note.", "An answer."), InMemoryWeb()
     web.hold(Page(url=url, title="", text=f"{'A line of a page. ' * 40}\n" * 12 + order))
     metered_model = MeteredModel(model=model, tokens=Estimates())
-    commands = Commands.of(*PageCommands(web, metered_model, InMemoryDatabase()).commands)
+    commands = Commands.of(*PageCommands(web, metered_model, TemporaryDatabase()).commands)
     call = commands.checked(CommandCall("get_text_summary", {"url": url, "question": "Which strings?"}))
     await commands.get(call.name).run(call.arguments, CommandContext(agent=an_agent(), files=InMemoryFiles()))
     system, user = model.prompts[-1] if order in model.prompts[-1][1].content else model.prompts[0]

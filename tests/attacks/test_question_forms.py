@@ -19,7 +19,7 @@ from agent_core.plugins.tool_server_questions import CallQuestions
 from agent_core.prompt.history import notes_text
 from agent_core.providers.mcp.questions import question_of
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.proves("mcp:form")
 
 async def shown(question: ServerQuestion) -> tuple[Mapping[str, object] | None, list[AskedQuestion], list[str]]:
     """What the call is answered before anybody says anything, what is on the card, and what is said in the thread."""
-    ada, database, asked, said = an_agent(), InMemoryDatabase(), list[AskedQuestion](), list[str]()
+    ada, database, asked, said = an_agent(), TemporaryDatabase(), list[AskedQuestion](), list[str]()
     await keep(database, ada)
     context = CommandContext(agent=ada, files=InMemoryWorkspaces().of(ada), ask=asked.append, announce=said.append)
     clock = FakeClock()

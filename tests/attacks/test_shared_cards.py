@@ -18,7 +18,7 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.service.inbound_log import InboundLog
 from agent_core.service.thread_turns import ThreadTurns
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
@@ -47,7 +47,7 @@ async def shown_in_order(cards: JoinedCards, first: int, last: int) -> list[list
 
 
 async def test_the_card_before_is_folded_with_all_its_commands_while_the_next_one_fills() -> None:
-    cards = JoinedCards(turns=ThreadTurns(InMemoryDatabase()))
+    cards = JoinedCards(turns=ThreadTurns(TemporaryDatabase()))
     await keep(cards.turns.database, AGENT, ended(1, "t/1"))
     folded = await shown_in_order(cards, 2, 2 * MAX_JOINED)
     told = {(numbers[0], numbers[-1]) for numbers in folded if numbers}
@@ -55,7 +55,7 @@ async def test_the_card_before_is_folded_with_all_its_commands_while_the_next_on
 
 
 async def test_a_card_of_fifty_commands_is_never_folded_to_the_line_of_one() -> None:
-    cards = JoinedCards(turns=ThreadTurns(InMemoryDatabase()))
+    cards = JoinedCards(turns=ThreadTurns(TemporaryDatabase()))
     full = [ended(number, "t/1") for number in range(1, MAX_JOINED + 1)]
     more = [ended(number, f"t/{MAX_JOINED + 1}") for number in range(MAX_JOINED + 1, 2 * MAX_JOINED + 1)]
     await keep(cards.turns.database, AGENT, *full, *more)
@@ -67,7 +67,7 @@ async def test_a_card_of_fifty_commands_is_never_folded_to_the_line_of_one() -> 
 
 
 async def test_a_click_on_an_old_shared_card_does_not_hide_the_commands_that_ran_under_it() -> None:
-    cards = JoinedCards(turns=ThreadTurns(InMemoryDatabase()))
+    cards = JoinedCards(turns=ThreadTurns(TemporaryDatabase()))
     shared = [ended(number, "t/1") for number in range(1, 21)]
     once = Approval(ANA, NOON, Approve())
     later = [ended(number, f"t/{number}", once) for number in range(21, 81)]
@@ -77,7 +77,7 @@ async def test_a_click_on_an_old_shared_card_does_not_hide_the_commands_that_ran
 
 
 async def test_a_click_on_an_old_card_of_one_command_leaves_it_folded() -> None:
-    cards = JoinedCards(turns=ThreadTurns(InMemoryDatabase()))
+    cards = JoinedCards(turns=ThreadTurns(TemporaryDatabase()))
     once = Approval(ANA, NOON, Approve())
     await keep(cards.turns.database, AGENT, *[ended(number, f"t/{number}", once) for number in range(1, 81)])
     assert (await cards.read_card(AGENT, ended(3, "t/3", once))).is_folded
@@ -85,7 +85,7 @@ async def test_a_click_on_an_old_card_of_one_command_leaves_it_folded() -> None:
 
 async def test_a_click_on_an_outdated_button_does_not_fold_the_card_on_which_a_command_begins() -> None:
     """From the save of a covered command to the save of its start, its card's address is not recorded yet."""
-    cards = JoinedCards(turns=ThreadTurns(InMemoryDatabase()))
+    cards = JoinedCards(turns=ThreadTurns(TemporaryDatabase()))
     first = ended(1, "t/1", GRANT)
     begins = ended(2, approval=COVERED, state="approved", result=None)
     await keep(cards.turns.database, AGENT, first, begins)

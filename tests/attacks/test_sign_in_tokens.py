@@ -17,7 +17,7 @@ from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry, 
 from agent_core.ports.tool_sources import PromptArgument, SourcePrompt
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.mcp.sign_ins import SignIn, SignIns, SignInStore
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import InMemoryToolServer
 from bot.bootstrap import migrate_database
@@ -120,7 +120,7 @@ async def test_a_token_in_a_fault(answer: str, padding: str, tmp_path: Path, cap
     "servers", "Its authorization server answers with lines that move the cursor of a terminal", "on one line, without"
 )
 async def test_hidden_letters_in_a_fault_of_a_sign_in(answer: str, tmp_path: Path) -> None:
-    store = SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    store = SignInStore(TemporaryDatabase(), CLOCK, KEY)
     async with answering(401, "no\x1b[2J\x1b[31m\nSigned in.") as url:
         entry = ServerEntry(name="far", reached=RemoteAddress(url=url, sign_in=SignInTerms()), place="here")
         desk = SignInDesk(SignIns(store=store, clock=CLOCK))
@@ -137,7 +137,7 @@ async def _nobody(_address: str) -> ComeBack:
 
 @pytest.mark.proves("mcp:sign-in")
 async def test_a_sign_in_that_fails_costs_nobody_the_one_before() -> None:
-    store = SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    store = SignInStore(TemporaryDatabase(), CLOCK, KEY)
     async with guarded_server(Doorkeeper()) as url:
         await sign_in(url, store)
         before = await store.get("guarded", url)

@@ -6,7 +6,7 @@ from adapters.slack.install.installations import InstallationStore, WorkspaceIns
 from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.model.channels import ChannelScope
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from tests.attacks.rows import attack
 
 STRANGERS = WorkspaceInstall(workspace="T66", team_name="Eve", bot_token="xoxb-66", bot_user="U66")
@@ -16,7 +16,7 @@ SECRET = "client-secret"
 @attack("approval", "Using the Slack app from a workspace that the operator does not know", "it is not installed there")
 @pytest.mark.proves("slack:allowed")
 async def test_an_unknown_workspace_is_not_served(answer: str) -> None:
-    database, clock = InMemoryDatabase(), FakeClock()
+    database, clock = TemporaryDatabase(), FakeClock()
     store = InstallationStore(database=database, clock=clock, client_secret=SECRET, allowed={"any": False})
     await store.keep(STRANGERS)
     named = InstallationStore(database=database, clock=clock, client_secret=SECRET, allowed={"T1": True})
@@ -26,7 +26,7 @@ async def test_an_unknown_workspace_is_not_served(answer: str) -> None:
 @attack("approval", "Calling the operator's tools from a workspace that installed the Slack app", "tools are off there")
 @pytest.mark.proves("slack:allowed")
 async def test_tools_are_off_in_a_workspace_that_installed_itself(answer: str) -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     store = InstallationStore(database=database, clock=FakeClock(), client_secret=SECRET, allowed={"any": False})
     await store.keep(STRANGERS)
     async with database.begin() as work:

@@ -17,7 +17,7 @@ from agent_core.ports.tool_servers import ComeBack, RemoteAddress, SignInTerms
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.mcp.sign_in_provider import Address, SignInNeeded, SignInProvider
 from agent_core.providers.mcp.sign_ins import SignIn, SignIns, SignInStore
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from bot import settings as settings_module
 from tests.attacks.rows import attack
 from tests.contract.servers.guarded import Doorkeeper, guarded_server
@@ -32,7 +32,7 @@ async def agree(_address: str) -> ComeBack:
 
 
 def provider(refusals: list[str], store: SignInStore | None = None, url: str = OUTSIDE) -> SignInProvider:
-    kept = store or SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    kept = store or SignInStore(TemporaryDatabase(), CLOCK, KEY)
     sign_ins = SignIns(store=kept, clock=CLOCK, ask_person=agree)
     return SignInProvider("far", RemoteAddress(url=url, sign_in=SignInTerms()), sign_ins, refusals.append)
 
@@ -119,7 +119,7 @@ async def test_sign_in_page(answer: str, page: str) -> None:
 @attack("servers", "A server's tokens are sent to another address of its entry", "they are not")
 async def test_tokens_elsewhere(answer: str) -> None:
     assert answer
-    store = SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    store = SignInStore(TemporaryDatabase(), CLOCK, KEY)
     tokens = json.dumps({"access_token": "the-token-of-another", "token_type": "Bearer"})
     await store.put("far", SignIn(url="https://9.9.9.9/mcp", client="{}", tokens=tokens))
     sent = await ask(provider([], store))
@@ -132,7 +132,7 @@ async def test_tokens_elsewhere(answer: str) -> None:
 @pytest.mark.parametrize("own", [True, False])
 async def test_renewal_elsewhere(answer: str, *, own: bool) -> None:
     assert answer
-    store = SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    store = SignInStore(TemporaryDatabase(), CLOCK, KEY)
     tokens = json.dumps({"access_token": "access", "token_type": "Bearer", "refresh_token": "refresh"})
     client = '{"client_id": "c", "client_secret": "s", "redirect_uris": ["http://127.0.0.1/signed-in"]}'
     about = json.dumps(metadata_of("https://9.9.9.9")) if own else ""
@@ -173,7 +173,7 @@ async def test_nobody_to_ask(answer: str) -> None:
 async def test_log(answer: str, caplog: pytest.LogCaptureFixture) -> None:
     assert answer
     caplog.set_level(logging.DEBUG)
-    store = SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    store = SignInStore(TemporaryDatabase(), CLOCK, KEY)
     async with guarded_server(Doorkeeper()) as url:
         await sign_in(url, store)
         assert "access-token" in await key_of(url, store)

@@ -11,7 +11,6 @@ from sqlalchemy import Connection
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
-from agent_core.testing.database import InMemoryDatabase
 from tests.tables import on_database
 
 EMPTY = (
@@ -34,11 +33,9 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
     return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'signoff.db')}"
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest) -> str:
     """Where the database is."""
-    if request.param == "memory":
-        return "memory"
     return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgres": "postgres"}[request.param]))
 
 
@@ -47,7 +44,7 @@ async def database(url: str) -> AsyncIterator[Database]:
     """An empty database."""
     if url.startswith("postgres"):
         await _empty(url)
-    database = InMemoryDatabase() if url == "memory" else SqlDatabase(url)
+    database = SqlDatabase(url)
     yield database
     await database.close()
 

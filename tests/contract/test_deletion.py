@@ -30,7 +30,7 @@ from agent_core.providers.workspace.workspace_lock import LOCKS_FOLDER
 from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from agent_core.service.erasing import GRACE
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL, NOON
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -54,7 +54,7 @@ DONE = reply_text("task_complete", {"reason": LONG})
 @pytest.fixture
 def memory() -> Database:
     """A database in memory, where it makes no difference which one it is."""
-    return InMemoryDatabase()
+    return TemporaryDatabase()
 
 
 class House:

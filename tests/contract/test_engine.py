@@ -20,7 +20,7 @@ from agent_core.ports.broadcast import Peers
 from agent_core.ports.database import UnitOfWork
 from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 from bot.worker import work
 from tests.patience import PATIENCE_SECONDS
@@ -72,7 +72,7 @@ class Recorder:
 class Absent:
     """A database that is away the first few times it is asked."""
 
-    database: InMemoryDatabase
+    database: TemporaryDatabase
     times: int
 
     @asynccontextmanager
@@ -97,7 +97,7 @@ async def running(engine: LocalEngine, loop: Recorder) -> AsyncIterator[None]:
 def engine_of(
     database: object | None = None, clock: FakeClock | None = None, registry: WorkerRegistry | None = None
 ) -> LocalEngine:
-    database, clock = database or InMemoryDatabase(), clock or FakeClock()
+    database, clock = database or TemporaryDatabase(), clock or FakeClock()
     registry = registry or WorkerRegistry(database=database, clock=clock)  # type: ignore[arg-type]
     return LocalEngine(database=database, clock=clock, surfaces=("web",), registry=registry)  # type: ignore[arg-type]
 
@@ -142,7 +142,7 @@ async def test_a_fault_pauses_its_agent_with_a_sentence_and_leaves_the_others_al
 async def test_an_outage_of_the_database_pauses_no_agent_and_is_not_logged_for_each(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    database = Absent(InMemoryDatabase(), times=1)
+    database = Absent(TemporaryDatabase(), times=1)
     engine, loop = engine_of(database), Recorder(fault=DatabaseAway("The database is away."))
     async with running(engine, loop):
         for number, agent in enumerate((ADA, BEE), 1):
@@ -164,7 +164,7 @@ async def test_an_interrupt_ends_what_runs_at_once_and_wakes_the_agent() -> None
 
 @pytest.mark.proves("engine:sweep")
 async def test_an_agent_whose_wake_was_lost_is_found_by_the_sweep() -> None:
-    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    clock, database, loop = FakeClock(NOON), TemporaryDatabase(), Recorder()
     async with running(engine_of(database, clock), loop):
         await clock.until_sleeping()
         await keep(database, an_agent(id=ADA))
@@ -174,7 +174,7 @@ async def test_an_agent_whose_wake_was_lost_is_found_by_the_sweep() -> None:
 
 
 async def test_a_database_that_is_away_is_asked_again() -> None:
-    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    clock, database, loop = FakeClock(NOON), TemporaryDatabase(), Recorder()
     await keep(database, an_agent(id=ADA))
     async with running(engine_of(Absent(database, 1), clock), loop):
         await clock.until_sleeping()
@@ -184,7 +184,7 @@ async def test_a_database_that_is_away_is_asked_again() -> None:
 
 
 async def test_who_only_waits_for_people_is_left_in_peace() -> None:
-    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    clock, database, loop = FakeClock(NOON), TemporaryDatabase(), Recorder()
     await keep(database, an_agent(id=ADA, status=Awaiting()), an_agent(id=BEE, name="Bee"))
     async with running(engine_of(database, clock), loop):
         await loop.until(1)
@@ -257,7 +257,7 @@ async def test_what_does_not_end_in_its_time_is_cancelled() -> None:
 class Faulty:
     """A database whose first query fails in a way that nobody foresaw."""
 
-    database: InMemoryDatabase
+    database: TemporaryDatabase
     times: int = 1
 
     @asynccontextmanager
@@ -270,7 +270,7 @@ class Faulty:
 
 
 async def test_no_fault_of_a_sweep_ends_the_engine() -> None:
-    clock, database, loop = FakeClock(NOON), InMemoryDatabase(), Recorder()
+    clock, database, loop = FakeClock(NOON), TemporaryDatabase(), Recorder()
     await keep(database, an_agent(id=ADA))
     async with running(engine_of(Faulty(database), clock), loop):
         await clock.until_sleeping()
@@ -293,7 +293,7 @@ async def test_a_hundred_agents_with_eight_wakes_each_lose_none() -> None:
 
 async def test_at_the_start_and_after_the_death_of_a_worker_the_agents_are_woken_that_changed_last() -> None:
     """It may have ended between a save and the status line that tells of it."""
-    database, clock = InMemoryDatabase(), FakeClock()
+    database, clock = TemporaryDatabase(), FakeClock()
     last = an_agent(thread=THREAD, status=Awaiting(), since=NOON)
     helpers = {f"helper {number}": {"parent": ADA} for number in range(2 * MAX_UNSETTLED)}
     names: dict[str, dict[str, Any]] = {
@@ -316,7 +316,7 @@ async def test_at_the_start_and_after_the_death_of_a_worker_the_agents_are_woken
 
 
 async def test_a_dead_worker_is_left_to_a_process_that_takes_agents() -> None:
-    database, clock, gone = InMemoryDatabase(), FakeClock(), set[str]()
+    database, clock, gone = TemporaryDatabase(), FakeClock(), set[str]()
     ends: list[LinkedBroadcast] = []
 
     def process(name: str) -> LocalEngine:

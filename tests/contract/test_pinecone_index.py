@@ -16,7 +16,7 @@ from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.providers.vector_index import pinecone_index
 from agent_core.providers.vector_index.pinecone_index import MAX_POLLS, PineconeIndex, namespace
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.memory_index import a_vector, some_vector
 from bot.model_wiring import make_index
@@ -288,7 +288,7 @@ def named(agent: Agent) -> str:
 
 async def test_a_refusal_names_the_variable_that_the_operator_set(standin: PineconeStandIn, tmp_path: Path) -> None:
     env = {"PINECONE_API_KEY": "pcsk_another", "PINECONE_CONTROLLER_HOST": standin.url, "SIGNOFF_HOME": str(tmp_path)}
-    index = make_index(load(env, None), InMemoryDatabase())
+    index = make_index(load(env, None), TemporaryDatabase())
     with pytest.raises(MemoryAway, match=r"does not take the key\. Check PINECONE_API_KEY\."):
         await index.nearest(SPACE, PLACE, EAST, 1)
     await index.close()  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.form_draft import FORM_LIFETIME, FormDraft
 from agent_core.ports.database import Database, queue_in_one_unit
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -28,7 +28,7 @@ WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one"})
 @pytest.fixture
 def memory() -> Database:
     """A database in memory, where it makes no difference which one it is."""
-    return InMemoryDatabase()
+    return TemporaryDatabase()
 
 
 def stage_of(database: Database, retention: Retention = THIRTY) -> Stage:

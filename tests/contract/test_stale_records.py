@@ -24,7 +24,7 @@ from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.models import CallOptions
 from agent_core.spending.helper_tree import list_helpers_below
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -222,7 +222,7 @@ async def end(turn: Turn, work: UnitOfWork, agent: Agent) -> Outcome:
 
 async def test_people_are_told_of_a_wait_whose_save_landed_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The save of a proposal lands late, and the try after it came a second later: Ben is told all the same."""
-    late = LateDatabase(InMemoryDatabase())
+    late = LateDatabase(TemporaryDatabase())
     calls = RecordingNotifications()
     clock = FakeClock()
     stage = Stage(

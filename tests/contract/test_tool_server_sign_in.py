@@ -14,7 +14,7 @@ from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry, 
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.mcp.mcp_server import McpServer
 from agent_core.providers.mcp.sign_ins import SignIns, SignInStore
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from tests.contract.servers.guarded import Doorkeeper, guarded_server
 from tests.contract.test_tool_servers import until
 from tests.patience import PATIENCE_SECONDS
@@ -36,7 +36,7 @@ async def url(doorkeeper: Doorkeeper) -> AsyncIterator[str]:
 
 @pytest.fixture
 def store() -> SignInStore:
-    return SignInStore(InMemoryDatabase(), CLOCK, KEY)
+    return SignInStore(TemporaryDatabase(), CLOCK, KEY)
 
 
 async def follow(address: str) -> ComeBack:

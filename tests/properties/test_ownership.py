@@ -28,10 +28,11 @@ from agent_core.model.reservation import Account
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Budget, Usage
+from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.ports.broadcast import Broadcast, Peers, Topic
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -92,7 +93,7 @@ class Link:
 class CheckedUnit:
     """A unit of work that tells which agents and turns it saved."""
 
-    def __init__(self, work: InMemoryUnitOfWork, link: Link) -> None:
+    def __init__(self, work: SqlUnitOfWork, link: Link) -> None:
         self._work, self._link = work, link
         self._agents, self._turns = dict[str, Agent](), list[Turn]()
         self.agents, self.turns = Spied(work.agents, self._note_agent), Spied(work.turns, self._turns.append)
@@ -131,7 +132,7 @@ class Owners:
     """
 
     def __init__(self) -> None:
-        self.database = InMemoryDatabase()
+        self.database = TemporaryDatabase()
         self.newest: dict[str, str] = {}
         self.late: list[str] = []
 

@@ -19,7 +19,7 @@ from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, an_agent, keep
 from tests.example_counts import tried
 
@@ -65,7 +65,7 @@ class Budgets(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.runner, self.database = asyncio.Runner(), InMemoryDatabase()
+        self.runner, self.database = asyncio.Runner(), TemporaryDatabase()
         self.ledgers = {name: BudgetLedger(self.database, FakeClock(), worker=name) for name in WORKERS}
         self.limits: dict[str, int | None] = dict.fromkeys(PAYERS)
         self.spent, self.estimated = dict.fromkeys(PAYERS, 0), dict.fromkeys(PAYERS, 0)

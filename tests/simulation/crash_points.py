@@ -167,14 +167,8 @@ async def check_finished(scene: Scene) -> list[str]:
 async def check_deleted(scene: Scene) -> list[str]:
     await CLOCK.sleep(ERASING_SECONDS)
     await scene.make_core().eraser.erase_all()
-    store = scene.database._store
-    left: dict[str, dict[str, Any]] = {
-        "agents": store.agents,
-        "turns": store.turns,
-        "notices": store.notices,
-        "deletions": store.deletions,
-    }
-    return [f"{name} are left: {list(rows)}" for name, rows in left.items() if rows]
+    left = {table: scene.database.count(table) for table in ("agents", "turns", "notices", "deletions")}
+    return [f"{rows} of {table} are left" for table, rows in left.items() if rows]
 
 
 ONE_FILE = expecting("one")

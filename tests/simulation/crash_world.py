@@ -255,7 +255,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         self.database = YieldingDatabase(Steady.of(0), Faults())
-        self.model = PlannedModel(self.plan, lambda: len(self.database._store.turns))
+        self.model = PlannedModel(self.plan, lambda: len(self.database.saved(Turn)))
         self.core = self.make_core()
 
     def make_core(self) -> Core:
@@ -312,21 +312,21 @@ class Scene:
     def cards(self) -> list[Turn]:
         """The cards that people see."""
         if self.surface.shows_what_is_saved:
-            return [row.value for row in self.database._store.turns.values()]
+            return self.database.saved(Turn)
         return [*self.surface.cards.values()]
 
     @property
     def notices(self) -> list[Notice]:
         """The notices that people see."""
         if self.surface.shows_what_is_saved:
-            return [row.value for row in self.database._store.notices.values()]
+            return self.database.saved(Notice)
         return self.surface.notices
 
     @property
     def agents(self) -> list[Agent]:
         """The agents as people see them."""
         if self.surface.shows_what_is_saved:
-            return [row.value for row in self.database._store.agents.values()]
+            return self.database.saved(Agent)
         return [*self.surface.agents.values()]
 
     def card(self, number: int) -> Turn | None:

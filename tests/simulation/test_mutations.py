@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
+from sqlalchemy import text
 
 from adapters.web.surface import Hub
 from agent_core.engines.local import LocalEngine
@@ -27,18 +28,19 @@ from agent_core.model.ids import AgentId, WorkerId
 from agent_core.model.lease import Lease
 from agent_core.model.note import Note
 from agent_core.model.turn import Turn
+from agent_core.persistence.workers import SqlWorkers
 from agent_core.ports.database import UnitOfWork
 from agent_core.service import agents as agent_service
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending import helper_tree
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker, StepReservation
-from agent_core.testing.store import Store
 from tests.simulation.scheduler import PROCESS
 from tests.simulation.test_simulation import MANY, find_complaints
 
 MAX_SEEDS = 400
 ALL_MANY = f"everything, {MANY}"
+UNCLAIM_ANY = text("DELETE FROM claims WHERE agent_id = :of_agent AND worker_id = :of_worker")
 
 
 async def do_nothing(*_given: object, **_named: object) -> None:
@@ -201,11 +203,10 @@ def tell_own_pages_only(patch: pytest.MonkeyPatch) -> None:
 def end_later_claims(patch: pytest.MonkeyPatch) -> None:
     """The end of a claim that takes effect late ends a later claim of the same worker too."""
 
-    def unclaim(store: Store, agent_id: AgentId, worker_id: WorkerId, _fence: int) -> None:
-        if store.claims.get(agent_id, ("", 0))[0] == worker_id:
-            del store.claims[agent_id]
+    def unclaim(claims: SqlWorkers, agent_id: AgentId, worker_id: WorkerId, _fence: int) -> None:
+        claims._buffer.queue(UNCLAIM_ANY, {"of_agent": agent_id, "of_worker": worker_id})
 
-    patch.setattr(Store, "unclaim_agent", unclaim)
+    patch.setattr(SqlWorkers, "unclaim", unclaim)
 
 
 def keep_settled_reservations(patch: pytest.MonkeyPatch) -> None:

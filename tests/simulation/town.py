@@ -25,7 +25,7 @@ from agent_core.model.reservation import Account
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Budget
 from agent_core.ports.broadcast import Peers
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.stage import ONE_AT_A_TIME, Stage
@@ -131,7 +131,7 @@ class Town:
         for program in self.living:
             await self.end(program, "drained")
         await self._count_money()
-        async with InMemoryDatabase.begin(self.database) as work:
+        async with TemporaryDatabase.begin(self.database) as work:
             for agent in await work.agents.of(CHANNEL):
                 self.turns.update({turn.id: turn for turn in await work.turns.of(agent, last=MANY_TURNS)})
                 self.notes += await work.notes.of(agent)
@@ -144,7 +144,7 @@ class Town:
         return not matters or all(kind == self.database.peek(agent_id).status.kind for agent_id, kind in shown)
 
     async def _count_money(self) -> None:
-        async with InMemoryDatabase.begin(self.database) as work:
+        async with TemporaryDatabase.begin(self.database) as work:
             self.budget = await work.budgets.of(CHANNEL)
             self.charged = sum((agent.budget.spent for agent in await work.agents.of(CHANNEL)), FREE)
             self.reserved = (await work.reservations.funds(Account(channel=CHANNEL))).reserved_of_channel

@@ -4,11 +4,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache, partial
 from inspect import getmembers, iscoroutinefunction
-from typing import Any
+from typing import Any, TypeVar
+
+from sqlalchemy import TextClause, text
 
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import Conflict, DatabaseAway, ModelUnavailable
@@ -18,19 +21,26 @@ from agent_core.model.command import CommandCall
 from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
+from agent_core.model.note import Notice
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
+from agent_core.persistence.database import SqlUnitOfWork
+from agent_core.persistence.write_buffer import WriteBuffer, read_value
 from agent_core.ports.database import at_the_same_time
 from agent_core.ports.models import CallOptions
-from agent_core.testing.database import REPOSITORIES, InMemoryDatabase, OpenUnit
+from agent_core.testing.database import TemporaryDatabase, at_once
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from agent_core.testing.store import Change
-from agent_core.testing.store_buffer import StoreBuffer
 from tests.simulation.chat import OUTSIDE, RUNS, Doings
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process
 from tests.simulation.wire import Faults
 
+T = TypeVar("T")
+REPOSITORIES: dict[str, type[Any]] = SqlUnitOfWork.__annotations__
+ALL: dict[type[Any], TextClause] = {
+    kind: text(f"SELECT data FROM {table} ORDER BY rowid")
+    for kind, table in ((Agent, "agents"), (Turn, "turns"), (Notice, "notices"))
+}
 Pause = Callable[[], Awaitable[None]]
 THOUGHT_SECONDS, COMMAND_SECONDS, LATE_SECONDS = 1.0, 2.0, 3.0
 
@@ -102,7 +112,7 @@ def _unpaid(agent: Agent) -> Agent:
     return replace(agent, budget=Budget(), usage=Usage(), calls={}, unbilled=Usage(), save_id="")
 
 
-class YieldingDatabase(InMemoryDatabase):
+class YieldingDatabase(TemporaryDatabase):
     """The in-memory database as it would be at the other end of a wire."""
 
     def __init__(self, chance: Chance, faults: Faults) -> None:
@@ -111,29 +121,37 @@ class YieldingDatabase(InMemoryDatabase):
 
     def peek(self, agent_id: AgentId) -> Agent:
         """The agent as it is saved. This takes no time."""
-        return self._store.agents[agent_id].value
+        return next(agent for agent in self.saved(Agent) if agent.id == agent_id)
 
     def peek_turns(self, agent_id: AgentId) -> list[Turn]:
         """The turns of the agent as they are saved."""
-        return [row.value for row in self._store.turns.values() if row.value.agent_id == agent_id]
+        return [turn for turn in self.saved(Turn) if turn.agent_id == agent_id]
 
-    def change(self, changes: Sequence[Change]) -> None:
-        """Commit these changes; raise Conflict."""
-        self._store.change(tuple(changes))
+    def count(self, table: str) -> int:
+        """How many rows the table has."""
+        return len(at_once(self._connections.rows(text(f"SELECT 1 FROM {table}"), {})))
 
-    def begin(self) -> OpenUnit[Any]:
-        return OpenUnit(StoreBuffer(self._store), self._unit)
+    def saved(self, kind: type[T]) -> list[T]:
+        """All agents, turns or notices as they are saved. This takes no time."""
+        rows = at_once(self._connections.rows(ALL[kind], {}))
+        return [read_value(kind, row.data)[0] for row in rows]
 
-    def _unit(self, buffer: StoreBuffer) -> "_YieldingUnit":
-        return _YieldingUnit(buffer, self)
+    def begin(self) -> "_YieldingUnit":
+        return _YieldingUnit(WriteBuffer(self._connections), self)
 
 
 class _YieldingUnit:
     """A unit of work whose reads and commit take time, and whose commit may fail."""
 
-    def __init__(self, buffer: StoreBuffer, database: YieldingDatabase) -> None:
+    def __init__(self, buffer: WriteBuffer, database: YieldingDatabase) -> None:
         self._buffer, self._database, self.together = buffer, database, at_the_same_time
         self._agents, self._turns = list[Agent](), list[Turn]()
+
+    async def __aenter__(self) -> Any:
+        return self
+
+    async def __aexit__(self, *_ended: object) -> None:
+        self._buffer.close()
 
     def __getattr__(self, name: str) -> Any:
         if name not in REPOSITORIES:
@@ -152,7 +170,7 @@ class _YieldingUnit:
         if faults.late and chance.happens(faults.late):
             self._land_later(chance.random.random() * LATE_SECONDS)
             raise DatabaseAway
-        self._buffer.commit()
+        await self._buffer.commit()
         self._database.takers.note(self._agents, self._turns, PROCESS.get())
         await chance.pause()
         if chance.happens(faults.lost):
@@ -160,12 +178,12 @@ class _YieldingUnit:
 
     def _land_later(self, seconds: float) -> None:
         """Commit after so many seconds, also if the process is dead by then: the server has all that it needs."""
-        land = partial(self._land, self._buffer.take(), PROCESS.get())
+        land = partial(self._land, copy(self._buffer), PROCESS.get())
         asyncio.get_running_loop().call_later(seconds, land, context=OUTSIDE)
 
-    def _land(self, changes: Sequence[Change], process: Process | None) -> None:
+    def _land(self, buffer: WriteBuffer, process: Process | None) -> None:
         with suppress(Conflict):
-            self._database.change(changes)
+            at_once(buffer.commit())
             self._database.takers.note(self._agents, self._turns, process)
 
 

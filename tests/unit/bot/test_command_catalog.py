@@ -11,7 +11,7 @@ from agent_core.prompt.small_model_commands import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.web.web_search import MetaSearch
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.command_catalog import CommandCatalog
@@ -71,7 +71,7 @@ def commands_of(settings: Settings) -> Commands:
     tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
     catalog = CommandCatalog(settings=settings, tools=tools, search=MetaSearch())
     ports = CorePorts(
-        database=InMemoryDatabase(),
+        database=TemporaryDatabase(),
         model=make_model(settings),
         index=InMemoryIndex(),
         surfaces=(),

@@ -20,7 +20,7 @@ from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
 from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
 from agent_core.providers.workspace.workspace_paths import IDENTITY_NAME, OWNER_NAME
 from agent_core.service.shared_storage import record_storage
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
 from agent_core.transfer.transfer import Transfer
 from bot.bootstrap import assemble, probes
@@ -190,7 +190,7 @@ async def test_an_editor_may_end_the_lines_of_the_identities(tmp_path: Path) -> 
 
 
 async def test_a_process_that_keeps_files_elsewhere_is_told_of_the_one_before() -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     first, second = (StorageIdentity(id=name, place=f"place {name}") for name in "ab")
     assert await record_storage(database, first) == ""
     assert await record_storage(database, first) == ""
@@ -203,7 +203,7 @@ async def test_a_process_that_keeps_files_elsewhere_is_told_of_the_one_before() 
 async def test_two_processes_with_different_folders_are_told_in_one_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     with caplog.at_level(logging.WARNING):
         for home in ("first", "second", "second"):
             settings = settings_for(tmp_path / home, DATABASE_URL=SHARED)
@@ -224,7 +224,7 @@ async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
     kind: str,
     s3_bucket: S3Bucket,
 ) -> None:
-    first, second = InMemoryDatabase(), InMemoryDatabase()
+    first, second = TemporaryDatabase(), TemporaryDatabase()
     bucket = s3_bucket if kind == "bucket" else None
     url = {} if bucket else {"WORKSPACE_URL": (tmp_path / "shared").as_uri()}
     settings = settings_for(tmp_path / "home", bucket, **url)
@@ -303,7 +303,7 @@ async def _start_on_postgres(settings: Settings) -> None:
     """Mark the files as those of a database on PostgreSQL."""
     on_postgres = settings.model_copy(update={"database_url": "postgresql://db.example.com/signoff"})
     async with open_workspaces(on_postgres) as workspaces:
-        await check_storage(on_postgres, workspaces, InMemoryDatabase())
+        await check_storage(on_postgres, workspaces, TemporaryDatabase())
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\0" * 32])

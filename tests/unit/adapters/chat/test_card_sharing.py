@@ -9,7 +9,7 @@ from agent_core.model.decision import Approval, Approve, Reject
 from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.service.thread_turns import ThreadTurns
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 
 AGENT = an_agent()
@@ -28,7 +28,7 @@ def asked(number: int, **changes: Any) -> Turn:
 
 
 async def thread_of(*turns: Turn, folds: bool = True) -> JoinedCards:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     await keep(database, AGENT, *turns)
     return JoinedCards(turns=ThreadTurns(database), folds=folds)
 
@@ -106,7 +106,7 @@ async def test_a_folded_card_stays_folded_when_it_is_drawn_anew() -> None:
 
 
 async def test_what_another_process_has_shown_is_read_again() -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     await keep(database, AGENT, ended(1, GRANT, "t/1"))
     cards = JoinedCards(turns=ThreadTurns(database))
     assert above(await cards.place(AGENT, ended(2))) == [1]

@@ -28,12 +28,13 @@ from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGone
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec
+from agent_core.persistence.database import SqlUnitOfWork
+from agent_core.persistence.write_buffer import WriteBuffer
 from agent_core.testing.broadcast import LinkedBroadcast
 from agent_core.testing.clock import START, FakeClock
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel
-from agent_core.testing.store_buffer import StoreBuffer
 from bot.platforms.platform import PlatformParts
 from bot.platforms.slack.wiring import WiredSlack
 from bot.settings import load
@@ -131,7 +132,7 @@ async def slack() -> AsyncIterator[FakeSlack]:
         yield fake
 
 
-class Counted(InMemoryDatabase):
+class Counted(TemporaryDatabase):
     """A database that counts its units of work, is away for as many as told, and lets others in between once."""
 
     def __init__(self) -> None:
@@ -142,22 +143,22 @@ class Counted(InMemoryDatabase):
         self.after_unit: Callable[[], Awaitable[object]] | None = None
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         self.units += 1
         if self.away:
             self.away -= 1
             raise DatabaseAway("The database cannot be reached.")
-        async with super().begin():
-            yield Interrupted(StoreBuffer(self._store), self)
+        async with Interrupted(WriteBuffer(self._connections), self) as work:
+            yield work
         act, self.after_unit = self.after_unit, None
         if act:
             await act()
 
 
-class Interrupted(InMemoryUnitOfWork):
+class Interrupted(SqlUnitOfWork):
     """A unit of work during which somebody else commits."""
 
-    def __init__(self, buffer: StoreBuffer, database: Counted) -> None:
+    def __init__(self, buffer: WriteBuffer, database: Counted) -> None:
         super().__init__(buffer)
         self._database = database
 
@@ -217,7 +218,7 @@ def here(start: Callable[..., Process]) -> Process:
     return start()
 
 
-async def sealed(database: InMemoryDatabase) -> str:
+async def sealed(database: TemporaryDatabase) -> str:
     async with database.begin() as work:
         kept = await work.installations.get("slack", "T1")
     assert kept

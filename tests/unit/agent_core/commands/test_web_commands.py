@@ -19,7 +19,7 @@ from agent_core.prompt.untrusted_text import new_mark, part_messages, split_by_t
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.spending.spending_tracker import SpendingTracker
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel
@@ -37,7 +37,7 @@ class Desk:
 
     def __init__(self, *replies: str | Exception, page: Page = SHORT, window: int = 16_000, **model: object) -> None:
         self.model = ScriptedModel(*replies, window=window, **model)  # type: ignore[arg-type]
-        self.web, self.database, self.files = InMemoryWeb(), InMemoryDatabase(), InMemoryFiles()
+        self.web, self.database, self.files = InMemoryWeb(), TemporaryDatabase(), InMemoryFiles()
         self.web.hold(page)
         self.reports: list[str] = []
         self.tracker = SpendingTracker()

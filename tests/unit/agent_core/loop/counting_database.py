@@ -3,16 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.persistence.database import SqlUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 
 
-class CountingDatabase(InMemoryDatabase):
+class CountingDatabase(TemporaryDatabase):
     """Counts its commits."""
 
     commits = 0
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         async with super().begin() as work:
             commit = work.commit
 

@@ -15,7 +15,7 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve
 from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.testing.clock import START
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -45,7 +45,7 @@ class Asking:
         return "poured"
 
 
-def stage_with(asking: Asking, database: InMemoryDatabase | None = None) -> Stage:
+def stage_with(asking: Asking, database: TemporaryDatabase | None = None) -> Stage:
     pour = declare(Nothing, asking.pour, label="Pour", risks=("network",), category="code", outside=True)
     model = ScriptedModel(reply_text("pour"), reply_text("do_nothing"))
     return Stage(model=model, database=database, commands=Commands.of(pour, *FINISH_COMMANDS))
@@ -98,7 +98,7 @@ async def test_stop_ends_the_question() -> None:
 
 @pytest.mark.proves("mcp:form")
 async def test_a_restart_ends_the_question_and_puts_the_command_to_people() -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     before = stage_with(Asking(), database)
     agent = await asked(before)
     async with before.run():

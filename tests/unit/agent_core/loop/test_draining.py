@@ -13,9 +13,10 @@ from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Interrupted, Succeeded
+from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -44,7 +45,7 @@ class Machine:
     """What outlives a process: the database, and what stands in the chat."""
 
     def __init__(self) -> None:
-        self.database, self.surface, self.slow = InMemoryDatabase(), RecordingSurface(), Slow()
+        self.database, self.surface, self.slow = TemporaryDatabase(), RecordingSurface(), Slow()
 
     def start(self, *replies: str) -> Stage:
         """A process."""
@@ -170,7 +171,7 @@ async def test_no_command_begins_after_the_word_to_end() -> None:
     assert (await stage.turn(agent)).state == "approved"
 
 
-class Gate(InMemoryDatabase):
+class Gate(TemporaryDatabase):
     """A database whose commits wait at the gate while it is closed, and then take effect.
 
     `can_give_up`: a commit that waits has not begun, so cancelling it leaves no effect.
@@ -182,7 +183,7 @@ class Gate(InMemoryDatabase):
         self.is_open.set()
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         async with super().begin() as work:
             commit = work.commit
 

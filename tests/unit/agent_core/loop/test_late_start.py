@@ -13,8 +13,9 @@ from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.decision import Approve
 from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import TurnState
+from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.ports.broadcast import Peers
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -186,13 +187,13 @@ async def test_a_read_whose_agent_is_deleted_before_its_start_is_saved_is_in_the
     assert await outcomes(stage, agent) == ["running", "interrupted"]
 
 
-class WatchedDatabase(InMemoryDatabase):
+class WatchedDatabase(TemporaryDatabase):
     """Calls a function after each commit."""
 
     after_commit: Callable[[], Awaitable[None]] | None = None
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         async with super().begin() as work:
             commit = work.commit
 

@@ -18,8 +18,9 @@ from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed
 from agent_core.model.usage import Usage
+from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.ports.database import MAX_ATTEMPTS
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -30,7 +31,7 @@ DONE = reply_text("task_complete", {"reason": "All is written."})
 Moment = Literal["before", "after", "late"]
 
 
-class FlakyDatabase(InMemoryDatabase):
+class FlakyDatabase(TemporaryDatabase):
     """Goes away at the commit number `at`, counted from `count_from_here`.
 
     If it goes away `before`, that commit never takes effect; `after`: at once; `late`: when the next commit is tried.
@@ -45,7 +46,7 @@ class FlakyDatabase(InMemoryDatabase):
         self.is_counting = True
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         async with AsyncExitStack() as unit:
             work = await unit.enter_async_context(super().begin())
             commit = work.commit
@@ -147,7 +148,7 @@ async def test_contention_without_end_does_not_throw_a_result_away() -> None:
         """Every commit conflicts, as with a lock that another process holds."""
 
         @asynccontextmanager
-        async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+        async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
             async with super().begin() as work:
                 if self.is_counting:
 

@@ -7,7 +7,7 @@ import pytest
 
 from agent_core.model.agent import Agent, Awaiting, Finished
 from agent_core.model.decision import Approve
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
@@ -29,7 +29,7 @@ async def claimant(stage: Stage, agent: Agent) -> str | None:
         return await work.workers.claimant(agent.id)
 
 
-def stage_with(*replies: str, draws: bool, database: InMemoryDatabase | None = None) -> Stage:
+def stage_with(*replies: str, draws: bool, database: TemporaryDatabase | None = None) -> Stage:
     surface = RecordingSurface(shows_what_is_saved=draws)
     return Stage(model=ScriptedModel(*replies), surface=surface, database=database)
 

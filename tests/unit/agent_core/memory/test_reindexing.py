@@ -15,7 +15,7 @@ from agent_core.model.usage import Budget
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import NOON, an_agent, keep
 from agent_core.testing.memory_index import InMemoryIndex
@@ -27,7 +27,7 @@ class Archive:
     """Agents with memories, and what places them."""
 
     def __init__(self, embedder: WordEmbedder) -> None:
-        self.database, self.clock, self.embedder = InMemoryDatabase(), FakeClock(), embedder
+        self.database, self.clock, self.embedder = TemporaryDatabase(), FakeClock(), embedder
         self.memory = LongTermMemory(database=self.database, embedder=embedder, index=InMemoryIndex())
         ledger = BudgetLedger(self.database, self.clock)
         self.reindexer = Reindexer(database=self.database, memory=self.memory, ledger=ledger, clock=self.clock)

@@ -24,7 +24,7 @@ from agent_core.plugins import Plugin, PluginTools, RunOnce
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import CommandFamily, PluginSet
 from agent_core.ports.web import Page
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
@@ -34,7 +34,7 @@ from examples.plugins.word_counter import WordCounter
 TEA = reply_text("write_to_file", {"filename": "tea.txt", "text": "black tea at four"})
 COUNT = reply_text("count_words", {"filename": "tea.txt"})
 DONE = reply_text("task_complete", {"reason": "Counted."})
-SITES = partial(load_sites, InMemoryDatabase())
+SITES = partial(load_sites, TemporaryDatabase())
 TOOLS = PluginTools(load_sites=SITES)
 FAMILIES = (CommandFamily("files", FILE_COMMANDS), CommandFamily("finish", FINISH_COMMANDS))
 

@@ -25,7 +25,7 @@ from agent_core.service.drafting import (
 )
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel
 
@@ -36,8 +36,8 @@ DRAFT = {"name": "String Scout", "role": "a patient researcher", "goals": ["Find
 ORIGIN = Origin(by=ANA, channel=CHANNEL)
 
 
-def _drafting(model: LanguageModel, database: InMemoryDatabase | None = None) -> AgentDrafting:
-    ledger = BudgetLedger(database or InMemoryDatabase(), FakeClock())
+def _drafting(model: LanguageModel, database: TemporaryDatabase | None = None) -> AgentDrafting:
+    ledger = BudgetLedger(database or TemporaryDatabase(), FakeClock())
     return AgentDrafting(MeteredModel(model=model, tokens=Estimates()), ledger)
 
 
@@ -89,14 +89,14 @@ async def test_the_rehearsal_drafts_nothing_and_says_so() -> None:
 
 
 async def test_the_channel_pays_for_a_draft() -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     await _drafting(ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02")), database).draft(SENTENCE, ORIGIN)
     async with database.begin() as work:
         assert (await work.budgets.of(CHANNEL)).spent == Decimal("0.02")
 
 
 async def test_a_channel_without_money_left_gets_its_sentence_back_and_no_call_is_made() -> None:
-    database, model = InMemoryDatabase(), ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02"))
+    database, model = TemporaryDatabase(), ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02"))
     async with database.begin() as work:
         work.budgets.set_limit(CHANNEL, Decimal("0.01"))
         await work.commit()

@@ -27,7 +27,7 @@ from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel
 
@@ -157,7 +157,7 @@ async def test_the_prompt_is_paid_out_of_the_half_of_a_budget_before_the_reply()
 
 async def test_what_another_agent_reserves_is_not_left() -> None:
     model = PricedModel("a", window=WINDOW, max_reply=100_000)
-    database, limit = InMemoryDatabase(), Budget(limit=Decimal("0.10"))
+    database, limit = TemporaryDatabase(), Budget(limit=Decimal("0.10"))
     async with database.begin() as work:
         work.budgets.set_limit(CHANNEL, limit.limit)
         await work.commit()

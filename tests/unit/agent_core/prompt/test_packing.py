@@ -29,12 +29,12 @@ from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom, p
 from agent_core.prompt.system import standing_prompt
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 from agent_core.testing.memory_index import InMemoryIndex
 
-DATABASE = InMemoryDatabase()
+DATABASE = TemporaryDatabase()
 MEMORY = LongTermMemory(database=DATABASE, embedder=WordEmbedder(), index=InMemoryIndex())
 COMMANDS = Commands.of(
     *FILE_COMMANDS,

@@ -9,7 +9,8 @@ import pytest
 from agent_core.commands.agents import AgentCommands
 from agent_core.model.agent import Agent, Awaiting, Finished, Thinking
 from agent_core.model.decision import Approve
-from agent_core.testing.database import InMemoryDatabase, InMemoryUnitOfWork
+from agent_core.persistence.database import SqlUnitOfWork
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -22,7 +23,7 @@ DONE = reply_text("task_complete", {"reason": "It is done."})
 Event = Callable[[], Awaitable[object]]
 
 
-class BusyDatabase(InMemoryDatabase):
+class BusyDatabase(TemporaryDatabase):
     """A database in which `event` happens between the reads and the commit of each unit of work, once for each."""
 
     def __init__(self) -> None:
@@ -30,7 +31,7 @@ class BusyDatabase(InMemoryDatabase):
         self.event: Event | None = None
 
     @asynccontextmanager
-    async def begin(self) -> AsyncIterator[InMemoryUnitOfWork]:
+    async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         async with super().begin() as work:
             commit = work.commit
 

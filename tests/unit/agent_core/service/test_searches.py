@@ -15,7 +15,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.service.text_search import MAX_FOUND, TextSearches
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces
 
@@ -46,7 +46,7 @@ def turns(number: int = MANY) -> list[Turn]:
 
 
 @pytest.mark.proves("page:search-bounded")
-async def test_a_page_has_fifty_newest_first_and_the_next_one_goes_on(database: InMemoryDatabase) -> None:
+async def test_a_page_has_fifty_newest_first_and_the_next_one_goes_on(database: TemporaryDatabase) -> None:
     await keep(database, ADA, *turns(120))
     found = await searches(database).find([CHANNEL], ["poem"])
     numbers = [hit.found.number for hit in found.entries if isinstance(hit.found, Turn)]
@@ -59,7 +59,7 @@ async def test_a_page_has_fifty_newest_first_and_the_next_one_goes_on(database: 
 
 
 @pytest.mark.proves("page:search-bounded")
-async def test_a_search_whose_time_is_over_says_how_far_it_came_and_goes_on_there(database: InMemoryDatabase) -> None:
+async def test_a_search_whose_time_is_over_says_how_far_it_came_and_goes_on_there(database: TemporaryDatabase) -> None:
     await keep(database, ADA, *turns())
     search = searches(database, HurriedClock())
     found = await search.find([CHANNEL], ["unicorn"])
@@ -70,7 +70,7 @@ async def test_a_search_whose_time_is_over_says_how_far_it_came_and_goes_on_ther
     assert pages == 3
 
 
-async def test_a_link_leads_to_the_page_of_the_thread_that_has_the_turn(database: InMemoryDatabase) -> None:
+async def test_a_link_leads_to_the_page_of_the_thread_that_has_the_turn(database: TemporaryDatabase) -> None:
     made = turns()
     old = a_note(ADA, id=NoteId(new_id(NOON)), text="poem")
     new = replace(old, id=NoteId(new_id(NOON + timedelta(days=1))))
@@ -84,7 +84,7 @@ async def test_a_link_leads_to_the_page_of_the_thread_that_has_the_turn(database
 
 
 @pytest.mark.proves("page:search-sealed")
-async def test_agents_files_and_turns_of_other_channels_are_not_found(database: InMemoryDatabase) -> None:
+async def test_agents_files_and_turns_of_other_channels_are_not_found(database: TemporaryDatabase) -> None:
     await keep(database, ADA, EVA, a_turn(ADA), replace(a_turn(EVA), proposal=a_turn(ADA).proposal))
     search = searches(database)
     for agent in (ADA, EVA):
@@ -125,7 +125,7 @@ def test_an_excerpt_begins_and_ends_with_a_whole_word_where_the_text_has_spaces(
 
 
 @pytest.mark.proves("page:search-bounded")
-async def test_when_time_is_over_excerpts_are_made_of_the_beginnings_of_texts(database: InMemoryDatabase) -> None:
+async def test_when_time_is_over_excerpts_are_made_of_the_beginnings_of_texts(database: TemporaryDatabase) -> None:
     await keep(database, ADA, a_note(ADA, text=f"{'x ' * MAX_HURRIED_CHARACTERS}needle"))
     found = {
         clock: await searches(database, clock).find([CHANNEL], ["needle"]) for clock in (FakeClock(), HurriedClock())
@@ -135,5 +135,5 @@ async def test_when_time_is_over_excerpts_are_made_of_the_beginnings_of_texts(da
 
 
 @pytest.fixture
-def database() -> InMemoryDatabase:
-    return InMemoryDatabase()
+def database() -> TemporaryDatabase:
+    return TemporaryDatabase()

@@ -18,7 +18,7 @@ from agent_core.service.agent_settings import AgentSettings
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -44,13 +44,13 @@ async def call(tracker: SpendingTracker, cents: int | None) -> None:
 class Town:
     """A channel with agents, and the ledger of one process."""
 
-    database: InMemoryDatabase
+    database: TemporaryDatabase
     ledger: BudgetLedger
 
     @classmethod
     async def of(cls, *agents: Agent, channel: int | None = None) -> Self:
         """Save the agents, and the channel's limit in cents."""
-        database = InMemoryDatabase()
+        database = TemporaryDatabase()
         await keep(database, *agents)
         async with database.begin() as work:
             work.budgets.set_limit(CHANNEL, None if channel is None else channel * CENT)
@@ -236,7 +236,7 @@ async def spent_in_vain(ledger: BudgetLedger) -> None:
 
 
 async def test_what_was_spent_is_saved_whatever_went_wrong_afterwards() -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     await keep(database, an_agent())
     with pytest.raises(ZeroDivisionError):
         await spent_in_vain(BudgetLedger(database, FakeClock()))

@@ -24,7 +24,7 @@ from agent_core.providers.documents.document_reader import MAX_CACHED, DocumentR
 from agent_core.providers.documents.document_worker import read
 from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
@@ -304,7 +304,7 @@ async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
 
 
 async def test_a_document_is_taken_into_memory_as_text() -> None:
-    agent, files, database = an_agent(), InMemoryFiles(), InMemoryDatabase()
+    agent, files, database = an_agent(), InMemoryFiles(), TemporaryDatabase()
     await keep(database, agent)
     memory = LongTermMemory(database=database, embedder=WordEmbedder(), index=InMemoryIndex())
     command = Commands.of(*MemoryCommands(memory, FakeClock(), DOCUMENTS).commands).get("ingest_file")

@@ -17,7 +17,7 @@ from agent_core.ports.database import Database
 from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.providers.vector_index.nearest import BLOCK_VECTORS, MAX_LATEST_IDS, SignCodes, floats
 from agent_core.providers.vector_index.vector_file import HEADER, VectorFile
-from agent_core.testing.database import InMemoryDatabase
+from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import NOON, an_agent, keep
 from agent_core.testing.memory_index import a_vector, likeness, some_vector
 
@@ -29,7 +29,7 @@ DIGEST = b"d" * 32
 @pytest.fixture
 async def database() -> Database:
     """A database with Ada in it, who remembers some things."""
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     await keep(database, ADA)
     await remember(database, range(10))
     return database
@@ -178,7 +178,7 @@ async def test_a_file_that_was_removed_while_it_is_used_does_no_harm(database: D
 
 async def test_a_file_of_a_database_that_has_gone_another_way_is_made_anew(tmp_path: Path) -> None:
     for start in ("", "x"):  # the second time as if an older copy of the database had been put back
-        database = InMemoryDatabase()
+        database = TemporaryDatabase()
         await keep(database, ADA)
         await remember(database, range(10), start=start)
         with opened(database, tmp_path) as index:
@@ -209,7 +209,7 @@ async def test_a_file_without_its_end_is_gone_on_with(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 async def test_what_was_made_earlier_and_comes_late_is_added_to_the_file(tmp_path: Path, is_restarted: bool) -> None:
-    database = InMemoryDatabase()
+    database = TemporaryDatabase()
     await keep(database, ADA)
     numbers = range(0, 2 * MAX_LATEST_IDS + 20, 2)
     await remember(database, numbers)
