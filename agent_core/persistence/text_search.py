@@ -26,7 +26,7 @@ from agent_core.persistence.tables import agents, notes, turns
 from agent_core.persistence.write_buffer import SqlRepository, agent_values
 from agent_core.ports.text_search import Record, SearchSlice
 
-WRITES = '%"write"%'  # in the JSON of every turn of a command that writes
+CHANGES = ('%"write"%', '%"delete"%')  # one of them is in the JSON of every turn of a command that changes files
 MAX_CANDIDATES = 250  # of a slice, so that few texts are in memory
 SLICE_SECONDS = 0.1  # for finding candidates, and again for reading their texts
 SMALLER = 4  # a slice that takes longer is read again with that part of its records
@@ -64,7 +64,8 @@ def _has(end: str) -> ColumnElement[bool]:
 _CHANGING = (
     select(turns.c.id, turns.c.data)
     .where(*_of_agent(turns), turns.c.number > bindparam("after"), turns.c.state == "done")
-    .where(_IsLike(turns.c.data, bindparam("writes")), or_(_has("first"), _has("last")))
+    .where(or_(*(_IsLike(turns.c.data, bindparam(f"changes{number}")) for number in (0, 1))))
+    .where(or_(_has("first"), _has("last")))
     .order_by(turns.c.number.desc())
     .limit(bindparam("most"))
 )
@@ -99,7 +100,8 @@ class SqlTextSearch(SqlRepository):
         named = dict(
             zip(("first0", "first1", "last0", "last1"), (*patterns_of(first), *patterns_of(last)), strict=True)
         )
-        values = {**agent_values(agent), **named, "writes": WRITES, "after": agent.turns - among, "most": most}
+        changes = {f"changes{number}": pattern for number, pattern in enumerate(CHANGES)}
+        values = {**agent_values(agent), **named, **changes, "after": agent.turns - among, "most": most}
         rows = await self._buffer.rows(_CHANGING, values)
         found = await asyncio.to_thread(lambda: tuple(_read_known(_read_turn, rows)))
         up_to = rows[-1].id if len(rows) == most else ""

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent_core.model.channels import ChannelScope
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, NoteId, TurnId
 from agent_core.model.result import Failed, Result, Succeeded
@@ -51,6 +51,13 @@ async def changing(database: Database, path: str, *, among: int = 99, most: int 
 async def test_a_turn_is_found_by_the_file_that_it_changed(database: Database, path: str, target: str) -> None:
     await keep(database, ADA, ran(1, target), ran(2, "other.txt"), ran(3, target))
     assert await changing(database, path) == ([3, 1], "")
+
+
+@pytest.mark.proves("files:versions")
+@pytest.mark.parametrize("risk", ["write", "delete"])
+async def test_a_turn_is_found_by_each_risk_that_changes_files(database: Database, risk: RiskClass) -> None:
+    await keep(database, ADA, ran(1, "a.md", risks=(risk,)), ran(2, "a.md", risks=("network",)))
+    assert await changing(database, "a.md") == ([1], "")
 
 
 async def test_turns_that_changed_no_such_file_are_not_found(database: Database) -> None:
