@@ -172,7 +172,7 @@ async def test_no_command_begins_after_the_word_to_end() -> None:
 
 
 class Gate(TemporaryDatabase):
-    """A database whose commits wait at the gate while it is closed, and then take effect.
+    """A database of which one commit waits at the gate while it is closed, and then takes effect.
 
     `can_give_up`: a commit that waits has not begun, so cancelling it leaves no effect.
     """
@@ -180,6 +180,7 @@ class Gate(TemporaryDatabase):
     def __init__(self, *, can_give_up: bool = False) -> None:
         super().__init__()
         self.is_open, self.is_reached, self.can_give_up = asyncio.Event(), asyncio.Event(), can_give_up
+        self.is_cancelled = asyncio.Event()
         self.is_open.set()
 
     @asynccontextmanager
@@ -187,11 +188,19 @@ class Gate(TemporaryDatabase):
         async with super().begin() as work:
             commit = work.commit
 
-            async def commit_through_gate() -> None:
-                if not self.is_open.is_set():
-                    self.is_reached.set()
-                    await (self.is_open.wait() if self.can_give_up else finish_uncancelled(self.is_open.wait()))
+            async def commit_when_open() -> None:
+                await self.is_open.wait()
                 await commit()
+
+            async def commit_through_gate() -> None:
+                if self.is_open.is_set() or self.is_reached.is_set():
+                    return await commit()
+                self.is_reached.set()
+                try:
+                    await (commit_when_open() if self.can_give_up else finish_uncancelled(commit_when_open()))
+                except asyncio.CancelledError:
+                    self.is_cancelled.set()
+                    raise
 
             work.commit = commit_through_gate  # type: ignore[method-assign]
             yield work
@@ -218,9 +227,8 @@ async def test_a_start_that_was_only_saved_is_taken_back() -> None:
         database.is_open.clear()
         await database.is_reached.wait()
         draining = asyncio.create_task(stage.drain(0))
-        while not stage.loop.draining.is_requested:
-            await asyncio.wait([draining], timeout=0)
-        asyncio.get_running_loop().call_soon(database.is_open.set)
+        await database.is_cancelled.wait()
+        database.is_open.set()
         await draining
     assert (await stage.turn(agent)).state == "approved"
 
