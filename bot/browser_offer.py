@@ -4,14 +4,17 @@ import asyncio
 import os
 import sys
 import webbrowser
+from html import escape
+from pathlib import Path
 from typing import TextIO
 
+from bot.private_files import PAGE_LINK
 from bot.startup import say
 
 OFFER = "Press Enter to open it in your browser."
 
 
-async def offer_browser(address: str, keys: TextIO = sys.stdin) -> None:
+async def offer_browser(address: str, home: Path, keys: TextIO = sys.stdin) -> None:
     """Say that Enter opens the page, and do so at the first Enter. Then wait until cancelled.
 
     Without a terminal, or where no browser with a window of its own is known, nothing is offered.
@@ -19,8 +22,16 @@ async def offer_browser(address: str, keys: TextIO = sys.stdin) -> None:
     if _has_person(keys) and _has_browser():
         say(OFFER)
         await _enter(keys)
-        await asyncio.to_thread(webbrowser.open, address)
+        await asyncio.to_thread(webbrowser.open, link_file(address, home).resolve().as_uri())
     await asyncio.Event().wait()
+
+
+def link_file(address: str, home: Path) -> Path:
+    """A private file that leads to the address: other accounts can read the arguments of the browser's process."""
+    file = home / PAGE_LINK
+    file.touch(mode=0o600)
+    file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n')
+    return file
 
 
 async def _enter(keys: TextIO) -> None:

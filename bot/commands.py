@@ -1,7 +1,7 @@
 """The commands of the command line, called with the loaded settings."""
 
 import asyncio
-import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -12,6 +12,7 @@ from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
 from agent_core.model.lines import counted
+from agent_core.service.sign_outs import SignOuts
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
 from bot.browser_offer import offer_browser
 from bot.doctor import findings, report
@@ -43,7 +44,7 @@ Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
 async def run(settings: Settings, _rest: Sequence[str]) -> int:
     """Run everything in one process."""
     with only_engine_of_home(settings):
-        await _run_all(settings, WebSurface(), lambda _process: offer_browser(page_address(settings)))
+        await _run_all(settings, WebSurface(), lambda _process: offer_browser(page_address(settings), settings.home))
     return 0
 
 
@@ -190,10 +191,10 @@ def page_address(settings: Settings, *, for_log: bool = False) -> str:
     return f"{settings.address.replace('://', f'://{USER}:{page_key(settings.home)}@', 1)}/enter"
 
 
-def _guard(settings: Settings) -> Guard:
+def _guard(settings: Settings, sign_outs: SignOuts | None = None) -> Guard:
     token = settings.web_token.get_secret_value()
     key = "" if token else page_key(settings.home)
-    return Guard(token=token, key=key, public_url=settings.public_url, clock=system_clock())
+    return Guard(token=token, key=key, public_url=settings.public_url, clock=system_clock(), sign_outs=sign_outs)
 
 
 def _serve_waiting(settings: Settings) -> AbstractAsyncContextManager[None]:
@@ -216,7 +217,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         uploads=core.uploads,
         tour=core.tour,
         hub=surface.hub,
-        guard=_guard(settings),
+        guard=_guard(settings, SignOuts(core.database)),
         clock=core.clock,
         model_label=ModelLabel(signoff.model, newest=core.metered_model.newest),
         renderer=make_renderer(),
@@ -232,7 +233,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
 
 async def _tell(signoff: Signoff, workspace: WebContext) -> None:
     """Print the page's address and the doctor's findings; show hints on the page. Then wait until cancelled."""
-    say(f"Signoff is at {page_address(signoff.settings, for_log='JOURNAL_STREAM' in os.environ)}")
+    say(f"Signoff is at {page_address(signoff.settings, for_log=not sys.stdout.isatty())}")
     await signoff.models.prepare()
     found = await findings(signoff.settings, probes(signoff.settings))
     workspace.model_label = replace(

@@ -132,9 +132,7 @@ def help_text(turn: Turn, look: Look, *, covered: str = "") -> str:
 
 def unclear_text(word: str, look: Look) -> str:
     """The message that a typed word is none of the possible answers."""
-    said = (
-        f"Nothing was decided: “{word}” is not a key here. y approves, n stops, !reject {word} rejects with this word."
-    )
+    said = f"Nothing was decided: “{word}” is not a key here. y approves, n stops, !reject {word} rejects."
     return said_text(said, look)
 
 

@@ -18,7 +18,8 @@ from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.policy import PolicyPage
 from adapters.web.prompt_page import PromptPage
-from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form, redirect_to
+from adapters.web.render import page
+from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
 from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.search import SearchPages
 from adapters.web.tools import ToolPage
@@ -65,8 +66,9 @@ class GetRoutes:
 
     async def enter(self, request: web.Request) -> web.StreamResponse:
         """The form for the token. Where the key is in the address, the address without it, which links can build on."""
-        if not self.workspace.guard.token:
-            return redirect_to(f"{request.scheme}://{request.host}/")
+        if not self.workspace.guard.token:  # a page, as after a redirect from a file the browser sends no Strict cookie
+            html = page("entering.html", to=f"{request.scheme}://{request.host}/")
+            return web.Response(text=html, content_type="text/html")
         return await self.workspace.enter(request, to=local_path(request.query.get("to", "/")))
 
     async def new(self, request: web.Request) -> web.StreamResponse:

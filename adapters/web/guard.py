@@ -13,6 +13,7 @@ import hmac
 import logging
 from asyncio import Lock
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import quote, urlsplit
@@ -20,9 +21,11 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.web.identity import VISITOR, VisitorCookie
+from adapters.web.identity import VISITOR, Visitor, VisitorCookie, new_visitor
 from adapters.web.urls import host_name, is_ip_address, local_path, origin_host
+from agent_core.errors import DatabaseAway
 from agent_core.ports.clock import Clock
+from agent_core.service.sign_outs import SignOuts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 logger = logging.getLogger(__name__)
@@ -61,12 +64,14 @@ class Guard:
 
     `token`: what people type at /enter. `key`: the secret in the address that is printed, where there is no token.
     Without both, the page is open; the process never serves it so. `clock`: paces answers to wrong keys and tokens.
+    `sign_outs`: whose cookies are void; None while no database is there.
     """
 
     token: str = ""
     key: str = ""
     public_url: str = ""
     clock: Clock | None = None
+    sign_outs: SignOuts | None = None
     wrong: Lock = field(default_factory=Lock)
 
     def watch(self, app: web.Application, pages: Callable[[str], bool], any_host: Callable[[str], bool]) -> None:
@@ -92,7 +97,7 @@ class Guard:
                 self._check_host(request)
             if not pages(request.path):
                 return await handler(request)
-            request[VISITOR] = self.cookie.read(request)
+            request[VISITOR] = await self._visitor(request)
             _check_origin(request)
             if not self._is_open(request):
                 await self._admit(request)
@@ -100,6 +105,14 @@ class Guard:
             return await handler(request)
 
         return guard
+
+    async def _visitor(self, request: web.Request) -> Visitor:
+        """The visitor whom the cookie names, or a new one where that person has signed out."""
+        visitor = self.cookie.read(request)
+        with suppress(DatabaseAway):  # then nothing is shown or done, and the answer gives back what was written
+            if self.sign_outs and await self.sign_outs.has(visitor.person.id):
+                return new_visitor()
+        return visitor
 
     def _is_open(self, request: web.Request) -> bool:
         """Whether a stranger may ask for it: a file of the page's look, and the form for the token."""

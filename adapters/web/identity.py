@@ -47,9 +47,8 @@ class VisitorCookie:
             read = self._serializer.loads(request.cookies.get(self.name, ""), max_age=COOKIE_SECONDS)
             person_id, name, has_entered = map(str, read)
         except (BadData, ValueError, TypeError):
-            person_id, name, has_entered = secrets.token_hex(16), "", ""
-        stranger = Actor(id=person_id, display=f"Visitor-{person_id[:4]}", workspace=WORKSPACE)
-        return Visitor(renamed(stranger, name), has_entered == "entered")
+            return new_visitor()
+        return Visitor(renamed(_stranger(person_id), name), has_entered == "entered")
 
     def remember(self, response: web.StreamResponse, visitor: Visitor) -> None:
         """Set the cookie, with SameSite=Strict."""
@@ -71,6 +70,15 @@ class VisitorCookie:
     @property
     def _serializer(self) -> URLSafeTimedSerializer:
         return URLSafeTimedSerializer(self.secret, salt="signoff visitor")
+
+
+def new_visitor() -> Visitor:
+    """A visitor with an id of their own, whom nobody can have met."""
+    return Visitor(_stranger(secrets.token_hex(16)))
+
+
+def _stranger(person_id: str) -> Actor:
+    return Actor(id=person_id, display=f"Visitor-{person_id[:4]}", workspace=WORKSPACE)
 
 
 def visitor_of(request: web.Request) -> Visitor:

@@ -116,7 +116,7 @@ class PostRoutes:
         return response
 
     async def sign_out(self, request: web.Request) -> web.StreamResponse:
-        """Forget this browser's person, and the token or the key that was typed here.
+        """End this person for good, whoever has a copy of the cookie; forget the token or the key that was typed here.
 
         Refused while the person alone decides for an agent: nobody could tell later that they are the same.
         """
@@ -131,6 +131,8 @@ class PostRoutes:
         response = web.Response(text=html, content_type="text/html", status=200 if guard.token else 401)
         if guard.key and not guard.token:
             response.headers.update(CHALLENGE)  # the answer at which a browser forgets the key
+        if guard.sign_outs:
+            await guard.sign_outs.add(person.id)
         guard.cookie.forget(response)
         return response
 

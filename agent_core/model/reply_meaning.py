@@ -42,7 +42,7 @@ AGREEING = _set_of(
     好 好的 可以 行 はい いいね 네 예 좋아요
     """
 )
-# A refusal is one of these alone, or with a pause behind it ("no, …"); or one of the phrases, or it begins so.
+# A refusal is these alone, or one of the phrases, or it begins so.
 REFUSING = _set_of(
     """
     no nope nah reject rejected stop never cancel nein non nee não nie нет стоп hayır asla jamais لا توقف
@@ -58,21 +58,21 @@ PHRASES = frozenset(
 )
 BEGINNING = re.compile(
     r"(?:please )?(?:(?:call|name) (?:it|this|that|the|them) |(?:don't|dont|do not) "
-    r"(?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget))"
+    r"(?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget|stop|let|reject|cancel|be|get))"
 )
 # What says that something is to be different: a verb that an instruction begins with, or a word anywhere in it.
 DIRECTING = _set_of(
     """
-    use add change write append put keep remove rename replace fix shorten say include mention move skip split translate
-    summarise summarize make set cut avoid describe heed
+    use add change write append put remove rename replace fix shorten move split translate summarise summarize make set
+    cut heed
     nutze verwende benutze nimm schreib schreibe ändere ersetze utilise ajoute remplace écris usa añade cambia escribe
     """
 )
-DIFFERENT = _set_of("instead rather wrong missing incorrect typo should must needs statt stattdessen plutôt")
+NO_OBJECTS = _set_of("in of to me us him her my your sure sense up way")  # "fix in progress", "make sure"
+DIFFERENT = _set_of("instead wrong incorrect statt stattdessen plutôt")
 NEGATION = _set_of(
     "nothing not isn't doesn't don't no never none sorry chat thread channel window"
 )  # "nothing wrong", "wrong window, sorry"
-BEFORE = _set_of("first zuerst primero")  # "read the file first"
 SPEAKERS = _set_of("i i'm i'll we we'll let let's")  # "we should wait"
 DIRECTING_UNSPACED = re.compile("^(?:请)?(?:用|把|别|不要|改成|换成|加上|删掉)|にして(?!も|い)|ではなく|말고|하지 ?마")
 OPENERS = _set_of("first firstly please however also actually then next well but so because still sorry bitte")
@@ -90,6 +90,7 @@ ONLY_ON = (
 ) - {"heed"}
 MAX_AGREEING_WORDS = 8
 TO_SOMEBODY = re.compile(r"(?:^|\s)@\w")
+REFUSED = re.compile(rf"\W*(?:{'|'.join(REFUSING)})\s*[^\w\s']", re.IGNORECASE)
 CLOSING = ")]}\"'”’»!. "  # what may stand after a question mark
 CALLED = re.compile(r"(?:(?:hey|hi|hello|hallo)\s+)?([^\W\d_]\w*)\s*[,:]\s", re.IGNORECASE)
 APOSTROPHES = str.maketrans("’ʼ", "''")
@@ -121,18 +122,18 @@ def _wants_another(words: list[str], said: str) -> bool:
     if not words or words[0] in AGREEING or ONLY_ON.issuperset(words):
         return False
     line = " ".join(words)
-    if line in PHRASES:
+    if line in PHRASES or REFUSING.issuperset(words):
         return True
-    if words[0] in REFUSING and re.match(r"\W*[\w']+(?:\s*[^\w\s']|\s*$)", said):
-        return AGREEING.isdisjoint(words[1:4])
+    if refusal := REFUSED.match(said):  # "no" alone says no; what follows may be about something else
+        return words[0] == "reject" or _wants_another(words[1:], said[refusal.end() :])
     if is_agreement(said):
         return False
     if BEGINNING.match(line) or DIRECTING_UNSPACED.search(said):
         return True
-    if next(word for word in words if word not in OPENERS) in DIRECTING:
+    first, *others = [word for word in words if word not in OPENERS] or [""]
+    if first in DIRECTING and others[:1] and others[0] not in NO_OBJECTS:
         return True
-    is_different = not DIFFERENT.isdisjoint(words) or words[-1] in BEFORE
-    return is_different and NEGATION.isdisjoint(words) and words[0] not in SPEAKERS
+    return not DIFFERENT.isdisjoint(words) and NEGATION.isdisjoint(words) and words[0] not in SPEAKERS
 
 
 def _calls_somebody(said: str) -> bool:

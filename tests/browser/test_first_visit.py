@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, ViewportSize, expect
+from playwright.async_api import Browser, BrowserContext, ViewportSize, expect
 
 from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.testing.language_model import ScriptedModel
+from bot.browser_offer import link_file
 from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.served import served
 
@@ -99,3 +101,18 @@ async def test_links_to_several_files_are_large_enough_for_a_finger(browser: Bro
     await expect(chat.page.locator(".files a")).to_have_count(6)  # a page and a download for each
     found = await Axe().run(chat.page, options={"runOnly": ["target-size"]})
     assert not found.response["violations"], found.generate_report()
+
+
+@pytest.mark.proves("page:key")
+async def test_the_file_that_opens_the_page_leads_back_to_the_same_person(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    key = "5ca1ab1e" * 4
+    async with served(ScriptedModel(waits=True), tmp_path, key=key) as plain:
+        file = link_file(f"{plain.replace('://', f'://signoff:{key}@')}/enter", tmp_path).as_uri()
+        page, names = await context.new_page(), list[str]()
+        for _ in range(2):
+            await page.goto(file)
+            await page.wait_for_url(f"{plain}/**")
+            names.append(await page.locator("#me").input_value())
+        assert names[0] == names[1] != ""

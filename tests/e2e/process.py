@@ -89,7 +89,10 @@ async def serving(folder: Path, command: str, module: str = "bot", **environ: st
     async with running(folder, module, command, **given) as started:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await started.says("Signoff is at ")
-        started.address = started.lines[-1].split()[-1].removesuffix("/enter")
+        started.address = started.lines[-1].split()[3]
+        if "with its key" in started.lines[-1]:  # a log does not get it
+            key = page_key(folder / environ.get("SIGNOFF_HOME", ".signoff"))
+            started.address = started.address.replace("://", f"://{USER}:{key}@")
         yield started
 
 

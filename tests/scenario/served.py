@@ -19,6 +19,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
 from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.service.sign_outs import SignOuts
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
 from bot.http_server import LimitedSite, ServerLimits
@@ -79,7 +80,7 @@ async def served(
         uploads=stage.uploads,
         tour=stage.tour,
         hub=surface.hub,
-        guard=Guard(token=token, key=key, public_url=public_url, clock=guard_clock),
+        guard=Guard(token=token, key=key, public_url=public_url, clock=guard_clock, sign_outs=SignOuts(database)),
         clock=stage.clock,
         renderer=IsolatedHtmlRenderer(),
         model_label=model_label or ModelLabel(model),

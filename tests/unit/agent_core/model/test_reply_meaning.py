@@ -30,14 +30,22 @@ IN_DOUBT = """
     set it up / give it a go / please do / well done / this should do it
     好的，谢谢 / 可以执行 / 没有问题，继续 / 请继续 / 不错 / はい、お願いします
     続けてください / 계속 하세요
+    don't stop / Don't reject this, I checked it / do not cancel it / Don't let me stop you / don't be late, Ana
+    No, run it / Nope, all clear from my side / Stop, I take that back: run it / nein, die andere Datei
+    This should run before lunch / Ben should see this when it is done / gina should decide / Safety first!
+    someone from legal should look at this / one moment, I'll look at it first / must run, back at 5
+    needs more coffee here / missing you all here / this must be the best one yet / This is rather clever
+    keep in mind we deploy at 5 / Keep it exactly as it is / include Ben next time / say hi to Ben / make sure
+    remove me from this channel / fix in progress on our side, carry on / typo in my last message / use
+    It must say 36 / the total should be 36 / the price is missing / read the file first
 """
 REASONS = """
-    Call it b.md / please heed this / read the file first
+    Call it b.md / please heed this / No! No! / reject: the tone is off / no, that is the wrong file
     no thanks / nein danke / reject / do not run this / 取消 / いいえ / 아니요 / لا
     no / No, use catgut / Use catgut / The title is wrong / not yet / don’t / stop / stop it / no way / please don't
-    nein, die andere Datei / Nein, bitte nicht / First, add notes.md / However, the title is wrong
-    用另一个文件 / 不要删 / It must say 36 / the total should be 36
-    не надо / Say hello to the world instead / Make it shorter / the price is missing / 别删
+    Nein, bitte nicht / First, add notes.md / However, the title is wrong
+    用另一个文件 / 不要删
+    не надо / Say hello to the world instead / Make it shorter / 别删
 """
 
 
