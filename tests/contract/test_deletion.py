@@ -53,7 +53,7 @@ DONE = reply_text("task_complete", {"reason": LONG})
 
 @pytest.fixture
 def memory() -> Database:
-    """A database in memory, where it makes no difference which one it is."""
+    """A database where it makes no difference which one it is."""
     return TemporaryDatabase()
 
 

@@ -27,7 +27,7 @@ WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one"})
 
 @pytest.fixture
 def memory() -> Database:
-    """A database in memory, where it makes no difference which one it is."""
+    """A database where it makes no difference which one it is."""
     return TemporaryDatabase()
 
 
