@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 
@@ -15,7 +16,6 @@ from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.command import text_digest
-from agent_core.model.copies import replace
 from agent_core.model.lines import one_line
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews

@@ -32,7 +32,6 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
-from agent_core.ports.priority import Priority
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.surface import ChatSurface
@@ -174,7 +173,7 @@ class Core:
         foundation = _Foundation(ports, commands, options)
         database, clock, engine, ledger = ports.database, ports.clock, foundation.engine, foundation.ledger
         memory, metered_model, service = foundation.memory, foundation.metered_model, foundation.service()
-        priority, rehearsal = foundation.priority, ports.rehearsal
+        rehearsal = ports.rehearsal
         return cls(
             database=database,
             clock=clock,
@@ -198,7 +197,7 @@ class Core:
                 list_sources=options.extensions.list_sources,
             ),
             agent_settings=foundation.agent_settings(),
-            notifications=ChannelNotifications(database=database, waker=engine, clock=clock, priority=priority),
+            notifications=ChannelNotifications(database=database, waker=engine, clock=clock),
             memories=AgentMemories(database=database, waker=engine, clock=clock, memory=memory, ledger=ledger),
             review=SelfReview(database=database, clock=clock, waker=engine, metered_model=metered_model, ledger=ledger),
             drafting=AgentDrafting(metered_model, ledger, options.limits, rehearsal),
@@ -230,11 +229,9 @@ class _Foundation:
     def __init__(self, ports: CorePorts, commands: CommandFactory, options: CoreOptions) -> None:
         database, clock, own = ports.database, ports.clock, options.extensions.embedders
         surfaces = tuple(each.name for each in ports.surfaces)
-        self.ports, self.options, self.priority = ports, options, Priority()
+        self.ports, self.options = ports, options
         self.registry = WorkerRegistry(database=database, clock=clock, peers=ports.peers, surfaces=surfaces)
-        self.engine = LocalEngine(
-            database=database, clock=clock, surfaces=surfaces, registry=self.registry, priority=self.priority
-        )
+        self.engine = LocalEngine(database=database, clock=clock, surfaces=surfaces, registry=self.registry)
         self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index, own=own)
         self.ledger = BudgetLedger(database, clock, options.price_setting, self.registry.key)
         self.registry.check_left = self.ledger.check_left
@@ -284,7 +281,6 @@ class _Foundation:
             ledger=self.ledger,
             claims=self.registry,
             waker=self.engine,
-            priority=self.priority,
         )
 
     def retention(self, service: AgentService) -> RetentionJob:
@@ -302,7 +298,6 @@ class _Foundation:
             database=self.ports.database,
             waker=self.engine,
             clock=self.ports.clock,
-            priority=self.priority,
             succession=Succession(self.ports.surfaces),
             rehearsal=self.ports.rehearsal,
         )
@@ -312,7 +307,6 @@ class _Foundation:
             database=self.ports.database,
             waker=self.engine,
             clock=self.ports.clock,
-            priority=self.priority,
             succession=Succession(self.ports.surfaces),
             commands=self.commands,
             eraser=self.eraser,

@@ -37,7 +37,6 @@ from agent_core.providers.embeddings.local_embedder import LocalEmbedder
 from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
-from bot.short_pauses import prefer_short_pauses
 from tests.standins.postgres import serving_postgres
 
 ADA = Actor(id="ada", display="ada", workspace="local")
@@ -68,7 +67,6 @@ class TurnTimes:
 async def run(folder: Path, replies: Sequence[Mapping[str, Any]], url: str = "") -> TurnTimes:
     """Approve every proposal but the last. Without `url` the database is a file in `folder`."""
     times = TurnTimes()
-    prefer_short_pauses()  # as `python -m bot run` does
     async with run_core(folder, replies, url or f"sqlite:///{folder / 'signoff.db'}") as at:
         await at.service.create(DRAFT, Origin(by=ADA, channel=CHANNEL))
         turn = await at.first_proposal()

@@ -29,7 +29,6 @@ from bot.bootstrap import (
 from bot.leadership import lead
 from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
-from bot.short_pauses import search_in_quiet_moments
 from bot.workspace_wiring import EXAMPLE_DATABASE
 
 RETRY_SECONDS = 1.0
@@ -55,8 +54,8 @@ class StartedProcess:
 
     @property
     def jobs(self) -> tuple[Awaitable[None], ...]:
-        """What every process does beside its own work: keep the lock, exchange messages with the others, tidy up."""
-        return self.lock.watch(), self.signoff.broadcast.run(), search_in_quiet_moments(self.signoff.core.clock)
+        """What every process does beside its own work: keep the lock, exchange messages with the others."""
+        return self.lock.watch(), self.signoff.broadcast.run()
 
     def listen(self) -> tuple[Awaitable[None], ...]:
         """Receive the events of each platform."""

@@ -145,7 +145,6 @@ class ServedCore:
         changes = ChangedTools(
             database=core.database,
             waker=core.engine,
-            priority=core.loop.priority,
             clock=core.clock,
             surfaces=tuple(core.loop.surfaces),
         )

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
 
 from adapters.mcp.access import MCP_PATHS
 from adapters.web.fault_page import RETRY_SECONDS, fault_page
@@ -18,7 +17,6 @@ from adapters.web.page_context import STATIC, WebContext
 from adapters.web.post_routes import PostRoutes
 from adapters.web.requests import form_of
 from agent_core.errors import DatabaseAway, InvalidInput
-from agent_core.ports.priority import Priority
 from agent_core.service.views import AgentViews
 from bot.platforms.chat_platforms import PLATFORMS
 
@@ -38,7 +36,7 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
     """
     app = web.Application(
         client_max_size=MOST_BODY,
-        middlewares=[workspace.error_pages(_is_page), _people_first(workspace.service.priority)],
+        middlewares=[workspace.error_pages(_is_page)],
     )
     workspace.guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
     operations = Operations(workspace.views, workspace.guard, heard)
@@ -49,23 +47,6 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
 
     app.on_shutdown.append(end_streams)
     return app
-
-
-def _people_first(priority: Priority) -> Middleware:
-    """Let agents wait while a click or a form is answered that has arrived whole.
-
-    They do not wait for what is still arriving, because a slow sender would hold them up, and not for pages and MCP
-    clients, because a stream of changes has no end, and a client may wait for minutes.
-    """
-
-    @web.middleware
-    async def answer_first(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.method != "POST" or request.path in MCP_PATHS or not request.content.is_eof():
-            return await handler(request)
-        with priority.foreground():
-            return await handler(request)
-
-    return answer_first
 
 
 def waiting_application(guard: Guard) -> web.Application:

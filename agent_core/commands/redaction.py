@@ -1,12 +1,12 @@
 """Redacts the operator's secrets from everything a command returns, previews, raises or reports."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from agent_core.commands.registry import Command, CommandContext, CommandOutput
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments, Preview
-from agent_core.model.copies import replace
 
 
 def redact_output(command: Command, redact: Callable[[str], str]) -> Command:

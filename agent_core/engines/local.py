@@ -20,7 +20,6 @@ from agent_core.model.ids import AgentId
 from agent_core.ports.broadcast import Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
-from agent_core.ports.priority import Priority
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +55,6 @@ class LocalEngine:
     surfaces: Sequence[SurfaceName]
     registry: WorkerRegistry
     end_programs: Callable[[AgentId], Coroutine[Any, Any, None]] = _end_nothing
-    priority: Priority = field(default_factory=Priority)
     advances: bool = True
     only: set[AgentId] | None = None
     sweep_seconds: float = SWEEP_SECONDS
@@ -192,8 +190,7 @@ class LocalEngine:
     def _start_in(self, group: asyncio.TaskGroup, advance: Advance, agent_ids: Sequence[AgentId]) -> None:
         for agent_id in agent_ids:
             del self._woken[agent_id]
-            work = self.priority.run_stepwise(partial(advance, agent_id))
-            task = self._running[agent_id] = group.create_task(work, name=f"agent {agent_id}")
+            task = self._running[agent_id] = group.create_task(advance(agent_id), name=f"agent {agent_id}")
             task.add_done_callback(partial(self._finished, agent_id))
 
     def _startable(self) -> list[AgentId]:

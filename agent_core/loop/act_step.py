@@ -10,7 +10,7 @@ running at a crash ─► only reads, or its files show that it did not run: it 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Literal
@@ -28,7 +28,6 @@ from agent_core.loop.transitions import bill, conclude, move, read_before_finish
 from agent_core.model.agent import Acting, Agent, Awaiting, Finished
 from agent_core.model.audit import AuditEntry
 from agent_core.model.command import Preview
-from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn, TurnState, changed_text

@@ -8,7 +8,7 @@ The process may end after any step: the saved state determines the next step.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from agent_core.errors import NotFound, Superseded, SurfaceBusy, SurfaceError
@@ -26,13 +26,11 @@ from agent_core.loop.transitions import pause
 from agent_core.loop.turn_context import load_turn_context
 from agent_core.model.agent import Acting, Agent, Thinking
 from agent_core.model.channels import SurfaceName
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Claims, Waker
-from agent_core.ports.priority import Priority
 from agent_core.ports.surface import ChatSurface
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import report
@@ -51,7 +49,6 @@ class AgentLoop:
     claims: Claims
     waker: Waker
     draining: Draining = field(default_factory=Draining)
-    priority: Priority = field(default_factory=Priority)
 
     async def advance(self, agent_id: AgentId) -> None:
         """Advance the agent. Does nothing if it has no work, was deleted, or was taken by another worker."""
@@ -88,8 +85,7 @@ class AgentLoop:
 
     async def _claim(self, agent_id: AgentId) -> AgentClaim:
         """Claim the agent; raise Superseded if another worker has it, NotFound if it was deleted."""
-        async with self.priority.background():
-            agent = await self.claims.take(agent_id)
+        agent = await self.claims.take(agent_id)
         if self.claims.was_elsewhere(agent):
             self._surface_of(agent).forget_shown(agent)
         presenter = ThreadPresenter(
@@ -102,7 +98,6 @@ class AgentLoop:
             database=self.database,
             claims=self.claims,
             waker=self.waker,
-            priority=self.priority,
             presenter=presenter,
             agent=agent,
             draining=self.draining,
@@ -119,7 +114,6 @@ class AgentLoop:
         """
         try:
             agent = await claim.show_pending()
-            self.priority.end_urgency()
             for question in claim.questions:
                 agent = await self._answer(claim, agent, question)
             agent = await CardCheck(runner=self.runner, clock=self.clock, claim=claim).check(agent)
@@ -160,7 +154,7 @@ class AgentLoop:
     async def _think(self, claim: AgentClaim, agent: Agent) -> Agent:
         await self.runner.extensions.ready()
         await claim.confirm()
-        async with self.priority.background(), self.database.begin() as work:
+        async with self.database.begin() as work:
             turn_context = await load_turn_context(work, agent, has_tools=self.proposer.commands.has_sources())
         async with claim.track(self.ledger, agent, turn_context.own, turn_context.budget) as tracker:
             return await ThinkStep(

@@ -6,7 +6,7 @@ Whoever changes something wakes the agents that wait with such a card; the worke
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent_core.commands.registry import CommandContext
@@ -18,12 +18,10 @@ from agent_core.loop.transitions import move
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec, Preview
-from agent_core.model.copies import replace
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.engine import Waker
-from agent_core.ports.priority import Priority
 from agent_core.spending.spending_tracker import SpendingTracker
 
 RETRY_SECONDS = 1.0
@@ -112,7 +110,6 @@ class ChangedTools:
 
     database: Database
     waker: Waker
-    priority: Priority
     clock: Clock
     surfaces: Sequence[str]
     _changed: dict[str, None] = field(default_factory=dict)
@@ -137,19 +134,19 @@ class ChangedTools:
                 await self.clock.sleep(RETRY_SECONDS)
 
     async def _wake(self, changed: frozenset[str]) -> None:
-        async with self.priority.background(), self.database.begin() as work:
+        async with self.database.begin() as work:
             waiting = Counter[ChannelScope]()
             for each in await work.agents.census():
                 if each.status in WAITING and each.channel.surface in self.surfaces:
                     waiting[each.channel] += each.number
         for channel, number in waiting.items():
-            async with self.priority.background(), self.database.begin() as work:
+            async with self.database.begin() as work:
                 agents = await work.agents.list_awaiting_people((channel,), number)
             for agent in agents:
                 await self._wake_if_shown(agent, changed)
 
     async def _wake_if_shown(self, agent: Agent, changed: frozenset[str]) -> None:
-        async with self.priority.background(), self.database.begin() as work:
+        async with self.database.begin() as work:
             newest = await work.turns.of(agent, last=1)
         if newest and newest[0].state == "proposed" and newest[0].source_name in changed:
             self.waker.wake(agent.id)

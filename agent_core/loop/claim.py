@@ -7,7 +7,7 @@ Which cards and notices were shown is recorded by the next save, which needs few
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -19,7 +19,6 @@ from agent_core.loop.step_charging import charge_once
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ThreadRef
-from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId, new_id
 from agent_core.model.note import Notice
 from agent_core.model.reservation import Account
@@ -27,8 +26,6 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 from agent_core.ports.database import Database, UnitOfWork, finish_uncancelled, in_one_unit
 from agent_core.ports.engine import Claims, Waker
-from agent_core.ports.loop_share import let_others_run
-from agent_core.ports.priority import Priority
 from agent_core.ports.surface import ChatSurface
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import charge_root, report, taint_shared_folder
@@ -57,7 +54,6 @@ class AgentClaim:
     database: Database
     claims: Claims
     waker: Waker
-    priority: Priority
     presenter: ThreadPresenter
     agent: Agent
     has_background: Callable[[Agent], Awaitable[bool]]
@@ -111,8 +107,7 @@ class AgentClaim:
         While the database is away, wait for it: what a command or a model gave is not thrown away. Raise Superseded if
         another worker took the agent.
         """
-        async with self.priority.background():
-            saved = await self._save(step)
+        saved = await self._save(step)
         if saved.parent:
             self.waker.wake(saved.parent)
         self.presenter.forget_recorded()
@@ -242,7 +237,7 @@ class AgentClaim:
     ) -> AsyncIterator[SpendingTracker]:
         """Track the spending of one step. If the step is cancelled or fails, charge what it had spent."""
         account = Account.of(agent)
-        tracker = self.tracker = ledger.tracker(account, own, channel, self._save_in_background)
+        tracker = self.tracker = ledger.tracker(account, own, channel, self._save_when_reachable)
         tracker.confirm = self.confirm
         try:
             yield tracker
@@ -252,10 +247,6 @@ class AgentClaim:
                     await finish_uncancelled(self._charge(account, tracker))
             finally:
                 self.tracker = None
-
-    async def _save_in_background(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        async with self.priority.background():
-            return await self._save_when_reachable(save)
 
     async def _present(
         self, agent: Agent, turns: tuple[Turn, ...], notices: tuple[Notice, ...], *, new: Turn | None, may_exist: bool
@@ -275,7 +266,6 @@ class AgentClaim:
             if not keeps_agent and not self.is_given_up:
                 self.claims.give_up(work, self.agent)
 
-        await let_others_run()
         if not keeps_agent:  # first: cancelled in the middle of the commit, this process must not rely on the claim
             self.claims.forget(self.agent.id)
         await self._save_when_reachable(act)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -19,7 +19,6 @@ from agent_core.errors import (
 )
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn

@@ -1,12 +1,11 @@
 """One thought of an agent with the hooks of plugins around it; without hooks it does nothing and costs nothing."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.copies import replace
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.plugins.thought_hooks import ThoughtHooks

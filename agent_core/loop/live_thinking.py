@@ -4,14 +4,13 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from agent_core.errors import DatabaseAway, NotFound, Superseded, SurfaceError
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent, Thinking
-from agent_core.model.copies import replace
 from agent_core.model.lines import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork, finish_uncancelled

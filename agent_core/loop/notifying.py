@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from agent_core.errors import NotAllowed, PersonError, SurfaceBusy, SurfaceError, ThreadGone
@@ -10,7 +10,6 @@ from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting, Finished
-from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.notification import (
     LONGEST_REMINDER,
@@ -75,7 +74,7 @@ class WaitNotifier:
 
     async def _load(self, agent: Agent) -> tuple[NotificationSettings, Turn | None]:
         """The channel's settings for this state of the agent, and the turn that waits for a decision, if one does."""
-        async with self.claim.priority.background(), self.claim.database.begin() as work:
+        async with self.claim.database.begin() as work:
             preferences = await work.preferences.list_by_prefix(agent.channel, PREFERENCE)
             newest = await work.turns.of(agent, last=1)
         settings = parse_notification_settings(preferences)
@@ -123,7 +122,7 @@ class WaitNotifier:
     async def _find_turn(self, agent: Agent, turn_id: TurnId | None) -> Turn | None:
         if turn_id is None:
             return None
-        async with self.claim.priority.background(), self.claim.database.begin() as work:
+        async with self.claim.database.begin() as work:
             return await work.turns.get(agent.channel, turn_id)
 
     async def _send(

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -14,7 +14,6 @@ from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thoughts
-from agent_core.model.copies import replace
 from agent_core.model.messages import Reply
 from agent_core.ports.clock import Clock
 from agent_core.ports.files import Workspaces

@@ -1,10 +1,10 @@
 """Charges the model calls of a step that saved none of them."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.reservation import Account
 from agent_core.ports.database import UnitOfWork

@@ -1,8 +1,9 @@
 """Compaction: replaces an agent's older turns by a summary when its history takes too much of the prompt."""
 
+from dataclasses import replace
+
 from agent_core.errors import ModelRefused, ModelUnavailable, OverBudget
 from agent_core.model.agent import Digest
-from agent_core.model.copies import replace
 from agent_core.model.memory import Recalled
 from agent_core.prompt.compaction import (
     MAX_REPLY_TOKENS,

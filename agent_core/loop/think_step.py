@@ -4,7 +4,7 @@ recall ─► summarise older turns, when they take too many tokens ─► ask �
 (memory)  (a model call and a save of its own, now and then)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -28,7 +28,6 @@ from agent_core.loop.transitions import (
 )
 from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Agent, Digest, Thinking
-from agent_core.model.copies import replace
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.prompt.packing import Situation

@@ -5,12 +5,11 @@ What the platform refuses is logged and not tried again: the agent goes on witho
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent_core.errors import CommandError, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
-from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn

@@ -1,6 +1,7 @@
 """The agent's transitions after a reply of the model, a result or a fault: pure functions from values to an Outcome."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_core.loop.granter_rights import Granters
@@ -9,7 +10,6 @@ from agent_core.loop.proposing import Delay, ProposedCommand, Thought, UnusableA
 from agent_core.loop.recall import Recall
 from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
-from agent_core.model.copies import replace
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
 from agent_core.model.lines import one_line, quoted

@@ -1,7 +1,7 @@
 """The agent: a persistent worker with a name, a role, goals, a budget and a thread."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
@@ -9,7 +9,6 @@ from typing import Literal, Self, TypeAlias
 from agent_core.model.actors import Actor
 from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
 from agent_core.model.notification import FIRST_REMINDER, MAX_REMINDERS, Notification

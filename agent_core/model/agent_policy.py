@@ -1,10 +1,9 @@
 """An agent's policy: who may approve its commands, and which risk classes need no approval."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from agent_core.model.command import RISK_CLASSES, RiskClass
-from agent_core.model.copies import replace
 
 Approvers = Literal["anyone", "owner"]
 Verbosity = Literal["full", "brief"]

@@ -3,7 +3,7 @@
 The log is append-only.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
@@ -11,7 +11,6 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RiskClass
-from agent_core.model.copies import replace
 from agent_core.model.decision import Approval, Approve, ApproveEdited, detail_of
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.result import Failed, Interrupted, Succeeded

@@ -1,7 +1,7 @@
 """The form for a new agent and its validation."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Self
@@ -12,7 +12,6 @@ from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.usage import Budget
 

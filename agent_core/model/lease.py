@@ -1,13 +1,12 @@
 """The lease: a counted, visible, revocable permission to run commands without asking."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
 from agent_core.model.actors import Actor
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
-from agent_core.model.copies import replace
 from agent_core.model.turn import Turn
 
 QUIETER: dict[RiskClass, tuple[RiskClass, ...]] = {"network": ("read", "write"), "read": ()}

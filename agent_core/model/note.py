@@ -1,13 +1,12 @@
 """Notes that people write in a thread, and notices that Signoff posts there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self
 
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId, new_id
 
 NoticeKind = Literal[

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
 from agent_core.model.actors import Actor
-from agent_core.model.copies import replace
 
 FieldKind: TypeAlias = Literal["text", "number", "whole number", "yes or no", "choice", "choices"]
 FieldFormat: TypeAlias = Literal["", "email", "uri", "date", "date-time"]

@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_core.model.command import CommandSpec
-from agent_core.model.copies import replace
 
 NO_TOOLS_KEY = "no tools"  # a preference of a whole workspace; anything but "" keeps tools off
 TOOLS_KEY = "tools"  # the channel's preference that holds the switches

@@ -8,7 +8,7 @@ proposed ──► approved ──► running ──► done
 """
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self, assert_never
 
@@ -16,7 +16,6 @@ from agent_core.errors import AlreadyDecided, NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, call_digest, text_digest
-from agent_core.model.copies import replace
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.result import Failed, Interrupted, Result, Succeeded

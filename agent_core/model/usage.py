@@ -1,11 +1,9 @@
 """Token usage of model calls, and budgets in US dollars."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
-
-from agent_core.model.copies import replace
 
 FREE = Decimal(0)
 

@@ -1,6 +1,7 @@
 """What a changed policy does to an agent, its lease and its helpers. Pure functions."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from agent_core.errors import InvalidInput
@@ -8,7 +9,6 @@ from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import CARDS_SHOW, PolicyChange
 from agent_core.model.command import RiskClass
-from agent_core.model.copies import replace
 from agent_core.oversight.policy import may_decide
 
 

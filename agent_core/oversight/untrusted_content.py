@@ -7,12 +7,12 @@ execute, publish and the commands of plugins and servers until a person who was 
                                 └─► messages and reports to helpers and back
 """
 
+from dataclasses import replace
 from datetime import datetime
 
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import GUARDED_CLASSES, CommandSpec, RiskClass
-from agent_core.model.copies import replace
 from agent_core.model.note import Notice
 from agent_core.model.result import Result
 from agent_core.model.turn import Turn

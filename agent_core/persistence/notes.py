@@ -1,6 +1,7 @@
 """Repository of notes and notices."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,6 @@ from sqlalchemy import Row, bindparam, insert, select, update
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.copies import replace
 from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.persistence.json_codec import encode

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,6 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.copies import replace
 from agent_core.model.file_changes import changes_file
 from agent_core.model.note import Note
 from agent_core.model.text_search import fold, has_all, texts_of

@@ -1,13 +1,13 @@
 """Buffers the writes of one unit of work until its commit."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from sqlalchemy import Executable, Row
 
 from agent_core.errors import UnreadableRecord
 from agent_core.model.agent import Agent
-from agent_core.model.copies import replace
 from agent_core.persistence.connections import Connections
 from agent_core.persistence.json_codec import UnknownFields, decode_all
 from agent_core.persistence.outages import translate_conflict

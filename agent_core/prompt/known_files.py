@@ -6,10 +6,10 @@ Small models do not see from "1. write_to_file: done" that a goal is reached, an
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from posixpath import normpath
 
 from agent_core.model.command import CommandCall
-from agent_core.model.copies import replace
 from agent_core.model.lines import counted
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn

@@ -3,13 +3,12 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 
 from agent_core.errors import ModelError, ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
-from agent_core.model.copies import replace
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, CallKind, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets

@@ -8,12 +8,11 @@ keep a constant prefix for a provider's cache, because such models run locally.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from agent_core.errors import ModelRefused
 from agent_core.model.command import CommandCall, CommandSpec
-from agent_core.model.copies import replace
 from agent_core.model.decision import ApproveEdited, Reject
 from agent_core.model.ids import TurnId
 from agent_core.model.messages import Message

@@ -1,13 +1,12 @@
 """The defaults for a channel's next agent: the settings of its last new one."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from pydantic import TypeAdapter
 
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.copies import replace
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.database import UnitOfWork
 

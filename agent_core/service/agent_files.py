@@ -6,7 +6,7 @@ changed a file is found by comparing fingerprints.
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from posixpath import normpath
@@ -15,7 +15,6 @@ from typing import TypeAlias
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.copies import replace
 from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId, NoteId, TurnId
 from agent_core.model.note import Note

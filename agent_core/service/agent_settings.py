@@ -1,7 +1,7 @@
 """Settings of agents and channels that people change: goals, models, budgets and allowed web sites."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
@@ -10,7 +10,6 @@ from agent_core.model.agent import Agent, Awaiting, Paused
 from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
-from agent_core.model.copies import replace
 from agent_core.model.draft import clean_goals, effort_problem, goals_problem, model_problem
 from agent_core.model.ids import AgentId
 from agent_core.model.reservation import reached_budget

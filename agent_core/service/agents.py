@@ -4,7 +4,7 @@ Each call is one short transaction followed by a wake. It checks the person's ri
 calls no model and no chat platform.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
 
@@ -12,7 +12,6 @@ from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
-from agent_core.model.copies import replace
 from agent_core.model.decision import Decision, Reject, Settlement
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Note, Notice

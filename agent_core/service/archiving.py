@@ -1,12 +1,11 @@
 """Archives agents at rest, so that lists leave them out, and takes them back. Each call is one short transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_core.errors import NotFound, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork

@@ -1,5 +1,6 @@
 """Applies decisions to a turn and its agent."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from agent_core.commands.arguments import argument_faults
@@ -8,7 +9,6 @@ from agent_core.errors import ChangedSinceShown, InvalidInput, UnusableReply
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.audit import AuditEntry
-from agent_core.model.copies import replace
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
 from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import Turn, TurnState

@@ -1,14 +1,13 @@
 """Deletes an agent with its helpers in one unit of work, and counts what that removes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent_core.errors import CommandError
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
-from agent_core.model.copies import replace
 from agent_core.model.deletion import Deletion
 from agent_core.model.lines import counted
 from agent_core.model.turn import Turn

@@ -1,14 +1,13 @@
 """Helpers: agents that other agents start, message, list and delete. Each call is one short transaction."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent_core.commands.agents import find_helper
 from agent_core.errors import CommandError
 from agent_core.model.actors import is_name_of
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.audit import AuditEntry
-from agent_core.model.copies import replace
 from agent_core.model.draft import MAX_ROLE_CHARACTERS
 from agent_core.model.ids import AgentId, new_id
 from agent_core.model.lines import one_line, quoted

@@ -4,7 +4,7 @@ No model is called, and a chat platform only to learn whether an owner has left.
 agent are removed after the commit.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -14,7 +14,6 @@ from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
 from agent_core.model.agent_policy import Policy
 from agent_core.model.audit import AuditEntry
-from agent_core.model.copies import replace
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.lines import counted
@@ -60,7 +59,6 @@ class AgentLifecycle(AgentArchive):
             database=self.database,
             waker=self.waker,
             clock=self.clock,
-            priority=self.priority,
             succession=self.succession,
         )
 
@@ -213,8 +211,7 @@ class AgentLifecycle(AgentArchive):
             )
 
         try:
-            async with self.priority.background():
-                deleted = await in_one_unit(self.database, act)
+            deleted = await in_one_unit(self.database, act)
         except (NotFound, UnreadableRecord):  # deleted meanwhile, or saved by a newer release
             return False
         return deleted is not None and bool(await self._erase(deleted))

@@ -1,12 +1,12 @@
 """How people answer a tool server by a form or a button. The answer becomes a note, which the running call reads."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent_core.errors import AlreadyDecided, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
-from agent_core.model.copies import replace
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Note
 from agent_core.model.server_answers import DECLINED, WrongAnswer, is_answer, line_of_form, read_reply

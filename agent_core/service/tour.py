@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from agent_core.errors import CommandError, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.copies import replace
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.ports.rehearsal import Rehearsal, Tour

@@ -14,7 +14,6 @@ from agent_core.oversight.policy import OwnerDecides
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Waker
-from agent_core.ports.priority import Priority
 from agent_core.service.succession import Succession, let_anyone_decide
 
 T = TypeVar("T")
@@ -28,7 +27,6 @@ class TransactionalService:
     database: Database
     waker: Waker
     clock: Clock
-    priority: Priority = field(default_factory=Priority)
     succession: Succession = field(default_factory=Succession)
 
     async def change(self, agent_id: AgentId, origin: Origin, what: str, change: Change, detail: str = "") -> Agent:
@@ -51,22 +49,15 @@ class TransactionalService:
         return agent
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        """Run a unit of work with priority over those of agents, because a person waits for it.
-
-        If only the owner may do this and has left, let anyone decide from now on, and run it again.
-        """
+        """Run a unit of work. If only the owner may do this and has left, first let anyone decide from now on."""
         try:
-            return await self._save(act)
+            return await in_one_unit(self.database, act)
         except OwnerDecides as refused:
             if not await self.succession.has_left(refused.agent):
                 raise
             passed = partial(let_anyone_decide, refused=refused, at=self.clock.now())
-        await self._save(passed)
-        return await self._save(act)
-
-    async def _save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        with self.priority.foreground():
-            return await in_one_unit(self.database, act)
+        await in_one_unit(self.database, passed)
+        return await in_one_unit(self.database, act)
 
     def announce(self, work: UnitOfWork, agent: Agent, kind: NoticeKind, text: str) -> None:
         work.notes.announce(Notice.to(agent, kind, text, self.clock.now()))

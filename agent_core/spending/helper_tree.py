@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Finished, Paused, Stopped, Thinking
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.lease import Lease
 from agent_core.model.note import Note, Notice

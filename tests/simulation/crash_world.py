@@ -33,7 +33,6 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.ports.files import Files
 from agent_core.ports.models import CallOptions, ModelProgress
-from agent_core.ports.priority import Priority
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.files import InMemoryFiles, InMemoryWorkspaces
@@ -138,9 +137,7 @@ def _places() -> Iterator[str]:
             path = Path(frame.f_code.co_filename) if frame else ROOT
             if frame and path.is_relative_to(ROOT / "agent_core"):
                 found = f"{path.relative_to(ROOT)}:{frame.f_lineno} {frame.f_code.co_name}"
-            is_driven = frame and frame.f_code is Priority.run_stepwise.__code__
-            inner = frame.f_locals.get("work") if frame and is_driven else getattr(waiting, "cr_await", None)
-            waiting = inner or getattr(waiting, "ag_await", None)
+            waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "ag_await", None)
         if found and not found.startswith(IDLE):
             yield found
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache, partial
 from inspect import getmembers, iscoroutinefunction
@@ -18,7 +18,6 @@ from agent_core.errors import Conflict, DatabaseAway, ModelUnavailable
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
-from agent_core.model.copies import replace
 from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
 from agent_core.model.note import Notice

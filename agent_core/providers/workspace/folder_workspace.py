@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,13 +19,10 @@ from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry, StorageIdentity, content_fingerprint
 from agent_core.ports.files import WorkspaceOwner
-from agent_core.ports.loop_share import LoopShare
 from agent_core.providers.sandbox.workspace_quota import entries_in
-from agent_core.providers.workspace.local_disks import LocalDisk
 from agent_core.providers.workspace.safe_fs import (
     OPEN_APPEND,
     OPEN_READ,
-    NotShort,
     StaleFile,
     files_below,
     open_descriptor,
@@ -57,28 +54,21 @@ from agent_core.providers.workspace.workspace_paths import (
 
 T = TypeVar("T")
 MAX_STALE_READS = 3
-SHORT_BYTES = 65_536
-SHORT_VISITS = 200  # entries of folders
 
 
 @dataclass(frozen=True, slots=True)
 class FolderFiles:
-    """Implements `Files` in a folder, which is created at the first write.
-
-    `is_local`: whether the folder lies on a disk of this machine. `loop_share`: what looking at small files may take.
-    """
+    """Implements `Files` in a folder, which is created at the first write."""
 
     folder: Path
     limits: Limits = LIMITS
-    is_local: bool = False
-    loop_share: LoopShare = field(default_factory=LoopShare)
 
     @property
     def trash(self) -> "FolderFiles":
         return replace(self, folder=self.folder.parent / TRASH_FOLDER / self.folder.name, limits=LIMITS)
 
     async def read(self, path: str) -> bytes:
-        return await self._look(lambda most: self._read(path, most))
+        return await asyncio.to_thread(_retry_stale, lambda: self._read(path))
 
     async def write(self, path: str, data: bytes, *, append: bool = False, expected: str | None = None) -> None:
         await asyncio.to_thread(self._write, path, data, append, expected)
@@ -88,32 +78,20 @@ class FolderFiles:
 
     async def list_files(self, folder: str = "") -> tuple[FileEntry, ...]:
         """List the files below the folder; skip entries whose name is not a valid part of a path."""
-        if self.is_local:
-            await self.loop_share.wait_for_turn()
-            with suppress(NotShort):
-                return self._listing(folder, SHORT_VISITS)
-        return await asyncio.to_thread(_retry_stale, lambda: self._listing(folder, None))
+        return await asyncio.to_thread(_retry_stale, lambda: self._listing(folder))
 
     async def fingerprint(self, path: str) -> str:
         """SHA-256 of the content; for a file over the size limit, SHA-256 of inode, size and modification time."""
-        return await self._look(lambda most: self._fingerprint(path, most))
+        return await asyncio.to_thread(_retry_stale, lambda: self._fingerprint(path))
 
-    async def _look(self, look: Callable[[int | None], T]) -> T:
-        """Look at a file at once if it is short, else in a thread. `look` gets the most bytes that it may read."""
-        if self.is_local:
-            await self.loop_share.wait_for_turn()
-            with suppress(NotShort):
-                return look(SHORT_BYTES)
-        return await asyncio.to_thread(_retry_stale, lambda: look(None))
-
-    def _read(self, path: str, most: int | None) -> bytes:
+    def _read(self, path: str) -> bytes:
         *folders, name = split_file_path(path)
         with (
             translate_errors(path),
             open_folder(self.folder, folders) as folder,
             open_regular_file(folder, name, path, OPEN_READ) as descriptor,
         ):
-            data, _ = self._content(descriptor, most)
+            data, _ = self._content(descriptor)
         if len(data) > self.limits.file_bytes:
             raise CommandError(f"{path} is too long: at most {self.limits.file_bytes:,} bytes can be read.")
         return data
@@ -160,20 +138,20 @@ class FolderFiles:
     def _guard(self, path: str, expected: str | None) -> Iterator[None]:
         """Hold the workspace's lock; raise CommandError if `expected` is given and is not the file's fingerprint."""
         with lock_workspace(self.folder):
-            if expected is not None and _retry_stale(lambda: self._fingerprint(path, None)) != expected:
+            if expected is not None and _retry_stale(lambda: self._fingerprint(path)) != expected:
                 raise changed_error(path)
             yield
 
-    def _listing(self, path: str, most_visits: int | None) -> tuple[FileEntry, ...]:
+    def _listing(self, path: str) -> tuple[FileEntry, ...]:
         parts = split_path(path)
         with translate_errors(path), suppress(FileNotFoundError), open_folder(self.folder, parts) as folder:
-            found = files_below(folder, "".join(f"{part}/" for part in parts), len(parts), most_visits)
+            found = files_below(folder, "".join(f"{part}/" for part in parts), len(parts))
             return tuple(sorted(found, key=lambda entry: entry.path))
         if parts:
             raise no_folder_error(path)
         return ()
 
-    def _fingerprint(self, path: str, most: int | None) -> str:
+    def _fingerprint(self, path: str) -> str:
         *folders, name = split_file_path(path)
         with (
             translate_errors(path),
@@ -181,20 +159,13 @@ class FolderFiles:
             open_folder(self.folder, folders) as folder,
             open_regular_file(folder, name, path, OPEN_READ) as descriptor,
         ):
-            return self._digest(*self._content(descriptor, most))
+            return self._digest(*self._content(descriptor))
         return ""
 
-    def _content(self, descriptor: int, most: int | None) -> tuple[bytes, os.stat_result]:
-        """The content of an open file up to one byte over the size limit; raise NotShort if it has more than `most`."""
-        status = os.fstat(descriptor)
-        if most is not None and status.st_size > most:
-            raise NotShort
-        limit = self.limits.file_bytes if most is None else min(self.limits.file_bytes, most)
+    def _content(self, descriptor: int) -> tuple[bytes, os.stat_result]:
+        """The content of an open file up to one byte over the size limit."""
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data, status = file.read(limit + 1), os.fstat(descriptor)
-        if most is not None and len(data) > most:  # it has grown
-            raise NotShort
-        return data, status
+            return file.read(self.limits.file_bytes + 1), os.fstat(descriptor)
 
     def _digest(self, data: bytes, status: os.stat_result) -> str:
         identity = (
@@ -222,15 +193,10 @@ class FolderWorkspaces:
 
     root: Path
     limits: Limits = LIMITS
-    loop_share: LoopShare = field(default_factory=LoopShare)
-    _disk: LocalDisk = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_disk", LocalDisk(self.root))
 
     def of(self, agent: Agent) -> FolderFiles:
         folder = self.root / folder_name(agent.home)
-        return FolderFiles(folder, self.limits, self._disk.is_local, self.loop_share)
+        return FolderFiles(folder, self.limits)
 
     async def identify(self) -> StorageIdentity:
         """The identity of the folder, made at the first call; raise CommandError if it cannot be read or written."""
@@ -246,7 +212,7 @@ class FolderWorkspaces:
 
     async def trashes(self) -> tuple[FolderFiles, ...]:
         names = await asyncio.to_thread(_names_in, self.root / TRASH_FOLDER)
-        return tuple(FolderFiles(self.root / TRASH_FOLDER / name, loop_share=self.loop_share) for name in names)
+        return tuple(FolderFiles(self.root / TRASH_FOLDER / name) for name in names)
 
     async def remove(self, agent: WorkspaceOwner) -> None:
         if agent.head:

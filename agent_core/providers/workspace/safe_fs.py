@@ -28,10 +28,6 @@ MAX_VISITED = 100_000  # entries of any kind
 OPEN_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class NotShort(Exception):
-    """A file or folder is too large to be read on the event loop's thread."""
-
-
 class StaleFile(CommandError):
     """Another machine replaced or deleted the file while it was open here. On NFS only."""
 
@@ -123,13 +119,12 @@ def write_all(descriptor: int, data: bytes) -> None:
     os.fsync(descriptor)
 
 
-def files_below(folder: int, prefix: str = "", depth: int = 0, short_visits: int | None = None) -> list[FileEntry]:
+def files_below(folder: int, prefix: str = "", depth: int = 0) -> list[FileEntry]:
     """Regular files with valid names, unordered; symlinks, devices and vanished entries are skipped.
 
-    Stops after MAX_LISTED_FILES files or MAX_VISITED entries; folders deeper than MAX_DEPTH are skipped. Raise NotShort
-    for more than `short_visits` entries.
+    Stops after MAX_LISTED_FILES files or MAX_VISITED entries; folders deeper than MAX_DEPTH are skipped.
     """
-    walk = _Walk() if short_visits is None else _Walk(left=short_visits, limit=NotShort)
+    walk = _Walk()
     with suppress(_LimitReached):
         walk.enter(folder, prefix, depth)
     return walk.found
@@ -176,14 +171,13 @@ class _LimitReached(Exception):
 class _Walk:
     found: list[FileEntry] = field(default_factory=list)
     left: int = MAX_VISITED
-    limit: type[Exception] = _LimitReached
 
     def enter(self, folder: int, prefix: str, depth: int) -> None:
         with os.scandir(folder) as entries:
             for entry in entries:
                 self.left -= 1
                 if self.left < 0 or len(self.found) >= MAX_LISTED_FILES:
-                    raise self.limit
+                    raise _LimitReached
                 if is_name(entry.name) and depth < MAX_DEPTH:
                     with suppress(OSError):
                         self._take(entry, folder, f"{prefix}{entry.name}", depth)

@@ -109,7 +109,6 @@ async def test_agents_with_a_card_of_a_changed_source_are_woken_in_the_backgroun
     changes = ChangedTools(
         database=stage.database,
         waker=stage.engine,
-        priority=stage.loop.priority,
         clock=stage.clock,
         surfaces=tuple(stage.loop.surfaces),
     )

@@ -1,9 +1,10 @@
 """What a command works on, in a few words that are true before it runs and afterwards."""
 
+from dataclasses import replace
+
 import pytest
 
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
-from agent_core.model.copies import replace
 from agent_core.model.turn_target import MAX_TARGET_CHARACTERS, target_of
 from agent_core.testing.examples import a_turn, an_agent
 
