@@ -1,7 +1,7 @@
 """One act step of an agent: checks the preview again, saves the start, runs the command, saves the result.
 
 approved ─► preview unchanged? ─► started saved ─► command runs ─► result saved
-                │ no: people are asked again            (if it only reads, its start is saved with its result)
+                │ no: people are asked again
 running at a crash ─► only reads, or its files show that it did not run: it runs again
                    ─► its files show that it ran: its result is saved
                    ─► else people are asked
@@ -20,7 +20,6 @@ from agent_core.loop.card_checks import ask_again
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
-from agent_core.loop.late_start import EndedEarly, LateStart
 from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.stop_watch import end_when_stopped
@@ -97,10 +96,6 @@ class ActStep:
         remark = "" if turn.proposal.still_holds(turn.call, preview) else changed_text(turn.proposal.preview, preview)
         remark = self._replaced_text(turn) or remark
         save = partial(self._save_start, turn.id, preview, remark)
-        if self._may_start_late(turn):
-            started = await self.claim.foresee(save)
-            if started.changed and started.changed.state == "running":
-                return await self._run(started.agent, turn, preview, started.changed)
         try:
             started = await self.claim.save_and_present(save)
         except asyncio.CancelledError:
@@ -109,10 +104,6 @@ class ActStep:
         if started.changed and started.changed.state == "running":
             return await self._run(started.agent, turn, preview)
         return started.agent
-
-    def _may_start_late(self, turn: Turn) -> bool:
-        """Whether the start may be saved with the result: the command may run twice, and costs nothing."""
-        return turn.only_reads and not self._always_asks(turn) and not self.runner.asks_models(turn.call)
 
     def _always_asks(self, turn: Turn) -> bool:
         known = self.runner.commands.by_name.get(turn.call.name)
@@ -135,7 +126,7 @@ class ActStep:
         if reason:
             spec = self.runner.commands.get(turn.call.name).spec
             return ask_again(agent, turn.show_again(preview, reason, now), spec, now)
-        return self._begun(agent, turn, turn.start(now, preview))
+        return self._begun(agent, turn, preview, now)
 
     async def _take_back_start(self, turn_id: TurnId) -> None:
         """After a cancelled save of the start: the command has not begun, so that nobody is asked whether it ran."""
@@ -159,43 +150,27 @@ class ActStep:
 
         return (await self.claim.save_and_present(save)).agent
 
-    async def _run(self, agent: Agent, turn: Turn, approved: Preview | None, unsaved: Turn | None = None) -> Agent:
-        """Run the command and save its result. `unsaved`: the started turn, if its start is not saved yet."""
-        save = partial(self.claim.save_and_present, partial(self._save_late_start, unsaved)) if unsaved else None
-        late_start = LateStart(save=save)
-        live_output = LiveOutput(claim=self.claim, clock=self.clock, turn_id=turn.id, begin=late_start.ensure_saved)
+    async def _run(self, agent: Agent, turn: Turn, approved: Preview | None) -> Agent:
+        """Run the command, whose start is saved, and save its result."""
+        live_output = LiveOutput(claim=self.claim, clock=self.clock, turn_id=turn.id)
 
         async def run(tracker: SpendingTracker) -> Result:
             await self.claim.confirm()
             command = self.runner.run(agent, turn.call, tracker, display=live_output.display, approved=approved)
             try:
-                async with end_when_stopped(self.claim, turn.id, self.clock), late_start.watch():
+                async with end_when_stopped(self.claim, turn.id, self.clock):
                     return await live_output.run(command)
             except asyncio.CancelledError:
                 await self._save_cut_short(agent, turn, live_output.newest)
                 raise
 
-        try:
-            return await self._run_and_pay(agent, turn, run, unsaved)
-        except (asyncio.CancelledError, NotFound):
-            await self._save_ended_early(unsaved, live_output.newest)
-            raise
+        return await self._run_and_pay(agent, turn, run)
 
-    async def _save_late_start(self, started: Turn, work: UnitOfWork, agent: Agent) -> Outcome:
-        turn = await _require_turn(work, agent, started.id, "approved")
-        return self._begun(agent, turn, started)
-
-    def _begun(self, agent: Agent, turn: Turn, started: Turn) -> Outcome:
-        """The outcome of the start of a command that began at the time of `started`, a copy of the turn."""
-        at = started.started_at or self.clock.now()
-        running = turn.start(at, started.run_preview)
-        return replace(move(agent, running, Acting(), at), audit=(AuditEntry.of_run(agent, running, at, turn.source),))
-
-    async def _save_ended_early(self, unsaved: Turn | None, output: str = "") -> None:
-        if unsaved:
-            commands = self.runner.commands
-            ended = EndedEarly(claim=self.claim, commands=commands, clock=self.clock, started=unsaved, output=output)
-            await ended.save()
+    def _begun(self, agent: Agent, turn: Turn, preview: Preview | None, now: datetime) -> Outcome:
+        running = turn.start(now, preview)
+        return replace(
+            move(agent, running, Acting(), now), audit=(AuditEntry.of_run(agent, running, now, turn.source),)
+        )
 
     async def _save_cut_short(self, agent: Agent, turn: Turn, output: str) -> None:
         """Save the output of a command that was cancelled: by Stop, or at the end of the process."""
@@ -212,10 +187,9 @@ class ActStep:
         agent: Agent,
         turn: Turn,
         run: Callable[[SpendingTracker], Awaitable[Result]],
-        unsaved: Turn | None,
     ) -> Agent:
         if not self.runner.asks_models(turn.call):
-            return await self._finish(turn.id, await run(SpendingTracker()), unsaved=unsaved)
+            return await self._finish(turn.id, await run(SpendingTracker()))
         async with self.claim.database.begin() as work:
             own, budget = await budget_of(work, agent), await work.budgets.of(agent.channel)
         async with self.claim.track(self.ledger, agent, own, budget) as tracker:
@@ -226,18 +200,13 @@ class ActStep:
         turn_id: TurnId,
         result: Result,
         spent: Mapping[CallKind, Usage] = NOTHING_SPENT,
-        unsaved: Turn | None = None,
     ) -> Agent:
-        """Save the result, with the start of the command if that is `unsaved`, and what follows from it."""
+        """Save the result, and what follows from it."""
 
         async def finish(work: UnitOfWork, agent: Agent, *, again: bool = False) -> Outcome:
             turn = await work.turns.get(agent.channel, turn_id)
             if turn.number != agent.turns or turn.state not in ("approved", "running"):
                 return Outcome(agent=agent) if again else Outcome(agent=agent.pay(spent), spent=spent)
-            begun = Outcome(agent=agent)
-            if unsaved and turn.state == "approved":
-                begun = self._begun(agent, turn, unsaved)
-                turn = begun.changed or turn
             now, commands = self.clock.now(), self.runner.commands
             may_quote = not (isinstance(result, Failed) and result.received_nothing)
             is_untrusted = turn.started_at and may_quote and commands.may_return_untrusted(turn.call.name, agent)
@@ -245,7 +214,7 @@ class ActStep:
             paid, billed = bill(agent, finished, spent)
             earlier = await work.turns.of(agent, last=1, before=turn.number) if paid.lease else ()
             outcome = conclude(paid, billed, earlier, finishes=commands.finishes(turn.call.name), now=now)
-            outcome = replace(outcome, spent=spent, audit=(*begun.audit, AuditEntry.of_end(agent, billed, now)))
+            outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
             return await self._go_on(work, outcome, turn, now)
 
         try:
@@ -254,15 +223,9 @@ class ActStep:
             if self.draining.is_requested:  # the result is there: save it in the time that is left
                 await self.claim.save_and_present(partial(finish, again=True))
             raise
-        await self._tell(outcome, unsaved)
-        return outcome.agent
-
-    async def _tell(self, outcome: Outcome, unsaved: Turn | None) -> None:
-        """Tell the extensions what ended; if it was stopped meanwhile, save that it had begun."""
         if outcome.changed:
             await self.runner.tell(outcome.agent, outcome.changed)
-        else:
-            await self._save_ended_early(unsaved)
+        return outcome.agent
 
     async def _go_on(self, work: UnitOfWork, outcome: Outcome, turn: Turn, now: datetime) -> Outcome:
         """Let the agent read new notes before it finishes or waits; after do_nothing, let it wait for its helpers."""

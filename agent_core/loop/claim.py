@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
 from agent_core.loop.draining import Draining
-from agent_core.loop.known_records import NOTHING_KNOWN, KnownRecords
 from agent_core.loop.outcome import Outcome, SavedOutcome
 from agent_core.loop.step_charging import charge_once
 from agent_core.loop.thread_presenter import ThreadPresenter
@@ -44,7 +43,6 @@ class AgentClaim:
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
     `save_id`, `charge_id`: identify the last save that was tried, and the last one that charges what was spent.
     `newest`: the agent's newest turn as this claim read or saved it last, if it did.
-    `known`: what the next save need not read, because the last unit of work did.
     `questions`: questions of people that wait for the model's answer.
     `has_background`: whether programs of the agent run here, so that it stays with this worker.
     `ends_at_wait`: the claim ends with a save after which the agent waits for people, if they see what is saved.
@@ -58,7 +56,6 @@ class AgentClaim:
     agent: Agent
     has_background: Callable[[Agent], Awaitable[bool]]
     newest: Turn | None = None
-    known: KnownRecords = NOTHING_KNOWN
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
     draining: Draining = field(default_factory=Draining)
@@ -87,7 +84,6 @@ class AgentClaim:
         async with self.database.begin() as work:
             turns, notices = await work.together(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
-            self.known = KnownRecords.of(work, self.agent.id)
         self.newest = turns[-1] if turns and turns[-1].number == agent.turns else None
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")
@@ -117,9 +113,9 @@ class AgentClaim:
         return outcome
 
     async def _save(self, step: Step) -> SavedOutcome:
-        tried = dict[str, tuple[SavedOutcome, KnownRecords]]()
+        tried = dict[str, SavedOutcome]()
 
-        async def save_fenced(work: UnitOfWork) -> tuple[SavedOutcome, KnownRecords]:
+        async def save_fenced(work: UnitOfWork) -> SavedOutcome:
             present = await work.agents.locate(self.agent.id)
             if present.save_id in tried:  # an earlier try took effect, but its answer was lost
                 return tried[present.save_id]
@@ -131,38 +127,17 @@ class AgentClaim:
             outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
-            tried[save_id] = await self._queue(work, present, outcome), KnownRecords.of(work, self.agent.id)
+            tried[save_id] = await self._queue(work, present, outcome)
             return tried[save_id]
 
-        async def save_with_known(work: UnitOfWork) -> tuple[SavedOutcome, KnownRecords]:
-            known, self.known = self.known, NOTHING_KNOWN  # if what is known was changed, the next try reads it
-            return await known.use_in(work, save_fenced)
-
-        saved, self.known = await self._save_when_reachable(save_with_known)
-        self._end_save(saved)
-        return saved
-
-    def _end_save(self, saved: SavedOutcome) -> None:
+        saved = await self._save_when_reachable(save_fenced)
         if saved.outcome.spent and self.tracker:
             self.tracker.settle()
         self.charge_id = ""
         if saved.is_given_up:
             self.is_given_up = True
             self.claims.forget(self.agent.id)
-
-    async def foresee(self, step: Step) -> Outcome:
-        """What `step` would save now, with nothing saved; raise Superseded if another worker took the agent."""
-
-        async def look() -> Outcome:
-            async with self.database.begin() as work:
-                present = await work.agents.locate(self.agent.id)
-                if present.fence != self.agent.fence:
-                    raise Superseded(self.agent.id)
-                outcome = await step(work, present)
-                self.known = KnownRecords.of(work, self.agent.id)
-                return outcome
-
-        return await self._when_reachable(look)
+        return saved
 
     async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> SavedOutcome:
         """Queue the writes of an outcome, and the end of the claim if nothing is left to do after it."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,21 +27,13 @@ MAX_SHOWN_CHARACTERS = 1_500
 MAX_KEPT_CHARACTERS = 200_000  # saved when a person stops the command
 
 
-async def _save_nothing() -> None:
-    """Do nothing: the start of the command is saved."""
-
-
 @dataclass(slots=True, kw_only=True)
 class LiveOutput:
-    """Shows the output of one run. Without output, nothing is saved.
-
-    `begin`: makes sure that the start of the command is saved, before anything is shown.
-    """
+    """Shows the output of one run. Without output, nothing is saved."""
 
     claim: AgentClaim
     clock: Clock
     turn_id: TurnId
-    begin: Callable[[], Awaitable[None]] = _save_nothing
     newest: str = ""
     shown: str = ""
     announced: list[str] = field(default_factory=list)
@@ -87,7 +79,6 @@ class LiveOutput:
 
     async def _show_periodically(self) -> None:
         """Show the newest output until the run ends. A failed update is logged and skipped."""
-        await self.begin()
         with suppress(Superseded):
             while not self.is_over:
                 try:

@@ -214,12 +214,6 @@ class Turn:
             return replace(self.finish(Interrupted(by, self.live, outside and bool(self.live)), at), ended_by=by)
         return replace(self, state="withdrawn", ended_at=at, ended_by=by)
 
-    def stop_late(self, started: Self, output: str, *, outside: bool) -> Self:
-        """A withdrawn turn whose command had begun after all, as that was stopped; `started`: the turn as it began."""
-        at, preview = started.started_at, started.run_preview
-        result = Interrupted(self.ended_by, output, outside and bool(output))
-        return replace(self, state="done", result=result, started_at=at, run_preview=preview)
-
     def restart(self) -> Self:
         """Approve again a read-only command that was running when the process died."""
         return replace(self, state="approved", started_at=None, run_preview=None, live="", asked=None)

@@ -45,7 +45,6 @@ from agent_core.persistence.tables import (
 )
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, read_value
-from agent_core.ports.kept_records import Kept
 
 logger = logging.getLogger(__name__)
 
@@ -219,12 +218,6 @@ class SqlAgents(SqlRepository):
             self._buffer.queue(_REMOVE, values, key=("agent", agent.id))
         else:
             self._buffer.queue(_REMOVE_AS_READ, values, key=("agent", agent.id), checked=True)
-
-    def keep(self, agent_id: AgentId) -> Kept[Agent]:
-        return self._pending.keep(agent_id)
-
-    def reuse(self, kept: Kept[Agent]) -> None:
-        self._pending.reuse(kept)
 
     def _insert(self, agent: Agent) -> None:
         columns = {"surface": agent.channel.surface, "workspace": _workspace(agent.channel)}

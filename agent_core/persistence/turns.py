@@ -20,7 +20,6 @@ from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
 from agent_core.persistence.writes import Values
-from agent_core.ports.kept_records import Kept, KeptRecord, newest_turn
 
 Shown: TypeAlias = tuple[str, datetime | None, str]  # where a card stands, since when, and the hash on it
 
@@ -96,16 +95,6 @@ class SqlTurns(SqlRepository):
                 _SHOWN, {**shown, "the_id": turn.id, "in_channel": turn.channel.key}, key=("turn", turn.id)
             )
 
-    def keep(self, agent_id: AgentId) -> Kept[Turn]:
-        newest = newest_turn(self._pending.known(), agent_id)
-        if newest is None:
-            return {}
-        shown = self._shown.get(newest.id)
-        return {turn_id: _as_shown(each, shown) for turn_id, each in self._pending.keep(newest.id).items()}
-
-    def reuse(self, kept: Kept[Turn]) -> None:
-        self._pending.reuse(kept)
-
     def _insert(self, turn: Turn) -> None:
         fixed = {"id": turn.id, "channel": turn.channel.key, "agent_id": turn.agent_id, "number": turn.number}
         self._buffer.queue(
@@ -140,13 +129,6 @@ def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
     if unknown is None and len(data) <= MAX_CACHED_CHARACTERS:
         _CACHE.put((data, shown), turn)
     return turn, revision, unknown
-
-
-def _as_shown(kept: KeptRecord[Turn], shown: Values | None) -> KeptRecord[Turn]:
-    if shown is None:
-        return kept
-    columns: Any = (shown["shown_as"], shown["shown_at"], shown["shown_hash"])
-    return replace(kept, record=_with_shown(kept.record, columns))
 
 
 def _with_shown(turn: Turn, shown: Shown) -> Turn:

@@ -1,6 +1,6 @@
 """Identity map: the records that one unit of work read or will save, with their revisions."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from agent_core.errors import NotFound
@@ -8,7 +8,6 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import UnknownFields
-from agent_core.ports.kept_records import Kept, KeptRecord
 
 R = TypeVar("R", Agent, Turn)
 
@@ -23,7 +22,6 @@ class UnsavedRecords(Generic[R]):
         self._as_read: dict[str, R] = {}
         self._values: dict[str, R | None] = {}
         self._unknown: dict[str, UnknownFields] = {}
-        self._reused: dict[str, R] = {}
 
     def read(self, record: R, revision: int, unknown: UnknownFields | None = None) -> R:
         """Note the revision at which the record was first read, to detect conflicts; return the record.
@@ -45,14 +43,14 @@ class UnsavedRecords(Generic[R]):
         return self._unknown.get(record.id)
 
     def find(self, record_id: str, channel: ChannelScope | None = None) -> R | None:
-        """The value that this unit of work will save or reuses, or None if it is to be read.
+        """The value that this unit of work will save, or None if it is to be read.
 
         Raise NotFound if this unit of work removes the record, or if the record belongs to another channel.
         """
         self._check_open()
-        if record_id not in self._values and record_id not in self._reused:
+        if record_id not in self._values:
             return None
-        record = self._values[record_id] if record_id in self._values else self._reused[record_id]
+        record = self._values[record_id]
         if record is None or channel not in (None, record.channel):
             raise self.missing(record_id)
         return record
@@ -82,25 +80,3 @@ class UnsavedRecords(Generic[R]):
         self._check_open()
         self._values[record.id] = None
         return self._revisions.get(record.id)
-
-    def known(self) -> Iterable[R]:
-        """The records that were read, added or saved, and not removed."""
-        return (record for record in (self._as_read | self._values).values() if record is not None)
-
-    def keep(self, record_id: str) -> Kept[R]:
-        """This record as the commit will leave it, if it was read, added or saved, and not removed.
-
-        A save may drop some of a record's unknown fields, so one that has any is to be read again.
-        """
-        saves = record_id in self._values
-        record = self._values[record_id] if saves else self._as_read.get(record_id)
-        unknown = self._unknown.get(record_id)
-        if record is None or (saves and unknown):
-            return {}
-        return {record_id: KeptRecord(record, self._revisions.get(record_id, 0) + saves, unknown)}
-
-    def reuse(self, kept: Kept[R]) -> None:
-        """Take records as read. A commit that saves one that was changed meanwhile finds a conflict."""
-        for record_id, each in kept.items():
-            unknown = each.unknown if isinstance(each.unknown, UnknownFields) else None
-            self._reused[record_id] = self.read(each.record, each.revision, unknown)

@@ -16,10 +16,9 @@ from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Budget
 from agent_core.model.worker import Worker
-from agent_core.ports.kept_records import KeepsRecords
 
 
-class Agents(KeepsRecords[Agent], Protocol):
+class Agents(Protocol):
     """Agents. `get`, `find_by_name`, `of` and `in_thread` search one channel only.
 
     Methods that return one agent raise UnreadableRecord if a newer release saved it in a form that this one does not
@@ -93,7 +92,7 @@ class Agents(KeepsRecords[Agent], Protocol):
         """
 
 
-class Turns(KeepsRecords[Turn], Protocol):
+class Turns(Protocol):
     """Turns of agents."""
 
     async def get(self, channel: ChannelScope, turn_id: TurnId) -> Turn:

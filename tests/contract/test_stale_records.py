@@ -1,16 +1,14 @@
-"""What a claim hands on from one save to the next, where that is not what the database holds."""
+"""What was changed between two saves of a claim, or by a save whose answer was lost."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from agent_core.commands.agents import AgentCommands
 from agent_core.errors import DatabaseAway, ModelUnavailable
 from agent_core.loop import claim as claim_module
-from agent_core.loop.known_records import KnownRecords
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Stopped, Thinking
@@ -18,14 +16,11 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Succeeded
-from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.models import CallOptions
-from agent_core.spending.helper_tree import list_helpers_below
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
-from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent, keep
+from agent_core.testing.examples import ANA, BEN, CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingNotifications, RecordingSurface
@@ -33,7 +28,6 @@ from tests.contract.test_newer_release import LEASE, add_fields, stored
 
 ADA = an_agent()
 SLACK = ChannelScope("slack", "T1", "C1")
-MAX_TURNS_KNOWN = 2
 AT_PROPOSAL = 4  # the number of its commit in the advance
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one"})
 NOTHING = reply_text("do_nothing")
@@ -53,31 +47,19 @@ class InterruptedModel(ScriptedModel):
         return await super().complete(messages, options)
 
 
-# The database in memory has no fields of a newer release.
-STORED = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
-
-
-@STORED
-@pytest.mark.parametrize("reuses", [False, True])
-async def test_a_field_that_one_save_dropped_does_not_come_back_with_the_next(
-    database: Database, url: str, *, reuses: bool
-) -> None:
+async def test_a_field_that_one_save_dropped_does_not_come_back_with_the_next(database: Database, url: str) -> None:
     await keep(database, ADA)
     await add_fields(url, "agents", ("status",))
     async with database.begin() as work:
         work.agents.save(replace(await work.agents.locate(ADA.id), status=Acting()))
-        kept = work.agents.keep(ADA.id)
         await work.commit()
     assert "mood" not in (await stored(url, "agents"))["status"]
     async with database.begin() as later:
-        if reuses:
-            later.agents.reuse(kept)
         later.agents.save(replace(await later.agents.locate(ADA.id), status=Thinking()))
         await later.commit()
     assert "mood" not in (await stored(url, "agents"))["status"]
 
 
-@STORED
 async def test_the_status_of_an_earlier_wait_gives_no_field_to_that_of_a_later_one(
     database: Database, url: str
 ) -> None:
@@ -110,22 +92,6 @@ async def test_an_agent_waits_for_a_helper_that_was_resumed_while_it_thought(dat
     assert isinstance(one.status, Thinking)
     assert head.status == Thinking(waits_for=("One",))
     assert head.turns == 3
-
-
-async def test_helpers_are_read_each_time(database: Database) -> None:
-    """Decision 69 says so. A unit of work that met a helper leaves it to the next one, which takes no other."""
-    stage = Stage(database=database, model=ScriptedModel(NOTHING))
-    head = await stage.create()
-    one = await stage.helpers.start(head, "One", "Help", "")
-    async with database.begin() as work:
-        await list_helpers_below(work, await work.agents.locate(head.id))
-        known = KnownRecords.of(work, head.id)
-    async with database.begin() as work:
-        work.agents.save((await work.agents.get(CHANNEL, one.id)).become(Stopped(one.owner), stage.clock.now()))
-        await work.commit()
-    async with database.begin() as work:
-        met = await known.use_in(work, lambda work: list_helpers_below(work, head))
-    assert [each.status.kind for each in met] == ["stopped"]
 
 
 class LateDatabase:
@@ -197,27 +163,6 @@ async def test_the_next_save_goes_on_from_the_try_that_took_effect(
     assert met == ["try 1"]
     async with database.begin() as work:
         assert (await work.agents.locate(ADA.id)).complaint == "try 1"
-
-
-async def test_a_claim_does_not_collect_all_turns_that_it_made(database: Database) -> None:
-    stage = Stage(database=database, model=ScriptedModel())
-    await keep(database, ADA)
-    claim = await stage.loop._claim(ADA.id)
-    for number in range(1, 31):
-        turn = a_turn(ADA, number=number).decide(Approve(), by=ADA.owner, at=NOON)
-
-        await claim.save_and_present(partial(make, turn))
-        await claim.save_and_present(partial(end, turn))
-    assert len(claim.known.turns) <= MAX_TURNS_KNOWN
-
-
-async def make(turn: Turn, _work: UnitOfWork, agent: Agent) -> Outcome:
-    return Outcome(agent=replace(agent, turns=turn.number), made=turn)
-
-
-async def end(turn: Turn, work: UnitOfWork, agent: Agent) -> Outcome:
-    present = await work.turns.get(CHANNEL, turn.id)
-    return Outcome(agent=agent, changed=present.start(NOON).finish(Succeeded("x"), NOON))
 
 
 async def test_people_are_told_of_a_wait_whose_save_landed_late(monkeypatch: pytest.MonkeyPatch) -> None:
