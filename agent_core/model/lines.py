@@ -1,5 +1,9 @@
 """Texts on one line, and numbers with their nouns, for tables, notices and lists."""
 
+import unicodedata
+
+MAX_NAME_BYTES = 24
+
 
 def one_line(text: str, most: int = 2**31) -> str:
     """The text with white space collapsed, cut to `most` characters with "…" as the last."""
@@ -10,6 +14,14 @@ def one_line(text: str, most: int = 2**31) -> str:
 def quoted(text: str, most: int) -> str:
     """Somebody's words on one line in quotation marks that they cannot close."""
     return f"“{one_line(text, most).replace('“', chr(39)).replace('”', chr(39))}”"
+
+
+def short_name(name: str) -> str:
+    """The first word of a name that somebody chose, too short for a sentence; "somebody" if it has no word."""
+    plain = unicodedata.normalize("NFC", name)
+    line = "".join(each if unicodedata.category(each)[0] in "LMN" or each in "._-" else " " for each in plain)
+    first = next(iter(line.strip(" ._-").split()), "somebody")
+    return first.encode()[:MAX_NAME_BYTES].decode(errors="ignore").strip("._-")
 
 
 def counted(number: int, noun: str) -> str:
