@@ -146,7 +146,7 @@ class ActionDispatcher:
             raise InvalidInput({"text": NO_SLASH})
         if not line.head.startswith("!"):
             return await self._reply(agent_id, line, origin, seen, meaning)
-        verb, rest = first_word(line.order[1:])
+        verb, rest = first_word(line.shown[1:])
         match verb:
             case "approve" | "reject" | "review":
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
@@ -253,7 +253,7 @@ class ActionDispatcher:
     ) -> Answer:
         if meaning is None and line.mentions_somebody:
             meaning = meaning_of(line.own_words, to_somebody=line.is_to_somebody, names_somebody=True)
-        outcome = await self.service.reply(agent_id, line.shown, origin, seen, meaning)
+        outcome = await self.service.reply(agent_id, line.shown, origin, seen, meaning, own_words=line.own_words)
         match outcome:
             case NoteKept():
                 return _kept(outcome, is_reason=meaning == "feedback")

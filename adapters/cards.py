@@ -230,7 +230,7 @@ def estimate_text(budget: Budget) -> str:
 def lease_text(agent: Agent) -> str:
     """What is left of the agent's lease and who granted it, or "" without a lease."""
     lease = agent.lease
-    return f"{lease.left} of {lease.total} left · granted by {lease.granted_by}" if lease else ""
+    return f"{lease.left} of {lease.total} left · granted by {lease.granted_by.in_full}" if lease else ""
 
 
 def shown_arguments(arguments: Arguments, preview: Preview | None) -> tuple[Labelled, ...]:
@@ -283,9 +283,8 @@ def _paused_lease(agent: Agent) -> tuple[str, ...]:
     lease = agent.lease
     if lease is None or lease.paused_by is None:
         return ()
-    return (
-        f"{lease.granted_by}'s ×{lease.total} is paused, {lease.left} left: Approve by {lease.granted_by} continues it",
-    )
+    granter = lease.granted_by.in_full
+    return (f"{granter}'s ×{lease.total} is paused, {lease.left} left: Approve by {granter} continues it",)
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:

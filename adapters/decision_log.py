@@ -87,7 +87,7 @@ def what_text(entry: AuditEntry) -> str:
 def who_text(actor: Actor) -> str:
     """The actor's name. An agent is marked as one, so that it cannot pass for a person of the same name."""
     if actor.kind != "bot":
-        return str(actor)
+        return actor.in_full
     name = actor.display.replace("“", "'").replace("”", "'")
     return f"agent “{name}”"
 

@@ -27,7 +27,7 @@ def policy_text(agent: Agent) -> str:
     policy = agent.policy
     lines = (
         f"Policy of {agent.name}:",
-        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
+        f"Who may approve: {f'only {agent.owner.in_full}' if policy.approvers == 'owner' else 'anyone here'}",
         free_text(agent) or "Every command asks",
         f"Cards show {CARDS_SHOW[policy.verbosity]}",
     )

@@ -62,7 +62,7 @@ def state_parts(turn: Turn) -> StateParts:
         case "rejected":
             return _rejected(turn.approvals[-1])
         case "withdrawn":
-            return (f"withdrawn: stopped by {turn.ended_by}", *_at(turn.ended_at))
+            return (f"withdrawn: stopped by {turn.ended_by and turn.ended_by.in_full}", *_at(turn.ended_at))
         case "done":
             return _done(turn)
 
@@ -105,7 +105,7 @@ def _done(turn: Turn) -> StateParts:
 def _ended(turn: Turn) -> str:
     if isinstance(turn.result, Interrupted):
         verb = "skipped" if turn.result.is_skipped else "stopped"
-        return f"{verb} by {turn.ended_by}" if turn.ended_by else verb
+        return f"{verb} by {turn.ended_by.in_full}" if turn.ended_by else verb
     return "failed" if isinstance(turn.result, Failed) else "done"
 
 
@@ -117,21 +117,21 @@ def _approved(turn: Turn) -> StateParts:
     last = turn.approvals[-1]
     match last.decision:
         case Approve(under="policy"):
-            return (f"not asked: {last.by} lets {' and '.join(turn.risks)} commands run without asking",)
+            return (f"not asked: {last.by.in_full} lets {' and '.join(turn.risks)} commands run without asking",)
         case Approve(under="lease", granted_at=granted_at):
-            return (f"approved by {last.by} in advance", *_at(granted_at))
+            return (f"approved by {last.by.in_full} in advance", *_at(granted_at))
         case Approve(times) if times > 1:
-            return (f"approved ×{times} by {last.by}",)
+            return (f"approved ×{times} by {last.by.in_full}",)
         case ApproveEdited():
-            return (f"edited and approved by {last.by}",)
+            return (f"edited and approved by {last.by.in_full}",)
         case _:
-            return (f"approved by {last.by}",)
+            return (f"approved by {last.by.in_full}",)
 
 
 def _rejected(last: Approval) -> StateParts:
     reason = last.decision.reason if isinstance(last.decision, Reject) else ""
     given = (" · “", reason, "”") if reason else ()  # a part of its own, as it may be written from right to left
-    return (f"rejected by {last.by}", *_at(last.at), *given)
+    return (f"rejected by {last.by.in_full}", *_at(last.at), *given)
 
 
 def _at(time: datetime | None) -> StateParts:

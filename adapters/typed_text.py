@@ -3,20 +3,16 @@
 The bearer of a mentioned name chose that name, not the author, so no name is ever parsed.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from agent_core.model.lines import one_line
-
-MAX_SHOWN_NAME = 80
-NOT_IN_A_WORD = re.compile(r"[^\w.-]+")
+from agent_core.model.lines import short_name
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A person, group or channel that the platform identified by an id; `name` is what people see of it.
+    """A person, group or channel that the platform identified by an id; `name` is what its bearer or maker chose.
 
     `is_somebody`: a person or a group of people, not a channel.
     """
@@ -27,13 +23,8 @@ class Mention:
 
     @property
     def shown(self) -> str:
-        """The sign and the name on one line."""
-        return f"{self.sign}{one_line(self.name, MAX_SHOWN_NAME)}"
-
-    @property
-    def word(self) -> str:
-        """The mention as one word without separators, for a line that is parsed."""
-        return f"{self.sign}{NOT_IN_A_WORD.sub('_', self.name)}"
+        """The mention as one word that begins with its sign, also for a line that is parsed."""
+        return f"{self.sign}{short_name(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +60,8 @@ class TypedText:
 
     @property
     def shown(self) -> str:
-        """The line as people see it, with names."""
+        """The line as people and agents read it: each mention is one word that begins with its sign."""
         return self._joined(lambda mention: mention.shown)
-
-    @property
-    def order(self) -> str:
-        """The line for a parser of verbs: each mention is one word that begins with its sign."""
-        return self._joined(lambda mention: mention.word)
 
     @property
     def own_words(self) -> str:

@@ -78,8 +78,8 @@ def free_text(agent: Agent) -> str:
 
 def deciders_text(agent: Agent, reader: Actor) -> str:
     """Who decides on the agent's commands, for a person who may not."""
-    who = str(agent.owner) if agent.policy.approvers == "owner" else "full members of this channel"
-    namesake = f", who is another person than you, {reader}" if who == str(reader) else ""
+    who = agent.owner.in_full if agent.policy.approvers == "owner" else "full members of this channel"
+    namesake = f", who is another person than you, {who}" if who == reader.in_full else ""
     return f"Decisions here: {who}{namesake}"
 
 

@@ -34,10 +34,10 @@ def settings_lines(agent: Agent) -> tuple[str, ...]:
     """The settings of an agent besides its role and goals, one per line."""
     policy = agent.policy
     model = model_text(agent) or "the default model"
-    facts = (f"Started by {agent.owner}", model, effort_text(agent), f"turn {agent.turns}")
+    facts = (f"Started by {agent.owner.in_full}", model, effort_text(agent), f"turn {agent.turns}")
     return (
         " · ".join(filter(None, facts)),
-        f"Who may approve: {f'only {agent.owner}' if policy.approvers == 'owner' else 'anyone here'}",
+        f"Who may approve: {f'only {agent.owner.in_full}' if policy.approvers == 'owner' else 'anyone here'}",
         free_text(agent) or "Every command asks",
         *([lease_text(agent)] if agent.lease else []),
     )

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent_core.model.channels import ChannelScope
+from agent_core.model.lines import one_line, short_name
 
 ActorKind = Literal["member", "guest", "external", "bot"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """A person or bot, as their platform identified them. `id` is the platform's id; `display` is the name to show."""
+    """A person or bot, as their platform identified them. `id` is the platform's id; `display` is the name to show.
+
+    As text this is a name for prompts and notices, which holds no sentence: a person chose their name.
+    """
 
     id: str
     display: str
@@ -21,7 +25,12 @@ class Actor:
     workspace: str = ""
 
     def __str__(self) -> str:
-        return f"@{self.display}"
+        return self.in_full if self.kind == "bot" else f"@{short_name(self.display)}"
+
+    @property
+    def in_full(self) -> str:
+        """The whole name, for cards and lists."""
+        return f"@{one_line(self.display)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +49,18 @@ EVERYBODY = frozenset({"here", "everyone", "everybody", "channel", "all", "team"
 
 
 def is_name_of(people: Iterable[str], name: str) -> bool:
-    """Whether a line to one of these people, or to all of them, may begin with this name, in any case and form."""
-    words = _words(name)
-    if not words or words[0] in EVERYBODY:
-        return bool(words)
-    return any(words[0] in _words(each) for each in people)
+    """Whether a line to one of these people, or to all of them, may begin with this name.
+
+    Case and accents are ignored, and the first letters of a name count as the name. In a script without spaces between
+    words every part counts: the family name stands first there.
+    """
+    first = next(iter(_words(name)), "")
+    if not first or first in EVERYBODY:
+        return bool(first)
+    words = (word for each in people for word in _words(each))
+    return any(word.startswith(first) or (not first.isascii() and first in word) for word in words)
 
 
 def _words(name: str) -> list[str]:
-    return re.findall(r"\w+", unicodedata.normalize("NFKC", name).casefold().replace("ı", "i"))
+    letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold().replace("ı", "i"))
+    return re.findall(r"[^\W_]+", "".join(each for each in letters if not unicodedata.combining(each)))

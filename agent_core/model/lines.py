@@ -1,5 +1,10 @@
 """Texts on one line, and numbers with their nouns, for tables, notices and lists."""
 
+import unicodedata
+
+WITHIN_A_NAME = "._-'’"
+MAX_NAME_BYTES, MAX_WIDE_CHARACTERS = 24, 5  # five Chinese characters are a long name, eight a sentence
+
 
 def one_line(text: str, most: int = 2**31) -> str:
     """The text with white space collapsed, cut to `most` characters with "…" as the last."""
@@ -10,6 +15,16 @@ def one_line(text: str, most: int = 2**31) -> str:
 def quoted(text: str, most: int) -> str:
     """Somebody's words on one line in quotation marks that they cannot close."""
     return f"“{one_line(text, most).replace('“', chr(39)).replace('”', chr(39))}”"
+
+
+def short_name(name: str) -> str:
+    """The first word of a name that somebody chose, too short for a sentence; "somebody" if it has no word."""
+    plain = unicodedata.normalize("NFC", name)
+    line = "".join(each if unicodedata.category(each)[0] in "LMN" or each in WITHIN_A_NAME else " " for each in plain)
+    first = next(iter(line.strip(f" {WITHIN_A_NAME}").split()), "somebody")
+    if any(unicodedata.east_asian_width(each) in "WF" for each in first):
+        first = first[:MAX_WIDE_CHARACTERS]
+    return first.encode()[:MAX_NAME_BYTES].decode(errors="ignore").strip(WITHIN_A_NAME)
 
 
 def counted(number: int, noun: str) -> str:

@@ -99,14 +99,14 @@ def words_of(note: Note) -> str:
 
 
 def name_of(actor: Actor) -> str:
-    """A display name on one line and without colons, so that it cannot imitate the beginning of a line."""
+    """An agent's name on one line and without colons, so that it cannot imitate the beginning of a line."""
     return " ".join(actor.display.replace(":", " ").split())
 
 
 def writer_of(actor: Actor) -> str:
     """A person's name for the beginning of a line, marked if the person may not decide."""
     mark = {"guest": " (guest, may not decide)", "external": " (from outside, may not decide)"}.get(actor.kind, "")
-    return f"@{name_of(actor)}{mark}"
+    return f"{actor}{mark}"
 
 
 def notes_read_by(turn: Turn, notes: Sequence[Note], readable: int, limit: int = MAX_NOTES_CHARACTERS) -> str:

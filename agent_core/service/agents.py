@@ -106,16 +106,18 @@ class AgentService(AgentLifecycle):
         origin: Origin,
         seen: SeenProposal = UNKNOWN_PROPOSAL,
         meaning: ReplyMeaning | None = None,
+        own_words: str | None = None,
     ) -> ReplyOutcome:
         """Reply to the agent: feedback from an approver rejects an open proposal; all else is saved as a note.
 
-        `meaning`: what the writer chose, or None to read it from the text. A question about the proposal is answered
+        `meaning`: what the writer chose, or None to read it from `own_words`, the text without the names of those whom
+        it mentions, or from the text. A question about the proposal is answered
         and decides nothing. What is in doubt decides nothing either. If the writer had not `seen` the proposal as it is
         now, the reply is a note. A reply from a person who may not decide is an objection and ends a lease.
         """
         message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
-        meant = meaning or meaning_of(message)
+        meant = meaning or meaning_of(message if own_words is None else own_words)
 
         async def act(work: UnitOfWork) -> ReplyOutcome:
             agent = await work.agents.get(origin.channel, agent_id)

@@ -23,8 +23,9 @@ from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below, list_helpers_of
 
 MAX_HELPERS = 5
-MAX_QUOTE_CHARACTERS, MAX_TURNS_LOOKED_AT = 200, 50
-NOT_IN_A_NAME = re.compile(r"[^\w.'-]+")
+MAX_QUOTE_CHARACTERS = 200
+MAX_AGENTS_LOOKED_AT, MAX_ENTRIES_LOOKED_AT = 100, 2_000
+NOT_IN_A_NAME = re.compile(r"[^\w.'-]+|[.'-]+(?!\w)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +48,9 @@ class AgentHelpers(TransactionalService):
             work.agents.add(helper)
             if prompt.strip():
                 work.notes.add(Note.to(helper, prompt.strip(), by=as_actor(agent), at=self.clock.now()))
-            work.audit.append(AuditEntry.on(helper, "created", by=as_actor(agent), at=self.clock.now(), detail=task))
-            self.announce(
-                work, agent, "helper", f"{agent.name} started {helper.name}: {quoted(task, MAX_QUOTE_CHARACTERS)}"
-            )
+            said, by = quoted(task, MAX_QUOTE_CHARACTERS), as_actor(agent)
+            work.audit.append(AuditEntry.on(helper, "created", by=by, at=self.clock.now(), detail=said))
+            self.announce(work, agent, "helper", f"{agent.name} started {helper.name}: {said}")
             return helper
 
         return self._wake_both(await self.save(act), agent)
@@ -97,15 +97,16 @@ class AgentHelpers(TransactionalService):
         return found
 
     async def _own_name(self, work: UnitOfWork, head: Agent, wanted: str) -> str:
-        """The wanted name in letters and digits; one that a person here has gets "helper-" before it.
+        """The wanted name in letters and digits; one that a person of the channel may have gets "helper-" before it.
 
         Otherwise a line for that person would be for the helper.
         """
         name = " ".join(NOT_IN_A_NAME.sub(" ", wanted).split())
-        people = {each.owner.display for each in await work.agents.of(head.channel)}
-        people |= {note.by.display for note in await work.notes.of(head) if note.by.kind != "bot"}
-        decided = await work.turns.of(head, last=MAX_TURNS_LOOKED_AT)
-        people |= {approval.by.display for turn in decided for approval in turn.approvals}
+        agents = await work.agents.of(head.channel)
+        looked_at = (head, *agents[-MAX_AGENTS_LOOKED_AT:])
+        wrote = [note.by for agent in looked_at for note in await work.notes.of(agent)]
+        acted = [each.by for each in await work.audit.page(head.channel, last=MAX_ENTRIES_LOOKED_AT)]
+        people = {each.display for each in (*wrote, *acted, *(each.owner for each in agents)) if each.kind != "bot"}
         surface = next((each for each in self.eraser.surfaces if each.name == head.channel.surface), None)
         is_known = surface is not None and await surface.names_somebody(head.channel, name)
         return f"helper-{name}" if is_known or is_name_of(people, name) else name

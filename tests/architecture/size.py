@@ -19,7 +19,7 @@ class Room:
 
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_320, ("agent_core/model", "agent_core/errors.py")),
+    "model": Room(2_330, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(730, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(2_940, ("agent_core/persistence",)),
     "loop": Room(2_290, ("agent_core/loop",)),
@@ -41,11 +41,11 @@ ROOMS: Mapping[str, Room] = {
     ),
     "testing": Room(890, ("agent_core/testing",)),
     "assembly": Room(420, ("agent_core",)),
-    "screens": Room(3_580, ("adapters",)),
-    "slack and discord": Room(6_710, ("adapters/slack", "adapters/discord")),
+    "screens": Room(3_570, ("adapters",)),
+    "slack and discord": Room(6_720, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_400, ("adapters/web", "adapters/terminal")),
     "bot": Room(5_480, ("bot",)),
-    "tests": Room(69_900, ("tests",)),
+    "tests": Room(69_990, ("tests",)),
     "benchmarks": Room(2_530, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

@@ -87,3 +87,21 @@ async def test_a_click_of_somebody_known_waits_for_nothing_and_renews_what_is_ol
     assert (await desk.kind(), len(desk.later), desk.slack.asked) == ("member", 1, 0)
     await desk.later.pop()
     assert await desk.kind() == "guest"
+
+
+@pytest.mark.proves("speaker:helper-name")
+@pytest.mark.parametrize("name", ["Ben", "bmiller", "Miller", "Benj"])
+def test_a_person_is_known_by_every_name_that_slack_tells(name: str) -> None:
+    desk = Desk(SlackSays(TimeoutError()))
+    profile = {"display_name": "bmiller", "real_name": "Benjamin Miller"}
+    desk.directory.learn("T1", {"id": "U2", "team_id": "T1", "profile": profile})
+    assert desk.directory.names_somebody("T1", name)
+    assert not desk.directory.names_somebody("T1", "Scout")
+
+
+def test_the_first_word_of_a_name_finds_a_person_unless_another_has_it() -> None:
+    desk = Desk(SlackSays(TimeoutError()))
+    desk.directory.learn("T1", {"id": "U2", "team_id": "T1", "name": "Bo Smith"})
+    assert desk.directory.find_person("T1", "Bo") == "U2"
+    desk.directory.learn("T1", {"id": "U3", "team_id": "T1", "name": "bo"})
+    assert desk.directory.find_person("T1", "Bo") == ""

@@ -109,7 +109,7 @@ def root_message(
 
 def started_by(owner: Actor, facts: str) -> str:
     """Who made the agent, with a mention, so that they follow its thread, and facts about it."""
-    return f"-# Started by {mention_text(owner.id) or escaped(str(owner))} · {escaped(one_line(facts))}"
+    return f"-# Started by {mention_text(owner.id) or escaped(owner.in_full)} · {escaped(one_line(facts))}"
 
 
 def notice_message(agent: Agent, notice: Notice) -> DiscordMessage:

@@ -85,7 +85,10 @@ class DiscordSurface:
                 found = await guild.query_members(first, limit=MAX_FOUND)
         except (discord.DiscordException, TimeoutError):
             return True  # to be on the safe side
-        return is_name_of((each.display_name for each in (*guild.members, *found) if not each.bot), name)
+        people = [each for each in (*guild.members, *found) if not each.bot]
+        return is_name_of(
+            (called for each in people for called in (each.display_name, each.global_name or "", each.name)), name
+        )
 
     async def open_thread(self, agent: Agent) -> ThreadRef:
         """Post the root message and open its thread, unless they exist."""

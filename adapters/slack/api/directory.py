@@ -14,6 +14,7 @@ from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
 from agent_core.model.actors import Actor, ActorKind, is_name_of
 from agent_core.model.channels import ChannelScope
+from agent_core.model.lines import short_name
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 
@@ -27,6 +28,15 @@ LOOKUP_TIMEOUT_SECONDS = 2.0
 UNKNOWN_PERSON = frozenset({"user_not_found", "user_not_visible"})  # other refusals tell nothing of the person
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A person, all their names, and when Slack told them."""
+
+    actor: Actor
+    names: tuple[str, ...]
+    at: datetime
+
+
 @dataclass(slots=True, kw_only=True)
 class SlackDirectory:
     """Caches people from `users.list` and from Slack's events, so that a click rarely needs a request."""
@@ -35,9 +45,7 @@ class SlackDirectory:
     soon: BackgroundTasks
     clock: Clock
     broadcast: Broadcast = NO_BROADCAST
-    known: LRUCache[tuple[str, str], tuple[Actor, datetime]] = field(
-        default_factory=lambda: LRUCache(MAX_CACHED_PEOPLE)
-    )
+    known: LRUCache[tuple[str, str], Known] = field(default_factory=lambda: LRUCache(MAX_CACHED_PEOPLE))
 
     def __post_init__(self) -> None:
         self.broadcast.subscribe("person", self._forget)
@@ -48,12 +56,11 @@ class SlackDirectory:
         Raise NotFound if there is no such person, NotAllowed while Slack does not answer.
         """
         if found := self.known.get((channel.workspace, person)):
-            actor, learned_at = found
-            age = self.clock.now() - learned_at
+            age = self.clock.now() - found.at
             if REFRESH_AFTER <= age < CACHE_TTL:
                 self.soon(self._fetch(channel.workspace, person))
             if age < CACHE_TTL:
-                return actor
+                return found.actor
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
                 return await self._fetch(channel.workspace, person)
@@ -104,33 +111,34 @@ class SlackDirectory:
             raise NotAllowed("do this here: you are no member of the agent's channel.")
 
     def find_person(self, workspace: str, name: str) -> str:
-        """The id of the known person with this id, or of the one whose display name is `name`, in any case.
+        """The id of the known person with this id, or of the one whose display name, or its first word, is `name`.
 
-        "" for none or several.
+        In any case; "" for none or several.
         """
         if (workspace, name) in self.known:
             return name
         found = {
-            actor.id
-            for (place, _), (actor, _) in self.known.items()
-            if place == workspace and actor.display.casefold() == name.casefold()
+            person
+            for (place, person), each in self.known.items()
+            if place == workspace
+            and name.casefold() in (each.actor.display.casefold(), short_name(each.actor.display).casefold())
         }
         return found.pop() if len(found) == 1 else ""
 
     def names_somebody(self, workspace: str, name: str) -> bool:
-        """Whether a known person of the workspace is called so, also by the first name."""
-        people = (actor for (place, _), (actor, _) in self.known.items() if place == workspace)
-        return is_name_of((actor.display for actor in people if actor.kind != "bot"), name)
+        """Whether a known person of the workspace is called so, by any of their names."""
+        people = [each for (place, _), each in self.known.items() if place == workspace and each.actor.kind != "bot"]
+        return is_name_of((called for each in people for called in each.names), name)
 
     def name_of(self, workspace: str, person: str) -> str:
         """The person's display name if it is cached, else their id."""
         found = self.known.get((workspace, person))
-        return found[0].display if found else person
+        return found.actor.display if found else person
 
     def learn(self, workspace: str, user: User) -> Actor:
         """Store a user object of Slack in the cache."""
         actor = actor_of(workspace, user)
-        self.known[workspace, actor.id] = (actor, self.clock.now())
+        self.known[workspace, actor.id] = Known(actor, names_of(user), self.clock.now())
         return actor
 
     def learn_change(self, workspace: str, user: User) -> None:
@@ -162,10 +170,16 @@ class SlackDirectory:
 
 def actor_of(workspace: str, user: User) -> Actor:
     """The Actor for a user object: external if neither the user's workspace nor organisation has the id `workspace`."""
+    return Actor(
+        id=user["id"], display=names_of(user)[0], kind=_kind(workspace, user), workspace=str(user.get("team_id") or "")
+    )
+
+
+def names_of(user: User) -> tuple[str, ...]:
+    """The names of a user object, first the one to show; the id if there is none."""
     profile: Mapping[str, Any] = user.get("profile") or {}
     names = (profile.get("display_name"), profile.get("real_name"), user.get("real_name"), user.get("name"))
-    display = next((str(name) for name in names if name), user["id"])
-    return Actor(id=user["id"], display=display, kind=_kind(workspace, user), workspace=str(user.get("team_id") or ""))
+    return tuple(str(name) for name in names if name) or (str(user["id"]),)
 
 
 def _kind(workspace: str, user: User) -> ActorKind:

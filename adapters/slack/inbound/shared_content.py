@@ -6,8 +6,9 @@ from typing import Any
 
 from adapters.slack.inbound.inbound_event import Body
 from adapters.visible_text import one_line
+from agent_core.model.lines import short_name
 
-SOMEBODY = "somebody"
+OF_A_TABLE = frozenset({"id", "blocks", "fallback", "color", "mrkdwn_in"})  # a preview of a link has more fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +21,17 @@ class SharedPart:
 
 
 def shared_parts(payload: Body) -> Iterator[SharedPart]:
-    """The forwarded messages and the tables of a message, in order."""
+    """The forwarded messages and the tables of a message, in order; a table in the preview of a link is forwarded."""
     if tables := _tables(payload.get("blocks") or ()):
         yield SharedPart("", "", tables)
     for attachment in payload.get("attachments") or ():
         tables = _tables(_blocks_of(attachment))
+        author = short_name(attachment.get("author_name") or "")
         if attachment.get("is_share"):
             text = attachment.get("text") or ("" if tables else attachment.get("fallback") or "")
-            yield SharedPart(one_line(attachment.get("author_name") or "") or SOMEBODY, text, tables)
+            yield SharedPart(author, text, tables)
         elif tables:
-            yield SharedPart("", "", tables)
+            yield SharedPart("" if attachment.keys() <= OF_A_TABLE else author, "", tables)
 
 
 def files_of(payload: Body) -> list[dict[str, Any]]:

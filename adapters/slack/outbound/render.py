@@ -87,7 +87,7 @@ def started_by(owner: Actor, facts: str) -> Block:
     """Who made the agent, with a mention, so that they follow its thread, and facts about it."""
     mention = mention_text(owner.id)
     if not mention:
-        return context(f"Started by {owner} · {facts}")
+        return context(f"Started by {owner.in_full} · {facts}")
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": f"Started by {mention}"}, plain(facts)]}
 
 
