@@ -114,10 +114,10 @@ def test_a_storm_loses_nothing_and_does_nothing_twice(storm: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.proves("simulation:storms")
-@pytest.mark.parametrize("first", range(0, 300, 100))
+@pytest.mark.parametrize("first", [0, 50])
 @pytest.mark.parametrize("storm", STORMS)
 def test_many_storms_lose_nothing_and_do_nothing_twice(storm: str, first: int) -> None:
-    for seed in range(first, first + 100):
+    for seed in range(first, first + 50):
         assert find_complaints(seed, storm) == [], f"{storm}, seed {seed}"
 
 
