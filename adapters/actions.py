@@ -147,7 +147,7 @@ class ActionDispatcher:
             raise InvalidInput({"text": NO_SLASH})
         if not line.head.startswith("!"):
             return await self._reply(agent_id, line, origin, seen, meaning)
-        verb, rest = first_word(line.shown[1:])
+        verb, rest = first_word(line.order[1:])
         match verb:
             case "approve" | "reject" | "review":
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")

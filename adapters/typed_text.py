@@ -65,8 +65,13 @@ class TypedText:
 
     @property
     def shown(self) -> str:
-        """The line as people and agents read it: each mention is one word that begins with its sign."""
-        return (f"{self.to.shown} " if self.to else "") + self._joined(lambda mention: mention.shown)
+        """The line as people and agents read it, with the person whom it answers."""
+        return (f"{self.to.shown} " if self.to else "") + self.order
+
+    @property
+    def order(self) -> str:
+        """The line for a parser of verbs: each mention is one word that begins with its sign."""
+        return self._joined(lambda mention: mention.shown)
 
     @property
     def own_words(self) -> str:
