@@ -26,6 +26,7 @@ from agent_core.service.views import AgentViews
 MAX_SHOWN_WORD = 40
 SLASH_COMMAND = re.compile(r"/agent\b", re.IGNORECASE)
 NO_SLASH = "In a thread commands begin with !, as in !tools or !sites. Nothing was sent to the agent."
+HOW_TO_RESTORE = "Some files were deleted: !files deleted lists them, and !files restore NAME brings one back."
 ASKED = "Asked: the model answers in this thread, and nothing is decided."
 HELP = HelpText(
     "In the agent's thread",
@@ -146,7 +147,7 @@ class ActionDispatcher:
             raise InvalidInput({"text": NO_SLASH})
         if not line.head.startswith("!"):
             return await self._reply(agent_id, line, origin, seen, meaning)
-        verb, rest = first_word(line.shown[1:])
+        verb, rest = first_word(line.order[1:])
         match verb:
             case "approve" | "reject" | "review":
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
@@ -193,7 +194,9 @@ class ActionDispatcher:
                 return await self.management_commands.run_on_trash(agent, rest, origin)
             case "files":
                 files = await self.views.files(origin.channel, agent_id)
-                return "\n".join(f"{file.path} · {size_text(file.size)}" for file in files) or "No files yet."
+                said = "\n".join(f"{file.path} · {size_text(file.size)}" for file in files) or "No files yet."
+                deleted = await self.views.list_deleted_files(origin.channel, agent_id)
+                return f"{said}\n{HOW_TO_RESTORE}" if deleted else said
             case "" | "help":
                 return HELP.text
             case _:

@@ -29,10 +29,14 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """Text and mentions in order. `is_order`: whether it may hold a verb and an addressee."""
+    """Text and mentions in order. `is_order`: whether it may hold a verb and an addressee.
+
+    `to`: the person whose message the author replies to; a verb or an addressee that is typed first still counts.
+    """
 
     parts: tuple[str | Mention, ...]
     is_order: bool = True
+    to: Mention | None = None
 
     @classmethod
     def of(cls, parts: Iterable[str | Mention]) -> Self:
@@ -51,16 +55,22 @@ class TypedText:
 
     @property
     def is_to_somebody(self) -> bool:
-        """Whether the line begins with the mention of a person or a group."""
-        return bool(self.parts) and isinstance(self.parts[0], Mention) and self.parts[0].is_somebody
+        """Whether the line replies to a person's message, or begins with the mention of a person or a group."""
+        first = self.to or (self.parts[0] if self.parts else "")
+        return isinstance(first, Mention) and first.is_somebody
 
     @property
     def mentions_somebody(self) -> bool:
-        return any(isinstance(part, Mention) and part.is_somebody for part in self.parts)
+        return any(isinstance(part, Mention) and part.is_somebody for part in (self.to, *self.parts))
 
     @property
     def shown(self) -> str:
-        """The line as people and agents read it: each mention is one word that begins with its sign."""
+        """The line as people and agents read it, with the person whom it answers."""
+        return (f"{self.to.shown} " if self.to else "") + self.order
+
+    @property
+    def order(self) -> str:
+        """The line for a parser of verbs: each mention is one word that begins with its sign."""
         return self._joined(lambda mention: mention.shown)
 
     @property

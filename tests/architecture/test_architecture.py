@@ -62,6 +62,7 @@ MODULES_OF_ONE_PLATFORM = {
     "discord/inbound/form_store": "Slack keeps refused forms open, and drafts in buttons; Discord does neither",
     "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
     "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
+    "discord/outbound/offers": "Slack answers a reply to its author alone, and such an answer cannot be deleted later",
     "slack/outbound/template_menu": "a form of Discord is opened once; a menu in it could not fill it in",
     "slack/outbound/prompts": "a menu for prompts, as for templates; the form of a prompt in Discord is in its views",
     "slack/api/rotation": "a bot of Discord has one token, which does not expire",

@@ -20,9 +20,10 @@ from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, choice_message, text_message
 from adapters.typed_text import TypedText
-from agent_core.errors import SurfaceError
+from agent_core.errors import NotFound, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId, TurnId
 
 logger = logging.getLogger(__name__)
 
@@ -61,15 +62,29 @@ class DiscordThreadMessage:
         await self._answer(answer_message(answer))
 
     async def offer(self, said: str, buttons: Sequence[Button]) -> None:
-        await self._answer(choice_message(said, buttons))
-
-    async def _answer(self, said: DiscordMessage) -> None:
+        """Answer with buttons; the answer is deleted when they are of no use any more."""
         try:
-            await self.context.surface.sending.calls.ask(
+            agent = await self._find_offering(buttons[0])
+        except NotFound:  # it was deleted meanwhile
+            return
+        if sent := await self._answer(choice_message(said, buttons)):
+            self.context.surface.offers.remember(agent, sent.channel.id, sent.id)
+
+    async def _find_offering(self, button: Button) -> Agent:
+        """The agent as it is now: that of the thread, or its helper."""
+        views, channel = self.context.views, self.origin.channel
+        if button.verb == "resume":
+            return await views.agent(channel, AgentId(button.subject))
+        return (await views.turn(channel, TurnId(button.subject)))[0]
+
+    async def _answer(self, said: DiscordMessage) -> discord.Message | None:
+        try:
+            return await self.context.surface.sending.calls.ask(
                 lambda: self.message.reply(view=ready(said), files=files_of(said), mention_author=False)
             )
         except SurfaceError as fault:
             logger.warning("not answered", extra={"why": str(fault)[:200]})
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.notification_messages import allowed_mentions
 from adapters.discord.outbound.notifications import DiscordNotifications
+from adapters.discord.outbound.offers import DiscordOffers
 from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
 from adapters.discord.outbound.render import notice_message, root_message, text_message
 from adapters.discord.outbound.turn_messages import folded_message, turn_message
@@ -57,6 +58,7 @@ class DiscordSurface:
     continuous_limit: int | None = None
     name: SurfaceName = "discord"
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
+    offers: DiscordOffers = field(default_factory=DiscordOffers)
     members: MemberDirectory = field(init=False)
     notifications: DiscordNotifications = field(init=False)
     shows_what_is_saved: bool = False
@@ -132,8 +134,10 @@ class DiscordSurface:
         await self.sending.post(thread, notice_message(agent, notice), notice.id)
 
     async def status(self, agent: Agent) -> None:
-        """Show the agent's status soon; of several changes in a row only the last is sent."""
+        """Show the agent's status soon; of several changes in a row only the last is sent. Delete its past offers."""
         self.updates.update(agent)
+        for place, message in self.offers.forget_past(agent, self.clock.now()):
+            self.soon(self._delete(place, message))
 
     def forget_shown(self, agent: Agent) -> None:
         """Forget the agent's messages and status."""
@@ -173,6 +177,11 @@ class DiscordSurface:
 
     async def close(self) -> None:
         await self.soon.close()
+
+    async def _delete(self, place: int, message: int) -> None:
+        """Delete an offer. If that fails it stays, and its buttons are refused."""
+        with suppress(SurfaceError):
+            await self.sending.delete(place, message)
 
     async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""

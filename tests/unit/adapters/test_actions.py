@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.actions import HELP
+from adapters.actions import HELP, HOW_TO_RESTORE
 from adapters.typed_text import typed
+from agent_core.commands.trash import move_to_trash
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Paused
 from agent_core.model.seen_proposal import SeenProposal
@@ -51,6 +52,16 @@ async def test_a_file_of_one_byte_is_listed_as_one_byte() -> None:
     agent = await stage.create()
     await stage.workspaces.of(agent).write("a.txt", b"1", expected="")
     assert (await actions_of(stage).say(agent.id, typed("!files"), stage.origin())).text == "a.txt · 1 byte"
+
+
+async def test_the_list_of_files_says_how_a_deleted_file_comes_back() -> None:
+    stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
+    agent = await stage.create()
+    files = stage.workspaces.of(agent)
+    await files.write("a.txt", b"1", expected="")
+    await move_to_trash(files, "a.txt", expected=None)
+    told = (await actions_of(stage).say(agent.id, typed("!files"), stage.origin())).text
+    assert told == f"No files yet.\n{HOW_TO_RESTORE}"
 
 
 async def test_a_slash_command_in_a_reply_is_neither_sent_nor_a_reason_to_reject() -> None:
