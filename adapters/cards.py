@@ -284,7 +284,8 @@ def _paused_lease(agent: Agent) -> tuple[str, ...]:
     if lease is None or lease.paused_by is None:
         return ()
     return (
-        f"{lease.granted_by}'s ×{lease.total} is paused, {lease.left} left: Approve by {lease.granted_by} continues it",
+        f"{lease.granted_by}'s ×{lease.total} is paused, {lease.left} left: "
+        f"Approve by {lease.granted_by} continues it if no note is newer",
     )
 
 

@@ -34,7 +34,7 @@ CANNOT_RUN = "What was shown is withdrawn: approving this does not run it."
 
 def ask_again(agent: Agent, asked: Turn, spec: CommandSpec | None, now: datetime) -> Outcome:
     """People are asked again about a turn that was shown otherwise, with what the command is now."""
-    asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures)
+    asked = replace(asked, exposed=agent.exposed, exposures=agent.exposures, pauses=agent.pauses)
     if spec:
         asked = replace(asked, source=spec.source, risks=spec.risks, always_asks=spec.always_asks)
     return move(agent, asked, Awaiting(), now)

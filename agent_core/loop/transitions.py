@@ -67,6 +67,7 @@ def propose(
         proposed_at=now,
         exposed=agent.exposed,
         exposures=agent.exposures,
+        pauses=agent.pauses,
     )
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
     asks = thought.spec.always_asks

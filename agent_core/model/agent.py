@@ -121,7 +121,7 @@ class Agent:
     `head`: the root agent, which people created and whose budget and files a helper uses.
 
     `exposed`: it read untrusted content, and nobody who was shown this has approved anything since.
-    `exposures`: how often it read untrusted content.
+    `exposures`: how often it read untrusted content. `pauses`: how often a note paused its lease.
     `tainted`: it read untrusted content at some time, so its memory may contain some.
     `folder_tainted`: its folder may contain untrusted content.
 
@@ -166,6 +166,7 @@ class Agent:
     under: str = ""
     exposed: bool = False
     exposures: int = 0
+    pauses: int = 0
     tainted: bool = False
     folder_tainted: bool = False
     free_by: Actor | None = None

@@ -51,7 +51,7 @@ class Turn:
     `run_preview`: the preview of an edited command, computed when it started.
     `undo`: what a rejection by a reply can be undone with, and until when.
     `asked_at`: when people were asked again because the preview or the permission had changed.
-    `exposed`, `exposures`: the agent's values when it proposed this, as the card shows them.
+    `exposed`, `exposures`, `pauses`: the agent's values when it proposed this, as the card shows them.
 
     `shown_as`: the surface's address of the card.
     `shown_at`: when the card was first sent.
@@ -81,6 +81,7 @@ class Turn:
     asked: AskedQuestion | None = None
     exposed: bool = False
     exposures: int = 0
+    pauses: int = 0
     undo: Undo | None = None
     asked_at: datetime | None = None
     run_preview: Preview | None = None

@@ -36,7 +36,8 @@ def record_decision(
 ) -> tuple[Agent, Turn]:
     """Save a decision and its effects on turn, agent and decision log; raise NotAllowed, AlreadyDecided, InvalidInput.
 
-    An approval clears the exposures that the card showed, but no later ones. A rejection clears none and ends a lease.
+    An approval clears the exposures that the card showed, but no later ones, and no pause by a note that came later.
+    A rejection clears none and ends a lease.
     """
     require_may_decide(agent, by)
     answered = turn.decide(decision, by=by, at=at)
@@ -46,18 +47,23 @@ def record_decision(
     match decision:
         case Approve(times) if times != 1:
             require_approvable(times)
-            lease = grant(times, turn, by=by, at=at)
+            lease = replace(grant(times, turn, by=by, at=at), paused_by=_pauser_since(agent, turn))
             changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():
             changed = replace(changed, lease=None)
         case Approve() if changed.lease and changed.lease.granted_by.id == by.id:
-            changed = replace(changed, lease=replace(changed.lease, paused_by=None))
+            changed = replace(changed, lease=replace(changed.lease, paused_by=_pauser_since(agent, turn)))
         case _:
             pass
     work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail_of(decision), turn=turn))
     work.turns.save(answered)
     work.agents.save(changed)
     return changed, answered
+
+
+def _pauser_since(agent: Agent, turn: Turn) -> Actor | None:
+    """Who paused the agent's lease by a note that is newer than the card, or None."""
+    return agent.lease.paused_by if agent.lease and agent.pauses != turn.pauses else None
 
 
 def require_as_shown(turn: Turn, shown: str) -> None:
