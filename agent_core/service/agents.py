@@ -117,32 +117,42 @@ class AgentService(AgentLifecycle):
         """
         message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
-        meant = meaning or meaning_of(message)
 
         async def act(work: UnitOfWork) -> tuple[ReplyOutcome, tuple[Agent, ...]]:
             agent = await work.agents.get(origin.channel, agent_id)
-            turn = await newest_turn(work, agent)
-            note = Note.to(agent, message, by=origin.by, at=self.clock.now())
-            note = replace(note, is_forwarded=meant == "forwarded")
             if await self.is_repeated(work, origin):
-                return NoteKept(agent, note), ()
-            is_open = turn is not None and turn.state == "proposed" and may_decide(agent, origin.by)
-            answers = turn is not None and is_open and seen.follows(turn)
-            if answers and meant == "question":
-                return self._save_question(work, agent, message, origin), ()
-            outcome: ReplyOutcome
-            if turn and answers and meant == "feedback":
-                outcome = self._reject(work, agent, turn, message, origin, can_undo=meaning is None)
-            else:
-                undecided = turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None
-                outcome = NoteKept(deliver_note(work, agent, note), note, undecided)
-            changed = await pause_leases(work, agent, origin.by, note.at)
+                return NoteKept(agent, Note.to(agent, message, by=origin.by, at=self.clock.now())), ()
+            outcome = await self._take(work, agent, message, origin, seen, meaning)
+            if isinstance(outcome, QuestionAsked):
+                return outcome, ()
+            changed = await pause_leases(work, agent, origin.by, self.clock.now())
             return replace(outcome, agent=await work.agents.get(origin.channel, agent_id)), changed
 
         outcome, changed = await self.save(act)
-        for each in {agent_id, *(agent.id for agent in changed)}:
-            self.waker.wake(each)
+        for each in (outcome.agent, *changed):
+            self.waker.wake(each.id)
         return outcome
+
+    async def _take(
+        self,
+        work: UnitOfWork,
+        agent: Agent,
+        text: str,
+        origin: Origin,
+        seen: SeenProposal,
+        meaning: ReplyMeaning | None,
+    ) -> ReplyOutcome:
+        turn, meant = await newest_turn(work, agent), meaning or meaning_of(text)
+        is_open = turn is not None and turn.state == "proposed" and may_decide(agent, origin.by)
+        if turn and is_open and seen.follows(turn):
+            if meant == "question":
+                return self._save_question(work, agent, text, origin)
+            if meant == "feedback":
+                return self._reject(work, agent, turn, text, origin, can_undo=meaning is None)
+        note = Note.to(agent, text, by=origin.by, at=self.clock.now())
+        note = replace(note, is_forwarded=meant == "forwarded")
+        undecided = turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None
+        return NoteKept(deliver_note(work, agent, note), note, undecided)
 
     def _reject(
         self, work: UnitOfWork, agent: Agent, turn: Turn, reason: str, origin: Origin, *, can_undo: bool
