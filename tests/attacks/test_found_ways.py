@@ -160,6 +160,20 @@ async def test_a_lease_that_was_revoked_before_the_start_runs_nothing(who: str) 
     assert (await turn_no(stage, agent, 2)).state != "done"
 
 
+@pytest.mark.proves("lease:note")
+async def test_a_card_that_a_note_brought_back_before_the_start_is_newer_than_the_note() -> None:
+    surface = Clicking()
+    stage = stage_of(SAVE, OTHER, reply_text("list_files"), NOTHING, surface=surface)
+
+    async def act(agent: Agent) -> None:
+        await stage.service.reply(agent.id, "Mind the umlauts", stage.origin(BEN))
+
+    surface.act = act
+    agent = await approve(stage, await stage.create(), times=5)
+    assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (2, "proposed")
+    assert (await approve(stage, agent)).turns > 3
+
+
 async def test_a_decision_does_not_clear_what_came_after_its_card() -> None:
     """A helper's report from outside arrives while a card of an exposed agent is open."""
     stage = with_helpers(stage_of(START, LOOK, SAVE, LOOK, DONE, RUN, NOTHING))
