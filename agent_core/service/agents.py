@@ -121,22 +121,12 @@ class AgentService(AgentLifecycle):
 
         async def act(work: UnitOfWork) -> tuple[ReplyOutcome, tuple[Agent, ...]]:
             agent = await work.agents.get(origin.channel, agent_id)
-            turn = await newest_turn(work, agent)
-            note = replace(
-                Note.to(agent, message, by=origin.by, at=self.clock.now()), is_forwarded=meant == "forwarded"
-            )
+            note = Note.to(agent, message, by=origin.by, at=self.clock.now())
             if await self.is_repeated(work, origin):
                 return NoteKept(agent, note), ()
-            is_open = turn is not None and turn.state == "proposed" and may_decide(agent, origin.by)
-            answers = turn is not None and is_open and seen.follows(turn)
-            if answers and meant == "question":
-                return self._save_question(work, agent, message, origin), ()
-            outcome: ReplyOutcome
-            if turn and answers and meant == "feedback":
-                outcome = self._reject(work, agent, turn, message, origin, can_undo=meaning is None)
-            else:
-                undecided = turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None
-                outcome = NoteKept(deliver_note(work, agent, note), note, undecided)
+            outcome = await self._take(work, agent, note, seen, meant, can_undo=meaning is None)
+            if isinstance(outcome, QuestionAsked):
+                return outcome, ()
             changed = await pause_leases(work, agent, origin.by, note.at)
             return replace(outcome, agent=await work.agents.get(origin.channel, agent_id)), changed
 
@@ -145,16 +135,24 @@ class AgentService(AgentLifecycle):
             self.waker.wake(each)
         return outcome
 
-    def _note_to(self, agent: Agent, text: str, origin: Origin) -> Note:
-        return Note.to(agent, text, by=origin.by, at=self.clock.now())
+    async def _take(
+        self, work: UnitOfWork, agent: Agent, note: Note, seen: SeenProposal, meant: ReplyMeaning, *, can_undo: bool
+    ) -> ReplyOutcome:
+        turn = await newest_turn(work, agent)
+        is_open = turn is not None and turn.state == "proposed" and may_decide(agent, note.by)
+        if turn and is_open and seen.follows(turn):
+            if meant == "question":
+                return self._save_question(work, agent, note)
+            if meant == "feedback":
+                return self._reject(work, agent, turn, note, can_undo=can_undo)
+        note = replace(note, is_forwarded=meant == "forwarded")
+        undecided = turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None
+        return NoteKept(deliver_note(work, agent, note), note, undecided)
 
-    def _reject(
-        self, work: UnitOfWork, agent: Agent, turn: Turn, reason: str, origin: Origin, *, can_undo: bool
-    ) -> StepRejected:
-        now = self.clock.now()
-        changed, rejected = record_decision(work, agent, turn, Reject(reason), by=origin.by, at=now)
+    def _reject(self, work: UnitOfWork, agent: Agent, turn: Turn, note: Note, *, can_undo: bool) -> StepRejected:
+        changed, rejected = record_decision(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
         if can_undo and self.undo_window:
-            until = now + self.undo_window
+            until = note.at + self.undo_window
             changed, rejected = replace(changed, wake_at=until), replace(rejected, undo=Undo(until, turn.remark))
             work.agents.save(changed)
             work.turns.save(rejected)
@@ -199,7 +197,7 @@ class AgentService(AgentLifecycle):
             require_may_decide(agent, origin.by, "ask the model here")
             if await self.is_repeated(work, origin):
                 return QuestionAsked(agent, Notice.question(agent, message, by=origin.by, at=self.clock.now()))
-            return self._save_question(work, agent, message, origin)
+            return self._save_question(work, agent, Note.to(agent, message, by=origin.by, at=self.clock.now()))
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)
@@ -266,8 +264,8 @@ class AgentService(AgentLifecycle):
 
         return await self.change(agent_id, origin, "revoked", change)
 
-    def _save_question(self, work: UnitOfWork, agent: Agent, text: str, origin: Origin) -> QuestionAsked:
-        question = Notice.question(agent, text, by=origin.by, at=self.clock.now())
+    def _save_question(self, work: UnitOfWork, agent: Agent, note: Note) -> QuestionAsked:
+        question = Notice.question(agent, note.text, by=note.by, at=note.at)
         work.notes.announce(question)
         return QuestionAsked(agent, question)
 
