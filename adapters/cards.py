@@ -279,12 +279,12 @@ def _footer(agent: Agent, turn: Turn) -> tuple[str, ...]:
 
 
 def _paused_lease(agent: Agent) -> tuple[str, ...]:
-    """That a note paused the agent's lease, and who lets it go on."""
+    """That a note paused the agent's lease, and what goes on."""
     lease = agent.lease
     if lease is None or lease.paused_by is None:
         return ()
-    granter = lease.granted_by.in_full
-    return (f"{granter}'s ×{lease.total} is paused, {lease.left} left: Approve by {granter} continues it",)
+    whose = f"{lease.granted_by.in_full}'s ×{lease.total}"
+    return (f"{whose} is paused, {lease.left} left: Approve runs this command only, Approve ×N goes on",)
 
 
 def _is_under_lease(agent: Agent, turn: Turn) -> bool:

@@ -134,10 +134,10 @@ PROMISES: dict[str, str] = {
     "lease:asks": "Where N of Approve ×N is chosen, it says in words what the next steps may do and what still asks.",
     "lease:covers": "Approve ×N covers the command's class and quieter ones; other deletions, paid calls, programs, "
     "posts and foreign tools ask, and so does the end of the work.",
-    "lease:note": "A note of anybody pauses a lease until a person decides.",
+    "lease:note": "A note of anybody pauses the leases in its thread; only a new Approve ×N goes on.",
     "lease:counts": "Approve ×N runs this command and the next N−1 without asking, then people are asked again.",
     "lease:errors": "A lease ends after two commands in a row failed, and the thread is told.",
-    "lease:objection": "A message from a person who may not decide ends a lease.",
+    "lease:objection": "A message from a person who may not decide ends the leases in its thread.",
     "lease:same-call": "A lease ends at the third time of the same command with the same arguments.",
     "live:card": "The card shows the output of a long command while it runs, and none after the result.",
     "local:end": "The process that serves a model file ends with Signoff, however Signoff ends.",

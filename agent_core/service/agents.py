@@ -24,7 +24,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
 from agent_core.service.deleting import newest_turn
 from agent_core.service.lifecycle import AgentLifecycle
-from agent_core.spending.helper_tree import deliver_note
+from agent_core.spending.helper_tree import deliver_note, pause_leases
 
 MAX_NOTE_CHARACTERS = 20_000
 UNDO_WINDOW = timedelta(seconds=10)
@@ -110,43 +110,48 @@ class AgentService(AgentLifecycle):
     ) -> ReplyOutcome:
         """Reply to the agent: feedback from an approver rejects an open proposal; all else is saved as a note.
 
-        `meaning`: what the writer chose, or None to read it from `own_words`, the text without the names of those whom
-        it mentions, or from the text. A question about the proposal is answered
-        and decides nothing. What is in doubt decides nothing either. If the writer had not `seen` the proposal as it is
-        now, the reply is a note. A reply from a person who may not decide is an objection and ends a lease.
+        `meaning`: what the writer chose; None reads it from `own_words`, the text without the names that it mentions.
+        A question is answered, and what is in doubt or was written before the writer had `seen` the proposal as it is
+        now decides nothing. A note pauses the leases in the thread, or ends those on which the writer may not decide.
         """
         message = _usable_text(text)
         require_may_speak(origin.by, "reply here")
         meant = meaning or meaning_of(message if own_words is None else own_words)
 
-        async def act(work: UnitOfWork) -> ReplyOutcome:
+        async def act(work: UnitOfWork) -> tuple[ReplyOutcome, tuple[Agent, ...]]:
             agent = await work.agents.get(origin.channel, agent_id)
-            turn = await newest_turn(work, agent)
-            repeated = await self.is_repeated(work, origin)
-            is_open = turn is not None and turn.state == "proposed" and may_decide(agent, origin.by)
-            if turn and is_open and seen.follows(turn) and not repeated:
-                if meant == "question":
-                    return self._save_question(work, agent, message, origin)
-                if meant == "feedback":
-                    return self._reject(work, agent, turn, message, origin, can_undo=meaning is None)
             note = Note.to(agent, message, by=origin.by, at=self.clock.now())
-            note = replace(note, is_forwarded=meant == "forwarded")
-            if repeated:
-                return NoteKept(agent, note)
-            kept = deliver_note(work, self._end_lease_on_objection(work, agent, origin), note)
-            return NoteKept(kept, note, turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None)
+            if await self.is_repeated(work, origin):
+                return NoteKept(agent, note), ()
+            outcome = await self._take(work, agent, note, seen, meant, can_undo=meaning is None)
+            if isinstance(outcome, QuestionAsked):
+                return outcome, ()
+            changed = await pause_leases(work, agent, origin.by, note.at)
+            return replace(outcome, agent=await work.agents.get(origin.channel, agent_id)), changed
 
-        outcome = await self.save(act)
-        self.waker.wake(agent_id)
+        outcome, changed = await self.save(act)
+        for each in {agent_id, *(agent.id for agent in changed)}:
+            self.waker.wake(each)
         return outcome
 
-    def _reject(
-        self, work: UnitOfWork, agent: Agent, turn: Turn, reason: str, origin: Origin, *, can_undo: bool
-    ) -> StepRejected:
-        now = self.clock.now()
-        changed, rejected = record_decision(work, agent, turn, Reject(reason), by=origin.by, at=now)
+    async def _take(
+        self, work: UnitOfWork, agent: Agent, note: Note, seen: SeenProposal, meant: ReplyMeaning, *, can_undo: bool
+    ) -> ReplyOutcome:
+        turn = await newest_turn(work, agent)
+        is_open = turn is not None and turn.state == "proposed" and may_decide(agent, note.by)
+        if turn and is_open and seen.follows(turn):
+            if meant == "question":
+                return self._save_question(work, agent, note)
+            if meant == "feedback":
+                return self._reject(work, agent, turn, note, can_undo=can_undo)
+        note = replace(note, is_forwarded=meant == "forwarded")
+        undecided = turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None
+        return NoteKept(deliver_note(work, agent, note), note, undecided)
+
+    def _reject(self, work: UnitOfWork, agent: Agent, turn: Turn, note: Note, *, can_undo: bool) -> StepRejected:
+        changed, rejected = record_decision(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
         if can_undo and self.undo_window:
-            until = now + self.undo_window
+            until = note.at + self.undo_window
             changed, rejected = replace(changed, wake_at=until), replace(rejected, undo=Undo(until, turn.remark))
             work.agents.save(changed)
             work.turns.save(rejected)
@@ -191,7 +196,7 @@ class AgentService(AgentLifecycle):
             require_may_decide(agent, origin.by, "ask the model here")
             if await self.is_repeated(work, origin):
                 return QuestionAsked(agent, Notice.question(agent, message, by=origin.by, at=self.clock.now()))
-            return self._save_question(work, agent, message, origin)
+            return self._save_question(work, agent, Note.to(agent, message, by=origin.by, at=self.clock.now()))
 
         outcome = await self.save(act)
         self.waker.wake(agent_id)
@@ -258,17 +263,10 @@ class AgentService(AgentLifecycle):
 
         return await self.change(agent_id, origin, "revoked", change)
 
-    def _save_question(self, work: UnitOfWork, agent: Agent, text: str, origin: Origin) -> QuestionAsked:
-        question = Notice.question(agent, text, by=origin.by, at=self.clock.now())
+    def _save_question(self, work: UnitOfWork, agent: Agent, note: Note) -> QuestionAsked:
+        question = Notice.question(agent, note.text, by=note.by, at=note.at)
         work.notes.announce(question)
         return QuestionAsked(agent, question)
-
-    def _end_lease_on_objection(self, work: UnitOfWork, agent: Agent, origin: Origin) -> Agent:
-        if agent.lease is None or may_decide(agent, origin.by):
-            return agent
-        text = f"{origin.by} objected, so the approval of {agent.lease.granted_by} ended."
-        self.announce(work, agent, "lease ended", text)
-        return replace(agent, lease=None)
 
 
 def _usable_text(text: str) -> str:

@@ -37,6 +37,7 @@ def record_decision(
     """Save a decision and its effects on turn, agent and decision log; raise NotAllowed, AlreadyDecided, InvalidInput.
 
     An approval clears the exposures that the card showed, but no later ones. A rejection clears none and ends a lease.
+    A paused lease goes on only as a new one.
     """
     require_may_decide(agent, by)
     answered = turn.decide(decision, by=by, at=at)
@@ -50,8 +51,6 @@ def record_decision(
             changed = replace(changed, lease=lease.without_guarded() if changed.exposed else lease)
         case Reject():
             changed = replace(changed, lease=None)
-        case Approve() if changed.lease and changed.lease.granted_by.id == by.id:
-            changed = replace(changed, lease=replace(changed.lease, paused_by=None))
         case _:
             pass
     work.audit.append(AuditEntry.on(agent, decision.kind, by=by, at=at, detail=detail_of(decision), turn=turn))

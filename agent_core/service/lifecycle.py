@@ -18,7 +18,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import require_may_create, require_may_decide, require_may_speak
+from agent_core.oversight.policy import may_decide, require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
@@ -117,6 +117,7 @@ class AgentLifecycle(AgentArchive):
             await self.is_repeated(work, origin)
             await require_below_limits(work, origin, self.limits)
             agent = tidy.made(origin, self.clock.now())
+            agent = agent if may_decide(agent, origin.by) else agent.expose()  # nobody who decides wrote its goals
             work.agents.add(agent)
             if sets_defaults and origin.by.kind == "member":
                 save_agent_defaults(work, origin.channel, tidy)

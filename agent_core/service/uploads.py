@@ -21,7 +21,7 @@ from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import deliver_note
+from agent_core.spending.helper_tree import deliver_note, pause_leases
 
 MAX_UPLOAD_BYTES = 20 * 2**20
 MAX_NAME_CHARACTERS, MAX_NAME_BYTES = 100, 240  # a number in brackets may follow; disks take 255 bytes
@@ -97,17 +97,20 @@ class FileUploads(TransactionalService):
         source = "from the trash into" if is_restored else "into"
         text = f"I put {path} ({counted(size, 'byte')}) {source} your workspace."
 
-        async def act(work: UnitOfWork) -> bool:
+        async def act(work: UnitOfWork) -> tuple[Agent, ...] | None:
             present = await work.agents.get(origin.channel, agent.id)
             if await self.is_repeated(work, origin):
-                return False
+                return None
             note = Note.to(present, text, by=origin.by, at=self.clock.now(), file=path)
             deliver_note(work, present, note)
             if is_restored:
                 self.audit(work, present, origin, "restored a file", path)
-            return True
+            return await pause_leases(work, present, origin.by, note.at)
 
-        return await self.save(act)
+        changed = await self.save(act)
+        for each in changed or ():
+            self.waker.wake(each.id)
+        return changed is not None
 
 
 def too_large(filename: str) -> InvalidInput:

@@ -14,6 +14,7 @@ from agent_core.model.lease import Lease
 from agent_core.model.note import Note, Notice
 from agent_core.model.reservation import Account
 from agent_core.model.usage import FREE, Budget, CallKind, Usage, total_cost
+from agent_core.oversight.policy import may_decide
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 
@@ -116,25 +117,39 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
 def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:
     """Save a note for the agent's next turn and end the agent's wait for helpers; return the agent as saved.
 
-    A person's note pauses the agent's lease: the next command asks. An answer to a tool server does not.
-
     The agent is saved even if it does not change. A step of the loop that found no note then conflicts and starts over;
     otherwise it could begin a long wait, or finish, beside a note that nobody reads.
     """
     work.notes.add(note)
     waits = isinstance(agent.status, Thinking) and agent.status.waits_for
     heard = agent.become(Thinking(), note.at) if waits else agent
-    if heard.lease and not heard.lease.paused_by and note.by.kind != "bot" and not note.form_of:
-        paused = replace(heard.lease, paused_by=note.by)
-        heard = replace(heard, lease=paused)
-        work.notes.announce(Notice.to(heard, "changed", _pause_text(paused, note.by), note.at))
     work.agents.save(heard)
     return heard
 
 
-def _pause_text(lease: Lease, by: Actor) -> str:
-    whose = f"{lease.granted_by}'s ×{lease.total}"
-    return f"{by} wrote a note, so {whose} is paused: the next step asks. Approve by {lease.granted_by} continues it."
+async def pause_leases(work: UnitOfWork, agent: Agent, by: Actor, at: datetime) -> tuple[Agent, ...]:
+    """Pause the leases of all agents in the thread, because `by` spoke there; return these agents as saved.
+
+    A lease ends if `by` may not decide for its agent: that is an objection.
+    """
+    tree = (each for each in await work.agents.of(agent.channel) if each.home == agent.home)
+    heard = await _with_unsaved_changes(work, tree)
+    spoken = [_after_words(each, each.lease, by, at) for each in heard if each.lease and not each.lease.paused_by]
+    for each, notice in spoken:
+        work.agents.save(each)
+        work.notes.announce(notice)
+    return tuple(each for each, _ in spoken)
+
+
+def _after_words(agent: Agent, lease: Lease, by: Actor, at: datetime) -> tuple[Agent, Notice]:
+    granter = lease.granted_by
+    if not may_decide(agent, by):
+        ended = Notice.to(agent, "lease ended", f"{by} objected, so the approval of {granter} ended.", at)
+        return replace(agent, lease=None), ended
+    text = (
+        f"{by} wrote, so {granter}'s ×{lease.total} is paused: the next step asks. Approve ×N goes on without asking."
+    )
+    return replace(agent, lease=replace(lease, paused_by=by)), Notice.to(agent, "changed", text, at)
 
 
 def as_actor(agent: Agent) -> Actor:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.cards import READ_UNTRUSTED, turn_card
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.errors import ChangedSinceShown, NotAllowed, NotPossible
@@ -77,6 +78,18 @@ async def test_an_agent_of_a_guest_asks_for_everything_and_nothing_of_it_is_offe
     assert agent.policy == Policy()
     assert await stage.service.load_agent_defaults(stage.origin()) is None
     await stage.decide(agent, Approve(), ANA)
+
+
+@pytest.mark.proves("trust:lease")
+async def test_what_a_guest_wants_of_an_agent_is_untrusted_until_a_member_approves_a_card_that_says_so() -> None:
+    stage = stage_of(SAVE, NOTHING)
+    service = replace(stage.service, limits=CreationLimits(guests_may_create=True))
+    agent = await service.create(AgentDraft(name="Clerk", goals=("Go",)), stage.origin(GUEST))
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.exposed, READ_UNTRUSTED in turn_card(agent, await stage.turn(agent)).footer) == (True, True)
+    await stage.decide(agent, Approve(), ANA)
+    agent = await stage.wait_until_settled(agent)
+    assert (agent.exposed, agent.is_tainted) == (False, True)
 
 
 @attack("approval", "The channel's next agent inherits a class that another person set free", "each command asks")

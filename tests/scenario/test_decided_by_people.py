@@ -1,17 +1,21 @@
 """What decides and what does not: words, permissions for the next commands, notes, and files that come back."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from agent_core.model.messages import Message, Reply
+from agent_core.ports.models import CallOptions
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import adding, writing
 from tests.scenario.surfaces import Name, Scene, opened
-from tests.scenario.test_signed_off import WAIT, clerk, noted, on_each_surface
+from tests.scenario.test_signed_off import WAIT, approved, clerk, noted, on_each_surface
 from tests.scenario.test_tool_server_story import serving
+from tests.scenario.tools import ModelOfEach, Tools
 
 DELETE = reply_text("delete_file", {"filename": "notes.md"}, text="I tidy up.")
 DONE = reply_text("task_complete", {"reason": "All is noted."}, text="I am through.")
@@ -90,6 +94,37 @@ async def test_a_note_of_a_teammate_pauses_what_runs_without_asking(surface: Nam
         await ben.says("Mention the tea")
         await noted(scene, "Mention the tea")
         model.say(adding("notes.md", "two\n"))
+        await ana.asks("append_to_file")
+        assert await ana.file("notes.md") == "one\n"
+
+
+class SlowScout(ModelOfEach):
+    """The Scout's last reply is kept back until `heard` is set."""
+
+    def __init__(self, **replies: tuple[str, ...]) -> None:
+        super().__init__(**replies)
+        self.heard = asyncio.Event()
+
+    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
+        if "You are Scout:" in messages[0].content and len(self.by_name["Scout"]) == 1:
+            await self.heard.wait()
+        return await super().complete(messages, options)
+
+
+@pytest.mark.proves("lease:note")
+@on_each_surface("guests")
+async def test_a_note_to_an_agent_pauses_what_its_helper_runs_without_asking(surface: Name, tmp_path: Path) -> None:
+    start = reply_text("start_agent", {"name": "Scout", "task": "Find prices", "prompt": ""})
+    model = SlowScout(Clerk=(start, WAIT, WAIT), Scout=(adding("notes.md", "one\n"), adding("notes.md", "two\n")))
+    async with opened(surface, model, tmp_path, Tools().register) as scene:
+        ana = await clerk(scene)
+        await approved(ana, "start_agent")
+        for _ in range(2):
+            card = await ana.asks("do_nothing", "append_to_file")
+            await card.press("Approve ×5" if card.command == "append_to_file" else "Approve")
+        await (await scene.join("ben", "member")).says("Those are the wrong files")
+        await noted(scene, "Those are the wrong files")
+        model.heard.set()
         await ana.asks("append_to_file")
         assert await ana.file("notes.md") == "one\n"
 

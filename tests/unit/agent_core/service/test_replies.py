@@ -1,12 +1,15 @@
 """Replies to an open proposal: what decides, what does not, and Undo."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from adapters.cards import turn_card
+from agent_core.commands.agents import AgentCommands
 from agent_core.errors import NotPossible
+from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
@@ -14,10 +17,12 @@ from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from tests.scenario.tools import ModelOfEach
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "x"})
-SECOND = reply_text("write_to_file", {"filename": "b.txt", "text": "x"})
+SECOND, THIRD = (reply_text("write_to_file", {"filename": name, "text": "x"}) for name in ("b.txt", "c.txt"))
 DELETE, DONE = reply_text("delete_file", {"filename": "a.txt"}), reply_text("task_complete", {"reason": "x"})
+LIST = reply_text("list_files", {"directory": ""})
 WINDOW = timedelta(seconds=10)
 
 
@@ -92,18 +97,22 @@ async def test_approve_xn_on_a_write_covers_writes_and_neither_deletions_nor_the
 
 
 @pytest.mark.proves("lease:note")
-async def test_a_note_pauses_a_lease_until_a_person_decides() -> None:
-    stage = Stage(model=ScriptedModel(WRITE, SECOND, reply_text("list_files", {"directory": ""})))
+@pytest.mark.parametrize("by", [ANA, BEN])
+async def test_after_a_note_a_lease_goes_on_only_by_a_new_one(by: Actor) -> None:
+    stage = Stage(model=ScriptedModel(WRITE, SECOND, THIRD, LIST, DELETE))
     agent = await stage.create()
     await stage.decide(agent, Approve(5))
     await stage.service.reply(agent.id, "The title is odd", stage.origin(BEN))
     agent = await stage.wait_until_settled(agent)
-    assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (2, "proposed")
     assert agent.lease
     assert agent.lease.paused_by == BEN
-    await stage.decide(agent, Approve())
+    footer = turn_card(agent, await stage.turn(agent)).footer
+    assert "@ana's ×5 is paused, 4 left: Approve runs this command only, Approve ×N goes on" in footer
+    await stage.decide(agent, Approve(), by=by)
     agent = await stage.wait_until_settled(agent)
-    assert agent.lease is None or agent.lease.paused_by is None
+    assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (3, "proposed")
+    await stage.decide(agent, Approve(5), by=by)
+    assert (await stage.wait_until_settled(agent)).turns == 5
 
 
 @pytest.mark.proves("chat:shared")
@@ -135,19 +144,39 @@ async def test_a_rejection_by_a_button_is_not_undone() -> None:
         await stage.service.undo(turn.id, stage.origin())
 
 
+async def helper_under_a_lease(*heads: str) -> tuple[Stage, Agent, Agent]:
+    """An agent and its helper, whose next four commands are approved."""
+    start = reply_text("start_agent", {"name": "Scout", "task": "Find", "prompt": ""})
+    model = ModelOfEach(Clerk=(start, *heads), Scout=(WRITE, SECOND, THIRD))
+    stage = Stage(model=model)
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    head = await stage.create()
+    await stage.decide(head, Approve())
+    head = await stage.wait_until_settled(head)
+    helper = await stage.wait_until_settled((await stage.helpers.of(head))[0])
+    await stage.decide(helper, Approve(5))
+    return stage, head, helper
+
+
 @pytest.mark.proves("lease:note")
-async def test_an_approval_by_somebody_else_leaves_a_paused_lease_paused() -> None:
-    stage = Stage(model=ScriptedModel(WRITE, SECOND, reply_text("list_files", {"directory": ""})))
-    agent = await stage.create()
-    await stage.decide(agent, Approve(5))
-    await stage.service.reply(agent.id, "The title is odd", stage.origin(BEN))
-    agent = await stage.wait_until_settled(agent)
-    assert (
-        "@ana's ×5 is paused, 4 left: Approve by @ana continues it" in turn_card(agent, await stage.turn(agent)).footer
-    )
-    await stage.decide(agent, Approve(), by=BEN)
-    agent = await stage.wait_until_settled(agent)
-    assert ((await stage.turn(agent)).number, (await stage.turn(agent)).state) == (3, "proposed")
+@pytest.mark.parametrize("text", ["Those are last year's files", "No, those are the wrong files"])
+async def test_words_to_an_agent_pause_the_lease_of_its_helper_whatever_they_do_with_its_card(text: str) -> None:
+    stage, head, helper = await helper_under_a_lease(reply_text("do_nothing"), reply_text("do_nothing"))
+    await stage.service.reply(head.id, text, stage.origin(BEN))
+    helper = await stage.wait_until_settled(helper)
+    assert ((await stage.turn(helper)).number, (await stage.turn(helper)).state) == (2, "proposed")
+    assert helper.lease
+    assert helper.lease.paused_by == BEN
+    assert "@ben wrote, so @ana's ×5 is paused" in stage.shown.notices[-1].text
+
+
+@pytest.mark.proves("lease:objection")
+async def test_an_objection_to_an_agent_ends_the_lease_of_its_helper_and_one_to_the_helper_that_of_the_agent() -> None:
+    stage, head, helper = await helper_under_a_lease(reply_text("do_nothing"), reply_text("do_nothing"))
+    await stage.decide(head, Approve(5))
+    await stage.service.reply(helper.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
+    assert [(await fresh(stage, each)).lease for each in (head, helper)] == [None, None]
 
 
 @pytest.mark.proves("reply:undo")

@@ -9,6 +9,7 @@ import pytest
 from agent_core.commands.trash import move_to_trash
 from agent_core.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from agent_core.model.agent import Agent
+from agent_core.model.decision import Approve
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.providers.workspace.workspace_paths import is_name
 from agent_core.service.uploads import MAX_UPLOAD_BYTES, FileUploads, free_name, safe_name
@@ -29,6 +30,17 @@ async def test_a_file_is_kept_and_the_agent_is_told_by_a_note() -> None:
     async with stage.database.begin() as work:
         (note,) = await work.notes.list_waiting(agent)
     assert (note.by, note.text) == (ANA, "I put report.pdf (4 bytes) into your workspace.")
+
+
+@pytest.mark.proves("lease:note")
+async def test_a_file_that_a_person_hands_over_pauses_a_lease() -> None:
+    stage = Stage(model=ScriptedModel(*(reply_text("list_files", {"directory": each}) for each in ("", "."))))
+    agent = await stage.create()
+    await stage.decide(agent, Approve(5))
+    await receive_within(stage).receive(agent.id, "a.txt", b"x", stage.origin())
+    agent = await stage.wait_until_settled(agent)
+    assert agent.lease
+    assert (agent.lease.paused_by, (await stage.turn(agent)).state) == (ANA, "proposed")
 
 
 async def test_a_file_never_takes_the_place_of_another_and_the_same_delivery_is_kept_once() -> None:
