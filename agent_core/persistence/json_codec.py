@@ -8,13 +8,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaSerializer, SchemaValidator
-
-from agent_core.persistence.record_cache import RecordCache
 
 T = TypeVar("T")
 Step: TypeAlias = str | int
@@ -41,10 +39,7 @@ def encode(value: object, unknown: UnknownFields | None = None) -> str:
     Raise TypeError for a value that is not of a type in agent_core.model.
     """
     text = _encode(value)
-    if unknown is not None:
-        return _ENCODER.encode(_with_unknown(json.loads(text), unknown))
-    _remember(type(value), text, value)
-    return text
+    return text if unknown is None else _ENCODER.encode(_with_unknown(json.loads(text), unknown))
 
 
 def decode(kind: type[T], text: str) -> T:
@@ -55,15 +50,11 @@ def decode(kind: type[T], text: str) -> T:
 def decode_all(kind: type[T], text: str) -> tuple[T, UnknownFields | None]:
     """Read a value of this kind, and the fields that this release does not know; raise ValueError for anything else.
 
-    The values of short texts are cached: each step of an agent reads up to forty turns, and the step before read or
-    saved most of them too. Sharing them is safe because values are immutable.
+    The values of short texts are cached: each step of an agent reads up to forty turns, and the step before read most
+    of them too. Sharing them is safe because values are immutable.
     """
-    known = _CACHE.get((kind, text))
-    if known is not None:
-        return cast("T", known), None
-    value, unknown = _decode(kind, text)
-    if unknown is None:
-        _remember(kind, text, value)
+    read = _decode_short if len(text) <= MAX_CACHED_CHARACTERS else _decode
+    value, unknown = read(cast("Hashable", kind), text)
     return cast("T", value), unknown
 
 
@@ -72,17 +63,17 @@ def decode_once(kind: type[T], text: str) -> T:
     return cast("T", _decode_tolerantly(_ADAPTERS(kind), text))
 
 
-def _remember(kind: type, text: str, value: object) -> None:
-    if len(text) <= MAX_CACHED_CHARACTERS:
-        _CACHE.put((kind, text), value)
-
-
 def _decode(kind: Any, text: str) -> tuple[object, UnknownFields | None]:
     try:
         return _exact_validator(kind).validate_json(text), None
     except ValidationError:
         value = _decode_tolerantly(_ADAPTERS(kind), text)
         return value, _unknown_in(json.loads(text), json.loads(_encode(value)))
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _decode_short(kind: Any, text: str) -> tuple[object, UnknownFields | None]:
+    return _decode(kind, text)
 
 
 def _decode_tolerantly(adapter: TypeAdapter[Any], text: str) -> object:
@@ -180,5 +171,4 @@ def _forbidding(schema: Any) -> Any:
     return {**copied, "extra_behavior": "forbid"} if schema.get("type") == "dataclass-args" else copied
 
 
-_CACHE: RecordCache[tuple[type, str], object] = RecordCache(MAX_CACHED)
 _ENCODER = json.JSONEncoder(default=_plain, separators=(",", ":"))

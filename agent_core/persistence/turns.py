@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy import Row, bindparam, insert, select, update
 
@@ -14,14 +14,11 @@ from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
-from agent_core.persistence.json_codec import MAX_CACHED, MAX_CACHED_CHARACTERS, UnknownFields, decode_once, encode
-from agent_core.persistence.record_cache import RecordCache
+from agent_core.persistence.json_codec import UnknownFields, decode_once, encode
 from agent_core.persistence.tables import UNSHOWN, turns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
 from agent_core.persistence.writes import Values
-
-Shown: TypeAlias = tuple[str, datetime | None, str]  # where a card stands, since when, and the hash on it
 
 _READ = select(turns.c.data, turns.c.revision, turns.c.shown_as, turns.c.shown_at, turns.c.shown_hash)
 _IN_CHANNEL = turns.c.channel == bindparam("in_channel")
@@ -119,21 +116,6 @@ def _timings(rows: Sequence[Row[Any]]) -> Iterator[Timing]:
 
 def _value(row: Row[Any]) -> tuple[Turn, int, UnknownFields | None]:
     """The turn with the columns that say how it was shown, its revision, and the fields that are unknown here."""
-    data, revision = row.data, row.revision
-    shown: Shown = (row.shown_as, row.shown_at, row.shown_hash)
-    if known := _CACHE.get((data, shown)):
-        return known, revision, None
-    turn, unknown = read_value(Turn, data)
-    if (turn.shown_as, turn.shown_at, turn.shown_hash_on_card) != shown:
-        turn = _with_shown(turn, shown)
-    if unknown is None and len(data) <= MAX_CACHED_CHARACTERS:
-        _CACHE.put((data, shown), turn)
-    return turn, revision, unknown
-
-
-def _with_shown(turn: Turn, shown: Shown) -> Turn:
-    return replace(turn, shown_as=shown[0], shown_at=shown[1], shown_hash_on_card=shown[2])
-
-
-# Each step of an agent reads many turns again. Long ones are not kept, as in `decode_all`.
-_CACHE: RecordCache[tuple[str, Shown], Turn] = RecordCache(MAX_CACHED)
+    turn, unknown = read_value(Turn, row.data)
+    shown = replace(turn, shown_as=row.shown_as, shown_at=row.shown_at, shown_hash_on_card=row.shown_hash)
+    return shown, row.revision, unknown

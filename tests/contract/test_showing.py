@@ -11,9 +11,6 @@ from agent_core.model.agent import Acting, AgentStatus, Awaiting, Finished, Paus
 from agent_core.model.channels import ChannelScope, SurfaceName
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId
-from agent_core.model.result import Succeeded
-from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.json_codec import MAX_CACHED_CHARACTERS
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_notice, a_turn, an_agent, keep
 
@@ -188,17 +185,3 @@ async def test_overlapping_preferences_do_not_conflict(database: Database) -> No
         await second.commit()
     async with database.begin() as work:
         assert await work.preferences.get(CHANNEL, "form") == "second"
-
-
-@pytest.mark.parametrize(("length", "is_kept"), [(10, True), (MAX_CACHED_CHARACTERS, False)])
-async def test_only_short_turns_that_were_shown_stay_in_memory(sqlite_url: str, length: int, is_kept: bool) -> None:
-    database = SqlDatabase(sqlite_url)
-    await keep(database, ADA, replace(TURN, result=Succeeded("x" * length)))
-    await mark_shown(database)
-    found = []
-    for _ in range(2):
-        async with database.begin() as work:
-            found.append(await work.turns.get(CHANNEL, TURN.id))
-    assert found[0] == found[1]
-    assert (found[0] is found[1]) is is_kept
-    await database.close()
