@@ -54,7 +54,7 @@ class ActStep:
 
     async def act(self, agent: Agent) -> Agent:
         """Run the approved command, or decide what became of one that was running at a crash; return the agent."""
-        turn = self.claim.newest or await self._read_newest(agent)
+        turn = await self._read_newest(agent)
         match turn.state:
             case "approved":
                 return await self._start(agent, turn)

@@ -101,7 +101,6 @@ class AgentLoop:
             presenter=presenter,
             agent=agent,
             draining=self.draining,
-            has_background=self.runner.has_background,
         )
 
     def _surface_of(self, agent: Agent) -> ChatSurface:
@@ -117,7 +116,6 @@ class AgentLoop:
             for question in claim.questions:
                 agent = await self._answer(claim, agent, question)
             agent = await CardCheck(runner=self.runner, clock=self.clock, claim=claim).check(agent)
-            claim.ends_at_wait = True
             while True:
                 await claim.surface.status(agent)
                 if self.draining.is_requested:

@@ -16,7 +16,7 @@ from agent_core.loop.draining import Draining
 from agent_core.loop.outcome import Outcome, SavedOutcome
 from agent_core.loop.step_charging import charge_once
 from agent_core.loop.thread_presenter import ThreadPresenter
-from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.agent import Agent
 from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import TurnId, new_id
 from agent_core.model.note import Notice
@@ -41,12 +41,8 @@ class AgentClaim:
 
     `agent`: the agent as it was claimed, with the fence of this claim.
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
-    `save_id`, `charge_id`: identify the last save that was tried, and the last one that charges what was spent.
-    `newest`: the agent's newest turn as this claim read or saved it last, if it did.
+    `charge_id`: identifies the last save that was tried to charge what was spent.
     `questions`: questions of people that wait for the model's answer.
-    `has_background`: whether programs of the agent run here, so that it stays with this worker.
-    `ends_at_wait`: the claim ends with a save after which the agent waits for people, if they see what is saved.
-    `is_given_up`: a save has ended the claim.
     """
 
     database: Database
@@ -54,15 +50,10 @@ class AgentClaim:
     waker: Waker
     presenter: ThreadPresenter
     agent: Agent
-    has_background: Callable[[Agent], Awaitable[bool]]
-    newest: Turn | None = None
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
     draining: Draining = field(default_factory=Draining)
-    save_id: str = ""
     charge_id: str = ""
-    ends_at_wait: bool = False
-    is_given_up: bool = False
 
     @property
     def surface(self) -> ChatSurface:
@@ -84,7 +75,6 @@ class AgentClaim:
         async with self.database.begin() as work:
             turns, notices = await work.together(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
-        self.newest = turns[-1] if turns and turns[-1].number == agent.turns else None
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")
         if agent.thread is None and agent.is_at_rest:
@@ -108,7 +98,6 @@ class AgentClaim:
             self.waker.wake(saved.parent)
         self.presenter.forget_recorded()
         outcome = saved.outcome
-        self.newest = outcome.newest or self.newest
         await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
 
@@ -123,7 +112,7 @@ class AgentClaim:
                 raise Superseded(self.agent.id)
             if tried and self.tracker:
                 await self.tracker.drop_if_charged(work)
-            save_id = self.save_id = new_id(self.presenter.clock.now())
+            save_id = new_id(self.presenter.clock.now())
             outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
@@ -134,13 +123,10 @@ class AgentClaim:
         if saved.outcome.spent and self.tracker:
             self.tracker.settle()
         self.charge_id = ""
-        if saved.is_given_up:
-            self.is_given_up = True
-            self.claims.forget(self.agent.id)
         return saved
 
     async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> SavedOutcome:
-        """Queue the writes of an outcome, and the end of the claim if nothing is left to do after it."""
+        """Queue the writes of an outcome."""
         outcome.save(work)
         if outcome.spent and self.tracker:
             self.tracker.remove_reservation(work)
@@ -148,21 +134,9 @@ class AgentClaim:
         await charge_root(work, outcome.agent, outcome.spent)
         if outcome.agent.folder_tainted and not present.folder_tainted:
             await taint_shared_folder(work, outcome.agent)
-        is_given_up = await self._is_over_with(present, outcome.agent)
-        if is_given_up:
-            self.claims.give_up(work, self.agent)
         rests = outcome.agent.is_at_rest and not present.is_at_rest
         parent = await report(work, outcome.agent, outcome.agent.since) if rests else None
-        return SavedOutcome(outcome, parent, is_given_up)
-
-    async def _is_over_with(self, present: Agent, agent: Agent) -> bool:
-        """Whether nothing is left to do once the agent is saved: it begins to wait for people, who see what is saved.
-
-        If people had stopped it already, what their Stop met is still to be saved.
-        """
-        waits = (isinstance(agent.status, Awaiting) or agent.is_at_rest) and agent.status != present.status
-        ends = self.ends_at_wait and self.surface.shows_what_is_saved and waits
-        return ends and not await self.has_background(agent)
+        return SavedOutcome(outcome, parent)
 
     async def _save_when_reachable(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         return await self._when_reachable(partial(in_one_unit, self.database, save))
@@ -233,12 +207,10 @@ class AgentClaim:
 
     async def release(self, *, keeps_agent: bool) -> None:
         """Record what was shown since the last save, and end the claim unless this worker keeps the agent."""
-        if self.is_given_up and not self.presenter.has_unrecorded:
-            return
 
         async def act(work: UnitOfWork) -> None:
             self.presenter.record(work)
-            if not keeps_agent and not self.is_given_up:
+            if not keeps_agent:
                 self.claims.give_up(work, self.agent)
 
         if not keeps_agent:  # first: cancelled in the middle of the commit, this process must not rely on the claim

@@ -36,12 +36,6 @@ class Outcome:
     def turns(self) -> tuple[Turn, ...]:
         return tuple(turn for turn in (self.made, self.changed) if turn)
 
-    @property
-    def newest(self) -> Turn | None:
-        """The agent's newest turn, if it was made or changed."""
-        turn = self.made or self.changed
-        return turn if turn and turn.number == self.agent.turns else None
-
     def save(self, work: UnitOfWork) -> None:
         """Queue all changes in the unit of work in which the agent and the changed turn were read."""
         work.agents.save(self.agent)
@@ -65,12 +59,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class SavedOutcome:
-    """An outcome that was saved.
-
-    `parent`: the agent to wake, if its helper came to rest.
-    `is_given_up`: the save ended the worker's claim on the agent.
-    """
+    """An outcome that was saved. `parent`: the agent to wake, if its helper came to rest."""
 
     outcome: Outcome
     parent: AgentId | None
-    is_given_up: bool

@@ -82,10 +82,6 @@ class ThreadPresenter:
         for notice in (*self.posted, *(notices if self.surface.shows_what_is_saved else ())):
             work.notes.mark_posted(notice)
 
-    @property
-    def has_unrecorded(self) -> bool:
-        return bool(self.shown or self.posted)
-
     def forget_recorded(self) -> None:
         self.shown.clear()
         self.posted.clear()
