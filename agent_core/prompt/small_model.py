@@ -20,7 +20,6 @@ from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
-from agent_core.prompt.goal_checks import is_all_written, missing_texts, unmet_limits
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, words_of, writer_of
 from agent_core.prompt.known_files import files_text, split_named_files
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
@@ -144,16 +143,10 @@ class PromptBuilder:
 
 
 def _question(situation: Situation) -> str:
-    """The prompt's last line: what is wrong or missing in the files, and the request for a command."""
+    """The prompt's last line: what is missing of the files that the goals name, and the request for a command."""
     asked = "What is the next single command? Reply with one JSON object."
-    if wrong := unmet_limits(situation):
-        return f"Not right yet: {' '.join(wrong)} Write it again. {asked}"
-    if is_all_written(situation):
-        return f"Everything that the goal names is written: finish. {asked}"
     missing, present = split_named_files(situation)
-    texts = missing_texts(situation)
     lines = [f"Still to write: {', '.join(missing)}."] if missing else []
-    lines += [f"The next text is: {texts[0]}."] if texts and len(missing) < 2 else []
     if present and not lines:
         hold = "holds" if len(present) == 1 else "hold"
         lines = [f"If {' and '.join(present)} {hold} what the goal asks for, finish."]

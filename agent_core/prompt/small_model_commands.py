@@ -10,7 +10,6 @@ from typing import cast
 
 from agent_core.model.command import Arguments, CommandCall, CommandSpec
 from agent_core.model.result import Succeeded
-from agent_core.prompt.goal_checks import is_all_written, longest_text, unmet_limits, wanted_files
 from agent_core.prompt.known_files import known_files, split_named_files
 from agent_core.prompt.packing import Situation
 
@@ -25,7 +24,6 @@ URL = re.compile(r"https?://|\bwww\.|\b[a-z0-9-]+\.(?:com|org|net|io|dev|de|fr|u
 APPENDING_COMMAND = "append_to_file"
 WRITING_COMMANDS = ("write_to_file", APPENDING_COMMAND)
 NOTHING_DONE = "nothing has been done yet, so the goal cannot be reached. Begin with its first step."
-NOT_RIGHT = "the goal is not reached yet:"
 REPEATED = "has just succeeded with these arguments. Take the next step, or finish."
 MAX_SCANNED_CHARACTERS = 20_000  # of goals and notes
 MAX_TEXT_CHARACTERS = 900  # llama.cpp (2025, 2026) accepts bounds up to 1000
@@ -76,12 +74,12 @@ def select_commands(situation: Situation) -> tuple[CommandSpec, ...]:
 
 
 def may_finish(situation: Situation) -> bool:
-    """Whether the agent may finish: a command succeeded and no check fails, or other conditions leave no choice."""
+    """Whether the agent may finish: a command succeeded, or other conditions leave no choice."""
     agent, turns = situation.agent, situation.turns
     has_older = agent.digest.upto > 0 or agent.turns > len(turns)
     is_all = all(spec.finishes for spec in situation.commands)
     has_begun = any(isinstance(turn.result, Succeeded) for turn in turns)
-    return has_older or is_all or (has_begun and not unmet_limits(situation))
+    return has_older or is_all or has_begun
 
 
 def repeated_call(situation: Situation) -> CommandCall | None:
@@ -109,8 +107,7 @@ def objection(situation: Situation, call: CommandCall) -> str:
     if spec is None:
         return ""
     if spec.finishes and not may_finish(situation):
-        wrong = unmet_limits(situation)
-        return f"{NOT_RIGHT} {' '.join(wrong)}" if wrong else NOTHING_DONE
+        return NOTHING_DONE
     done = repeated_call(situation)
     if done and done.name == call.name and _meaning(spec, done.arguments) == _meaning(spec, call.arguments):
         return f"{call.name} {REPEATED}"
@@ -126,7 +123,7 @@ def is_repeating(situation: Situation) -> bool:
 def schema(situation: Situation) -> Mapping[str, object]:
     """The JSON Schema of a reply: one short thought, then one of the offered commands with its own arguments."""
     choices = [
-        _object({"name": {"const": spec.name}, "args": _arguments(spec, situation)})
+        _object({"name": {"const": spec.name}, "args": add_bounds(spec.parameters)})
         for spec in select_commands(situation)
     ]
     thoughts = _object({"text": {"type": "string", "maxLength": MAX_THOUGHT_CHARACTERS}})
@@ -135,20 +132,6 @@ def schema(situation: Situation) -> Mapping[str, object]:
 
 def _meaning(spec: CommandSpec, arguments: Arguments) -> str:
     return CommandCall(spec.name, {**defaults_of(spec), **arguments}).canonical
-
-
-def _arguments(spec: CommandSpec, situation: Situation) -> object:
-    """The arguments with bounds. Where goals only want files written, no other files can be; see `goal_checks`."""
-    bounded = cast("dict[str, dict[str, object]]", add_bounds(spec.parameters))
-    if spec.name not in WRITING_COMMANDS:
-        return bounded
-    missing, _ = split_named_files(situation)
-    names = missing if is_repeating(situation) and missing else wanted_files(situation)
-    own: dict[str, object] = {"filename": {"enum": list(names)}} if names else {}
-    if most := longest_text(situation):
-        own["text"] = {"type": "string", "maxLength": most}
-    bounded["properties"] = {**bounded["properties"], **own}
-    return bounded
 
 
 def add_bounds(schema: object) -> object:
@@ -206,11 +189,10 @@ def _available(situation: Situation) -> list[CommandSpec]:
     """The commands that make sense now: no finish too early, no repetition, no reading after "no such file"."""
     finishes, done = may_finish(situation), repeated_call(situation)
     is_over = is_repeating(situation) and not split_named_files(situation)[0] and finishes
-    if is_over or (is_all_written(situation) and finishes):
+    if is_over:
         return [spec for spec in situation.commands if spec.finishes] or list(situation.commands)
     left_out = {WAITING_COMMAND} if len(situation.commands) > 1 else set()
     left_out |= {done.name} if done and not done.arguments else set()
-    left_out |= {APPENDING_COMMAND} if unmet_limits(situation) else set()  # what is wrong is written again
     if situation.agent.complaint.startswith(NO_FILE) or not _may_read(situation):
         left_out |= set(READING_COMMANDS)
     return [spec for spec in situation.commands if (finishes or not spec.finishes) and spec.name not in left_out]
