@@ -29,7 +29,6 @@ NO_HEADER_VALUE = re.compile(r"[^\t\x20-\x7e]")
 KEYS = {
     "command", "args", "env", "cwd", "url", "headers", "trusted", "classes", "tools", "exclude", "disabled", "type",
     "oauth", "elicitation",
-    "sampling",
 }  # fmt: skip
 KINDS = ("", "stdio", "http", "streamable-http", "streamable_http", "streamableHttp")
 SIGN_IN_KEYS = ("client_id", "client_secret", "scope", "port")
@@ -129,7 +128,6 @@ class _Entry:
             classes=self._classes(),
             only=self._texts("tools"),
             besides=self._texts("exclude"),
-            samples=self._switch("sampling"),
             asks_people=self._switch("elicitation", default=True),
         )
 

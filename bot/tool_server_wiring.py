@@ -25,7 +25,6 @@ from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import ServerTool, ToolServer
 from agent_core.ports.tool_sources import SourcePrompt, ToolSource
-from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.clock import SystemClock
 from bot.findings import Finding
 from bot.settings import Settings
@@ -135,10 +134,9 @@ class ToolServerSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedCore:
-    """What servers need of the core. `changes`: looks at open cards; `metered_model`: answers servers that may ask."""
+    """What servers need of the core. `changes`: looks at open cards."""
 
     changes: ChangedTools
-    metered_model: MeteredModel
 
     @classmethod
     def of(cls, core: Core) -> "ServedCore":
@@ -148,7 +146,7 @@ class ServedCore:
             clock=core.clock,
             surfaces=tuple(core.loop.surfaces),
         )
-        return cls(changes=changes, metered_model=core.metered_model)
+        return cls(changes=changes)
 
 
 def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Settings) -> Extensions:
@@ -234,7 +232,6 @@ def _registering(
         told = ServerCommands(
             server,
             lambda text: visible(redact(text)),
-            core.metered_model if core else None,
             core.changes.database if core else None,
             found.clock,
         )

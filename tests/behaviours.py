@@ -229,7 +229,6 @@ PROMISES: dict[str, str] = {
     "tool-server:hints": "What a server says of its tools makes them stricter; only a trusted one's makes them freer.",
     "tool-server:quoted": "What a server says is untrusted: bounded, with invisible characters spelled out.",
     "tool-server:restart": "A tool's call that was approved before a restart waits until its server is there again.",
-    "tool-server:sampling": "A server that may ask the agent's model does so in its calls, bounded, paid and shown.",
     "tool-server:start": "No server keeps Signoff from starting: its tools appear when it is there.",
     "tool-server:withdrawn": "An open card of a tool that changes, goes away or is switched off is withdrawn at once.",
     "tools:faults": "What fails in plugins and servers while Signoff runs is kept for doctor until it works.",

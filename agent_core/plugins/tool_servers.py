@@ -5,7 +5,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,19 +14,17 @@ from pydantic import BaseModel, Field
 
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.errors import CommandError
-from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, Preview, RiskClass, replace_lone_surrogates
+from agent_core.model.command import Arguments, CommandSpec, Preview, RiskClass, replace_lone_surrogates
 from agent_core.model.lines import counted
 from agent_core.plugins.declaring import MAX_COMMANDS, taken_commands
 from agent_core.plugins.loaded import LoadedPlugin, one_line, title_of
 from agent_core.plugins.plugin import Plugin
 from agent_core.plugins.tool_server_attachments import keep_attachments
 from agent_core.plugins.tool_server_questions import CallQuestions
-from agent_core.plugins.tool_server_sampling import MAY_ASK, CallSampling
 from agent_core.plugins.tool_server_schemas import ToolArguments
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool, ToolServer
-from agent_core.prompt.model_client import MeteredModel
 
 CATEGORY = "tool servers"
 MAX_NAME_CHARACTERS, DIGEST_DIGITS = 64, 6
@@ -45,13 +43,11 @@ class ResourceAddress(BaseModel):
 class ServerCommands:
     """The commands of one server. `spell_out`: writes invisible characters as marks that people and models see.
 
-    `metered_model`: asks the agent's model for servers that may; None if none may.
     `database`, `clock`: with both, people can answer what a server asks.
     """
 
     server: ToolServer
     spell_out: Callable[[str], str]
-    metered_model: MeteredModel | None = None
     database: Database | None = None
     clock: Clock | None = None
 
@@ -80,8 +76,6 @@ class ServerCommands:
             why = self._line(arguments.why_object)
             loaded.remarks.append(f"{self._line(tool.name)} takes its arguments as one JSON object: {why}")
         risks, always_asks = self._caution(tool)
-        if self._may_ask:
-            risks = tuple(risk for risk in RISK_CLASSES if risk in (*risks, "spend"))
         spec = CommandSpec(
             name=f"{entry.name}.{legible_name(tool.name, MAX_NAME_CHARACTERS - len(entry.name) - 1)}",
             label=self._line(tool.title or tool.name)[:MAX_TITLE_CHARACTERS],
@@ -92,11 +86,8 @@ class ServerCommands:
             category=CATEGORY,
             outside=True,
             always_asks=always_asks,
-            asks_models=self._may_ask,
         )
-        shown = "\0".join(
-            (entry.name, entry.place, tool.digest, *risks, str(always_asks), *(["samples"] if self._may_ask else []))
-        )
+        shown = "\0".join((entry.name, entry.place, tool.digest, *risks, str(always_asks)))
         preview = self._preview(spec.name, tool, hashlib.sha256(shown.encode()).hexdigest())
 
         async def show(given: Arguments, _context: CommandContext) -> Preview:
@@ -125,13 +116,10 @@ class ServerCommands:
         )
         told = asked.told if asked else ()  # also where the call fails: the server has what people answered
         try:
-            output = await (self._call_sampling(call, context) if self._may_ask else self._call(call, context))
+            output = await self._output(await call(), context)
         except CommandError as failed:
             raise CommandError(" ".join((str(failed), *told))) from None
         return replace(output, text="\n".join((output.text, *told)))
-
-    async def _call(self, call: Callable[[], Awaitable[ServerAnswer]], context: CommandContext) -> CommandOutput:
-        return await self._output(await call(), context)
 
     def _questions(self, context: CommandContext) -> CallQuestions | None:
         entry = self.server.entry
@@ -140,27 +128,6 @@ class ServerCommands:
         return CallQuestions(
             database=self.database, clock=self.clock, entry=entry, context=context, spell_out=self.spell_out
         )
-
-    @property
-    def _may_ask(self) -> bool:
-        return self.metered_model is not None and self.server.entry.samples
-
-    async def _call_sampling(
-        self, call: Callable[..., Awaitable[ServerAnswer]], context: CommandContext
-    ) -> CommandOutput:
-        """Call a tool that may ask the agent's model; its result says what it asked, also that of a failed call."""
-        if self.metered_model is None:
-            raise CommandError("No model can be asked here.")
-        asking = CallSampling(metered_model=self.metered_model, context=context, spell_out=self.spell_out)
-        try:
-            answer = await call(sample=asking.answer)
-            output = await self._output(answer, context)
-        except CommandError as failed:
-            await asking.end()
-            raise CommandError(" ".join(filter(None, (str(failed), asking.told)))) from None
-        finally:
-            await asking.end()
-        return replace(output, text="\n".join(filter(None, (output.text, asking.told))))
 
     async def _output(self, answer: ServerAnswer, context: CommandContext) -> CommandOutput:
         text = await asyncio.to_thread(self._readable, answer.text)
@@ -182,8 +149,7 @@ class ServerCommands:
         quoted += " … (The rest is left out.)" if whole != quoted else ""
         said = "\n".join(f"> {line}" for line in quoted.splitlines())
         whose = f"Tool: {self._line(tool.name)}, of the tool server {entry.name}"
-        models = f"\n{MAY_ASK}" if self._may_ask else ""
-        body = f"{whose}\nGoes to: {entry.place}{models}\nThe server says about it:\n{said}"
+        body = f"{whose}\nGoes to: {entry.place}\nThe server says about it:\n{said}"
         return Preview(title=name, body=body, target=name, basis=basis)
 
     def _caution(self, tool: ServerTool) -> tuple[tuple[RiskClass, ...], bool]:

@@ -12,11 +12,9 @@ from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.command import Arguments, RiskClass
-from agent_core.model.messages import Message
 from agent_core.model.server_question import ServerQuestion
 from agent_core.ports.tool_sources import SourcePrompt
 
-Sample: TypeAlias = Callable[[Sequence[Message], int], Awaitable[str]]
 ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]
 
 
@@ -71,7 +69,7 @@ class ServerEntry:
     `place`: where calls go, as people read it: a program or a host. No secrets.
     `is_trusted`: what the server says about its tools may make them freer.
     `classes`: the risk classes of its tools; () leaves the choice to Signoff.
-    `samples`: its tools may ask the agent's model. `asks_people`: they may ask people.
+    `asks_people`: its tools may ask people.
     `only`, `besides`: the names of the tools that are taken, () for all, and of those that are not.
     """
 
@@ -82,7 +80,6 @@ class ServerEntry:
     classes: tuple[RiskClass, ...] = ()
     only: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
-    samples: bool = False
     asks_people: bool = True
 
 
@@ -202,15 +199,11 @@ class ToolServer(Protocol):
         arguments: Arguments,
         report: Callable[[str], None],
         digest: str = "",
-        sample: Sample | None = None,
         ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
         """Call a tool, and give its progress to `report`. If this call is cancelled, the server is told.
 
         `ask_people`: has people answer a question of the server, by the names of its fields; None if they decline.
-
-        `sample`: asks a model for the server, with the most tokens of the answer, and raises CommandError if that is
-        refused; without it, and if the entry does not say `samples`, the server cannot ask.
         `digest`: that of the tool that is meant, which is not called if the server that answers describes it otherwise.
         Raise CommandError with a sentence for the model then, and if the server is away, dies, sends too much, refuses
         the call or does not answer in time.

@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
-from agent_core.model.messages import Message
 from agent_core.ports.tool_servers import (
     AskPeople,
     LocalProgram,
-    Sample,
     ServerAnswer,
     ServerEntry,
     ServerResource,
@@ -37,7 +35,6 @@ class InMemoryToolServer:
     resources: Sequence[ServerResource] = ()
     prompts: Sequence[SourcePrompt] = ()
     instructions: str = ""
-    asks: str = ""
     state: ServerState = field(default_factory=lambda: ServerState(condition="connected", since=START))
     asked: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
@@ -51,15 +48,12 @@ class InMemoryToolServer:
         arguments: Arguments,
         report: Callable[[str], None],
         digest: str = "",
-        sample: Sample | None = None,
         ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
         if digest and digest not in {each.digest for each in self.tools if each.name == tool}:
             raise CommandError(f"{tool!a} changed after this was approved.")
         self.asked.append((tool, dict(arguments)))
         report("1 of 1")
-        if sample and self.asks:
-            return ServerAnswer(text=await sample([Message("user", self.asks)], 100))
         return self._answer(tool)
 
     async def look_again(self) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,23 +50,17 @@ async def test_many_prompts(answer: str) -> None:
 
 
 @pytest.mark.slow
-@attack(
-    "servers", "A prompt asks people, or a model, while an agent calls the server", "declined; that agent pays nothing"
-)
+@attack("servers", "A prompt asks people, or a model, while an agent calls the server", "declined")
 @pytest.mark.parametrize("whom", ["people", "model"])
 async def test_a_prompt_that_asks(answer: str, whom: str, tmp_path: Path) -> None:
     asked, begun = list[object](), tmp_path / "begun"
-
-    async def sample(*given: object) -> str:
-        asked.append(given)
-        return "Oolong"
 
     async def ask_people(question: ServerQuestion) -> dict[str, object]:
         asked.append(question)
         return {}
 
-    async with connected(replace(entry_of(local("prompting.py", whom, str(begun))), samples=True)) as server:
-        calling = asyncio.create_task(server.call("pour", {}, print, sample=sample, ask_people=ask_people))
+    async with connected(entry_of(local("prompting.py", whom, str(begun)))) as server:
+        calling = asyncio.create_task(server.call("pour", {}, print, ask_people=ask_people))
         await until(begun.exists)
         with suppress(CommandError):
             await server.read_prompt("tea 1", {})

@@ -69,13 +69,6 @@ async def test_a_question_outside_of_a_call_or_during_two_is_declined() -> None:
     assert len(asked) <= 2
 
 
-async def test_a_call_that_waits_for_its_turn_lets_the_one_before_ask() -> None:
-    async with connected(replace(ENTRY, samples=True)) as server:
-        both = (server.call("pour", {}, print, ask_people=say_green) for _ in range(2))
-        answers = await asyncio.gather(*both)
-    assert all('"tea": "green"' in each.text for each in answers)
-
-
 async def test_an_entry_that_lets_nobody_be_asked_offers_it_not() -> None:
     async with connected(replace(ENTRY, asks_people=False)) as server:
         answer = await server.call("pour", {}, print, ask_people=say_green)

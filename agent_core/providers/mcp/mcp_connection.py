@@ -29,8 +29,6 @@ from agent_core.providers.mcp.people_calls import PeopleCalls
 from agent_core.providers.mcp.prompts import list_prompts, text_of_prompt
 from agent_core.providers.mcp.questions import elicitation_callback
 from agent_core.providers.mcp.readable_results import ReadableResults
-from agent_core.providers.mcp.sampling import sampling_callback
-from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_in_provider import sign_in_provider
 from agent_core.providers.mcp.sign_ins import SignIns
 from agent_core.providers.mcp.stdio_transport import stdio_transport
@@ -52,7 +50,6 @@ class McpConnection:
 
     entry: ServerEntry
     clock: Clock
-    turns: SamplingTurns = field(default_factory=SamplingTurns)
     people: PeopleCalls = field(default_factory=PeopleCalls)
     sign_ins: SignIns | None = None
     redact: Callable[[str], str] = str
@@ -77,7 +74,6 @@ class McpConnection:
                     client_info=CLIENT,
                     cache=None,
                     raise_exceptions=False,
-                    sampling_callback=sampling_callback(self.turns) if self.entry.samples else None,
                     elicitation_callback=elicitation_callback(self.people, self.redact)
                     if self.entry.asks_people
                     else None,

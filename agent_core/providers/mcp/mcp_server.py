@@ -14,7 +14,6 @@ from agent_core.model.command import Arguments
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import (
     AskPeople,
-    Sample,
     ServerAnswer,
     ServerCondition,
     ServerEntry,
@@ -24,7 +23,6 @@ from agent_core.ports.tool_servers import (
 )
 from agent_core.ports.tool_sources import SourcePrompt
 from agent_core.providers.mcp.people_calls import PeopleCalls, reading
-from agent_core.providers.mcp.sampling_turns import SamplingTurns
 from agent_core.providers.mcp.sign_ins import SignIns
 
 if TYPE_CHECKING:
@@ -68,7 +66,6 @@ class McpServer:
     prompts: Sequence[SourcePrompt] = ()
     instructions: str = ""
     connection: "McpConnection | None" = None
-    turns: SamplingTurns = field(default_factory=SamplingTurns)
     people: PeopleCalls = field(default_factory=PeopleCalls)
     _listed_at: float = 0.0
     _is_ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -98,7 +95,6 @@ class McpServer:
         connection: McpConnection = sdk.McpConnection(
             entry=self.entry,
             clock=self.clock,
-            turns=self.turns,
             people=self.people,
             sign_ins=self.sign_ins,
             redact=self.redact,
@@ -128,7 +124,6 @@ class McpServer:
         arguments: Arguments,
         report: Callable[[str], None],
         digest: str = "",
-        sample: Sample | None = None,
         ask_people: AskPeople | None = None,
     ) -> ServerAnswer:
         async def ask(connection: "McpConnection") -> ServerAnswer:
@@ -140,8 +135,6 @@ class McpServer:
 
         limit = TimeLimit()
         async with AsyncExitStack() as stack:
-            if self.entry.samples:
-                await stack.enter_async_context(self.turns.take(sample, limit))
             await stack.enter_async_context(self.people.take(ask_people, limit))  # one that waits asks nobody yet
             return await self._ask(ask, limit)
 
