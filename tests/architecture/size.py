@@ -20,13 +20,13 @@ class Room:
 MEMORY_STORE = ("bookkeeping", "database", "repositories", "store", "store_buffer", "text_search")
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_330, ("agent_core/model", "agent_core/errors.py")),
+    "model": Room(2_340, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(740, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(4_150, ("agent_core/persistence", *(f"agent_core/testing/{name}.py" for name in MEMORY_STORE))),
     "loop": Room(2_290, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
     "prompt": Room(1_470, ("agent_core/prompt",)),
-    "service": Room(2_760, ("agent_core/service",)),
+    "service": Room(2_770, ("agent_core/service",)),
     "engine": Room(480, ("agent_core/engines",)),
     "ports": Room(930, ("agent_core/ports",)),
     "toolset": Room(1_390, ("agent_core/commands/registry.py", "agent_core/plugins")),
@@ -43,10 +43,10 @@ ROOMS: Mapping[str, Room] = {
     "testing": Room(920, ("agent_core/testing",)),
     "assembly": Room(420, ("agent_core",)),
     "screens": Room(3_590, ("adapters",)),
-    "slack and discord": Room(6_770, ("adapters/slack", "adapters/discord")),
+    "slack and discord": Room(6_780, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_400, ("adapters/web", "adapters/terminal")),
     "bot": Room(5_480, ("bot",)),
-    "tests": Room(70_200, ("tests",)),
+    "tests": Room(70_250, ("tests",)),
     "benchmarks": Room(2_530, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product
