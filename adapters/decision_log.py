@@ -16,7 +16,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.command import text_digest
-from agent_core.model.lines import one_line
+from agent_core.model.lines import one_line, unseparated
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews
 
@@ -64,7 +64,7 @@ def head_text(whose: str, count: int) -> str:
 def row_text(entry: AuditEntry) -> str:
     parts = (
         time_text(entry.at),
-        entry.agent_name,
+        unseparated(entry.agent_name),
         f"turn {entry.turn_number}" if entry.turn_number else "",
         what_text(replace(entry, target=one_line(visible(entry.target), BRIEF_CHARACTERS))),
         who_text(entry.by),
@@ -88,7 +88,7 @@ def who_text(actor: Actor) -> str:
     """The actor's name. An agent is marked as one, so that it cannot pass for a person of the same name."""
     if actor.kind != "bot":
         return actor.in_full
-    name = actor.display.replace("“", "'").replace("”", "'")
+    name = unseparated(actor.display).replace("“", "'").replace("”", "'")
     return f"agent “{name}”"
 
 

@@ -84,13 +84,19 @@ class ThreadListener:
                 await message.offer(f"Noted. {RESUME_TO_READ}", (Button("resume", agent.id),))
 
     async def take_file(
-        self, agent: Agent, message: ThreadMessage, file_id: str, fetched: Awaitable[tuple[str, bytes]]
+        self,
+        agent: Agent,
+        message: ThreadMessage,
+        file_id: str,
+        fetched: Awaitable[tuple[str, bytes]],
+        *,
+        is_forwarded: bool = False,
     ) -> None:
         """Put a file into the workspace. If the process ends before that, the catch-up fetches the file again."""
         put = replace(message.origin, delivery=f"{message.origin.delivery}/{file_id}")
         try:
             name, data = await fetched
-            path = await self.context.uploads.receive(agent.id, name, data, put)
+            path = await self.context.uploads.receive(agent.id, name, data, put, is_forwarded=is_forwarded)
         except (PersonError, CommandError) as error:
             await message.tell(str(error))
             return

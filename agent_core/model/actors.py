@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent_core.model.channels import ChannelScope
-from agent_core.model.lines import one_line, short_name
+from agent_core.model.lines import one_line, short_name, unseparated
 
 ActorKind = Literal["member", "guest", "external", "bot"]
 
@@ -30,7 +30,7 @@ class Actor:
     @property
     def in_full(self) -> str:
         """The whole name, for cards and lists."""
-        return f"@{one_line(self.display)}"
+        return f"@{unseparated(one_line(self.display))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

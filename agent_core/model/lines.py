@@ -27,6 +27,11 @@ def short_name(name: str) -> str:
     return first.encode()[:MAX_NAME_BYTES].decode(errors="ignore").strip(WITHIN_A_NAME)
 
 
+def unseparated(text: str) -> str:
+    """A name or target without the mark that separates the parts of a line, so that it cannot stand as several."""
+    return text.replace("·", "∙")
+
+
 def counted(number: int, noun: str) -> str:
     """The number and its noun: "1 byte", "2,000 bytes"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -58,22 +58,21 @@ PHRASES = frozenset(
 )
 BEGINNING = re.compile(
     r"(?:please )?(?:(?:call|name) (?:it|this|that|the|them) |(?:don't|dont|do not) "
-    r"(?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget|stop|let|reject|cancel|be|get))"
+    r"(?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget|stop|let|reject|cancel|be|get|make|keep|delay|look|pass))"
 )
-# What says that something is to be different: a verb that an instruction begins with, or a word anywhere in it.
+# What says that something is to be different: a verb that an instruction begins with, or after "no," a word.
 DIRECTING = _set_of(
     """
-    use add change write append put remove rename replace fix shorten move split translate summarise summarize make set
-    cut heed
+    use add change write append put remove rename replace shorten split translate summarise summarize make heed
     nutze verwende benutze nimm schreib schreibe ändere ersetze utilise ajoute remplace écris usa añade cambia escribe
     """
 )
-NO_OBJECTS = _set_of("in of to me us him her my your sure sense up way")  # "fix in progress", "make sure"
+NO_OBJECTS = _set_of("in of to me us him her my your sure sense up way ahead forward whatever")  # "make sure"
+GOING_ON = re.compile(r"\b(?:as (?:proposed|planned|shown|agreed|discussed)|(?:run|do|ship) it|go ahead)\b")
 DIFFERENT = _set_of("instead wrong incorrect statt stattdessen plutôt")
 NEGATION = _set_of(
     "nothing not isn't doesn't don't no never none sorry chat thread channel window"
 )  # "nothing wrong", "wrong window, sorry"
-SPEAKERS = _set_of("i i'm i'll we we'll let let's")  # "we should wait"
 DIRECTING_UNSPACED = re.compile("^(?:请)?(?:用|把|别|不要|改成|换成|加上|删掉)|にして(?!も|い)|ではなく|말고|하지 ?마")
 OPENERS = _set_of("first firstly please however also actually then next well but so because still sorry bitte")
 # A text of nothing but these says to go on: "make it so", "keep going", "that should do".
@@ -90,7 +89,7 @@ ONLY_ON = (
 ) - {"heed"}
 MAX_AGREEING_WORDS = 8
 TO_SOMEBODY = re.compile(r"(?:^|\s)@\w")
-REFUSED = re.compile(rf"\W*(?:{'|'.join(REFUSING)})\s*[^\w\s']", re.IGNORECASE)
+REFUSED = re.compile(rf"\W*(?:{'|'.join(REFUSING)})\s*[,.;:!…—–]", re.IGNORECASE)
 CLOSING = ")]}\"'”’»!. "  # what may stand after a question mark
 CALLED = re.compile(r"(?:(?:hey|hi|hello|hallo)\s+)?([^\W\d_]\w*)\s*[,:]\s", re.IGNORECASE)
 APOSTROPHES = str.maketrans("’ʼ", "''")
@@ -125,15 +124,16 @@ def _wants_another(words: list[str], said: str) -> bool:
     if line in PHRASES or REFUSING.issuperset(words):
         return True
     if refusal := REFUSED.match(said):  # "no" alone says no; what follows may be about something else
-        return words[0] == "reject" or _wants_another(words[1:], said[refusal.end() :])
+        is_wrong = not DIFFERENT.isdisjoint(words) and NEGATION.isdisjoint(words[1:])
+        return words[0] == "reject" or is_wrong or _wants_another(words[1:], said[refusal.end() :])
     if is_agreement(said):
         return False
     if BEGINNING.match(line) or DIRECTING_UNSPACED.search(said):
         return True
+    if GOING_ON.search(line):
+        return False
     first, *others = [word for word in words if word not in OPENERS] or [""]
-    if first in DIRECTING and others[:1] and others[0] not in NO_OBJECTS:
-        return True
-    return not DIFFERENT.isdisjoint(words) and NEGATION.isdisjoint(words) and words[0] not in SPEAKERS
+    return first in DIRECTING and bool(others) and others[0] not in NO_OBJECTS
 
 
 def _calls_somebody(said: str) -> bool:

@@ -17,6 +17,7 @@ MAX_ANSWER_CHARACTERS = 4_000
 ANSWER = re.compile(r"\s*answer\b\s*:?", re.IGNORECASE)
 DECLINE = re.compile(r"\s*decline\s*[.!]?\s*", re.IGNORECASE)
 DECLINED = "decline"
+MAX_BARE_WORDS = 4  # of an answer without a colon: "answer green"
 # One field of a line: a JSON string, which may hold anything, or a text up to the next semicolon or line.
 PART = re.compile(r'(?P<quoted>"(?:[^"\\\n]|\\.)*")\s*(?=[;\n]|\Z)|(?P<plain>[^;\n]*)')
 ENDS_KEY = re.compile(r"[:;\n]")
@@ -58,7 +59,8 @@ def read_line(question: ServerQuestion, text: str) -> Values:
 
 def is_answer(text: str) -> bool:
     """Whether a reply answers or declines a question."""
-    return ANSWER.match(text) is not None or DECLINE.fullmatch(text) is not None
+    is_short = len(text.split()) <= MAX_BARE_WORDS or ":" in text  # "Answer the customer before noon" is for people
+    return (is_short and ANSWER.match(text) is not None) or DECLINE.fullmatch(text) is not None
 
 
 def read_reply(question: ServerQuestion, text: str) -> Values | None:

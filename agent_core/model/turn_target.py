@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from agent_core.model.command import Preview
-from agent_core.model.lines import one_line
+from agent_core.model.lines import one_line, unseparated
 from agent_core.model.turn import Turn
 
 MAIN_ARGUMENTS = ("command_line", "url", "filename", "path", "query", "key", "turn")
@@ -20,7 +20,8 @@ def target_of(turn: Turn) -> str:
     main = next((name for name in MAIN_ARGUMENTS if name in values), next(iter(values), ""))
     joined = {**JOINED_ARGUMENTS, "filename": " → "} if main == "url" else JOINED_ARGUMENTS
     more = "".join(f"{joint}{values[name]}" for name, joint in joined.items() if name in values and name != main)
-    return one_line(f"{values.get(main, '')}{more}{_lines_changed(turn.shown_preview)}", MAX_TARGET_CHARACTERS)
+    told = unseparated(f"{values.get(main, '')}{more}")
+    return one_line(f"{told}{_lines_changed(turn.shown_preview)}", MAX_TARGET_CHARACTERS)
 
 
 def named_target_of(turn: Turn) -> str:

@@ -7,6 +7,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RiskClass
 
 AFTER_THE_OWNER = "Once their account is deactivated, or a guest's, the next full member who acts takes over."
+WITHOUT_ACCOUNTS = "If they cannot come back in the browser where they made it, duplicate the agent."
 
 
 class OwnerDecides(NotAllowed):
@@ -67,4 +68,5 @@ def _why_not(agent: Agent, actor: Actor) -> str:
             is_owners = agent.policy.approvers == "owner" and agent.owner.kind == "member"
             if not is_owners or actor.id == agent.owner.id:
                 return ""
-            return f"only {agent.owner} decides for {agent.name}. {AFTER_THE_OWNER}"
+            way = WITHOUT_ACCOUNTS if agent.channel.surface == "web" else AFTER_THE_OWNER
+            return f"only {agent.owner} decides for {agent.name}. {way}"

@@ -5,9 +5,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import PurePosixPath
+from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from agent_core.commands.trash import list_trash
@@ -15,15 +16,17 @@ from agent_core.errors import CommandError, InvalidInput, NotFound
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.lines import counted
+from agent_core.model.lines import counted, quoted
 from agent_core.model.note import Note
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import deliver_note, pause_leases
+from agent_core.spending.helper_tree import deliver_note, pause_leases, taint_shared_folder
 
 MAX_UPLOAD_BYTES = 20 * 2**20
+Arrival: TypeAlias = Literal["given", "forwarded", "restored"]
+MAX_QUOTED_NAME = 200
 MAX_NAME_CHARACTERS, MAX_NAME_BYTES = 100, 240  # a number in brackets may follow; disks take 255 bytes
 SPACES = re.compile(r"[^\S\n\r\t\f\v]|[\u2028\u2029\x85]")
 APOSTROPHES = str.maketrans("\u2018\u2019\u02bc", "'''")
@@ -39,8 +42,12 @@ class FileUploads(TransactionalService):
     workspaces: Workspaces
     locks: WeakValueDictionary[AgentId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
-    async def receive(self, agent_id: AgentId, filename: str, data: bytes, origin: Origin) -> str:
+    async def receive(
+        self, agent_id: AgentId, filename: str, data: bytes, origin: Origin, *, is_forwarded: bool = False
+    ) -> str:
         """Save the file and tell the agent by a note; return its path, or "" for a repeated delivery.
+
+        `is_forwarded`: somebody else made it, so the folder counts as untrusted from then on.
 
         Raise NotAllowed, InvalidInput for a file over 20 MB, CommandError if the workspace refuses it.
         """
@@ -50,7 +57,8 @@ class FileUploads(TransactionalService):
             agent = await work.agents.get(origin.channel, agent_id)
         require_may_decide(agent, origin.by, "add files here")
         async with self.locks.setdefault(agent_id, asyncio.Lock()):
-            return await self._write_and_note(agent, safe_name(filename), data, origin)
+            how: Arrival = "forwarded" if is_forwarded else "given"
+            return await self._write_and_note(agent, safe_name(filename), data, origin, how)
 
     async def restore(self, agent_id: AgentId, name: str, origin: Origin) -> str:
         """Restore the newest deleted file of this path, or of this name in the trash, and tell the agent by a note.
@@ -67,14 +75,12 @@ class FileUploads(TransactionalService):
             if deleted is None:
                 raise InvalidInput({"file": f"The trash of {agent.name} has no file {name}."})
             data = await files.trash.read(deleted.key)
-            path = await self._write_and_note(agent, deleted.path, data, origin, is_restored=True)
+            path = await self._write_and_note(agent, deleted.path, data, origin, "restored")
             if path:
                 await files.trash.delete(deleted.key)
             return path
 
-    async def _write_and_note(
-        self, agent: Agent, name: str, data: bytes, origin: Origin, *, is_restored: bool = False
-    ) -> str:
+    async def _write_and_note(self, agent: Agent, name: str, data: bytes, origin: Origin, how: Arrival) -> str:
         """Write the file outside the unit of work, because a unit of work may be repeated."""
         files = self.workspaces.of(agent)
         async with self.database.begin() as work:
@@ -83,7 +89,7 @@ class FileUploads(TransactionalService):
         path = free_name(name, (entry.path for entry in await files.list_files()))
         await files.write(path, data, expected=NO_FILE_FINGERPRINT)
         try:
-            is_told = await self._add_note(agent, path, len(data), origin, is_restored=is_restored)
+            is_told = await self._add_note(agent, path, len(data), origin, how)
         except NotFound:  # the agent was deleted in the meantime
             with suppress(CommandError):
                 await files.delete(path)
@@ -93,17 +99,20 @@ class FileUploads(TransactionalService):
         self.waker.wake(agent.id)
         return path if is_told else ""
 
-    async def _add_note(self, agent: Agent, path: str, size: int, origin: Origin, *, is_restored: bool) -> bool:
-        source = "from the trash into" if is_restored else "into"
-        text = f"I put {path} ({counted(size, 'byte')}) {source} your workspace."
+    async def _add_note(self, agent: Agent, path: str, size: int, origin: Origin, how: Arrival) -> bool:
+        source = "from the trash into" if how == "restored" else "into"
+        text = f"I put {quoted(path, MAX_QUOTED_NAME)} ({counted(size, 'byte')}) {source} your workspace."
 
         async def act(work: UnitOfWork) -> tuple[Agent, ...] | None:
             present = await work.agents.get(origin.channel, agent.id)
             if await self.is_repeated(work, origin):
                 return None
             note = Note.to(present, text, by=origin.by, at=self.clock.now(), file=path)
+            if how == "forwarded":
+                present = replace(present, folder_tainted=True)
+                await taint_shared_folder(work, present)
             deliver_note(work, present, note)
-            if is_restored:
+            if how == "restored":
                 self.audit(work, present, origin, "restored a file", path)
             return await pause_leases(work, present, origin.by, note.at)
 

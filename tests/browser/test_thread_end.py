@@ -132,4 +132,4 @@ async def test_a_file_that_was_chosen_stays_chosen_while_the_page_changes(
     await expect(ana.page.get_by_role("link", name="a.md", exact=True)).to_be_visible()
     await ana.page.get_by_role("button", name="Add", exact=True).click()
     await expect(ana.page.get_by_role("link", name="sun.png", exact=True)).to_be_visible()
-    assert await ana.sees("I put sun.png (1 byte) into your workspace.")
+    assert await ana.sees("I put “sun.png” (1 byte) into your workspace.")

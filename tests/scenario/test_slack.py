@@ -419,7 +419,7 @@ async def test_files_dropped_in_the_thread_land_in_the_workspace_and_are_announc
         agent = await chat.running.agent()
         async with chat.running.stage.database.begin() as work:
             told = sorted(note.text for note in await work.notes.list_waiting(agent))
-        assert [text.partition(" (")[0] for text in told] == ["I put data", "I put data.csv"]
+        assert [text.partition(" (")[0] for text in told] == ["I put “data", "I put “data.csv”"]
 
 
 async def test_a_file_of_the_agent_is_uploaded_into_its_thread(office: Office, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ class DiscordMessageListener(ThreadListener):
         await self.take_shared(agent, said, shared_text(message))
         forwarded = [file for snapshot in message.message_snapshots for file in snapshot.attachments]
         for file in (*files, *forwarded) if await self.take_text(agent, said) else ():
-            await self.take_file(agent, said, str(file.id), fetch_file(file))
+            await self.take_file(agent, said, str(file.id), fetch_file(file), is_forwarded=file in forwarded)
         self.context.surface.standing.forget_files(agent)
 
     async def read_thread(self, agent: Agent, since: datetime) -> None:

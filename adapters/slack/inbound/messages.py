@@ -119,9 +119,12 @@ class SlackMessageListener(ThreadListener):
             texts.append(forwarded_text(part.author, text) if part.author else table_text(text))
         return joined(texts)
 
-    async def _take_files(self, agent: Agent, message: SlackThreadMessage, files: Sequence[dict[str, Any]]) -> None:
-        for file in files:
-            await self.take_file(agent, message, file["id"], self.downloads.fetch(message.event.workspace, file))
+    async def _take_files(
+        self, agent: Agent, message: SlackThreadMessage, files: Sequence[tuple[dict[str, Any], bool]]
+    ) -> None:
+        for file, is_forwarded in files:
+            fetched = self.downloads.fetch(message.event.workspace, file)
+            await self.take_file(agent, message, file["id"], fetched, is_forwarded=is_forwarded)
         self.context.surface.standing.forget_files(agent)
 
     async def _to_signoff(self, payload: Body, event: SlackEvent) -> None:

@@ -34,10 +34,11 @@ def shared_parts(payload: Body) -> Iterator[SharedPart]:
             yield SharedPart("" if attachment.keys() <= OF_A_TABLE else author, "", tables)
 
 
-def files_of(payload: Body) -> list[dict[str, Any]]:
-    """The files of a message and of what it forwards."""
+def files_of(payload: Body) -> list[tuple[dict[str, Any], bool]]:
+    """The files of a message and of what it forwards, each with whether it is forwarded."""
     forwarded = [each for each in payload.get("attachments") or () if each.get("is_share")]
-    return [file for place in (payload, *forwarded) for file in place.get("files") or ()]
+    own = [(file, False) for file in payload.get("files") or ()]
+    return own + [(file, True) for place in forwarded for file in place.get("files") or ()]
 
 
 def _blocks_of(attachment: Body) -> Sequence[Body]:

@@ -70,5 +70,5 @@ async def test_a_slash_command_in_a_reply_is_neither_sent_nor_a_reason_to_reject
     with pytest.raises(InvalidInput, match="In a thread commands begin with !"):
         await actions_of(stage).say(agent.id, typed("/agent tools off time"), stage.origin())
     assert (await stage.turn(agent)).state == "proposed"
-    await actions_of(stage).say(agent.id, typed("/agents is the wrong name"), stage.origin())
+    await actions_of(stage).say(agent.id, typed("no, use /agents as the name"), stage.origin())
     assert (await stage.turn(agent)).state == "rejected"

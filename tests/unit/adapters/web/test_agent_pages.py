@@ -452,7 +452,7 @@ async def test_a_file_is_added_to_the_workspace_and_the_agent_is_told(ana: PageC
     await ana.asks("write_to_file")
     picture = b"\x89PNG" + bytes(3 * 2**20)  # more than any other form may have
     status, page = await ana.upload("add-file", "../sun.png", picture)
-    assert (status, "I put sun.png (3,145,732 bytes) into your workspace." in text_of(page)) == (200, True)
+    assert (status, "I put “sun.png” (3,145,732 bytes) into your workspace." in text_of(page)) == (200, True)
     async with ana.session.get(f"{ana.base}{ana.path}/files/sun.png") as answer:
         assert await answer.read() == picture
 

@@ -37,15 +37,20 @@ IN_DOUBT = """
     needs more coffee here / missing you all here / this must be the best one yet / This is rather clever
     keep in mind we deploy at 5 / Keep it exactly as it is / include Ben next time / say hi to Ben / make sure
     remove me from this channel / fix in progress on our side, carry on / typo in my last message / use
+    Move ahead / Move forward with it / Don't make me wait / do not delay, run it / Add the line as proposed
+    Please add it as shown / rename it as planned / Use whatever you think best / instead of talking, run it
+    the printer shows the wrong time again / wrong room, ignore me / lunch at 1 instead / The title is wrong
+    fix for 123 is deployed / move the stand-up to 10 / Set the table, I bring the cake / reject = true in the config
     It must say 36 / the total should be 36 / the price is missing / read the file first
 """
 REASONS = """
-    Call it b.md / please heed this / No! No! / reject: the tone is off / no, that is the wrong file
+    Call it b.md / please heed this / don't run it / do not run it / No! No! / reject: the tone is off
+    no, that is the wrong file
     no thanks / nein danke / reject / do not run this / 取消 / いいえ / 아니요 / لا
-    no / No, use catgut / Use catgut / The title is wrong / not yet / don’t / stop / stop it / no way / please don't
-    Nein, bitte nicht / First, add notes.md / However, the title is wrong
+    no / No, use catgut / Use catgut / not yet / don’t / stop / stop it / no way / please don't
+    Nein, bitte nicht / First, add notes.md
     用另一个文件 / 不要删
-    не надо / Say hello to the world instead / Make it shorter / 别删
+    не надо / Make it shorter / 别删
 """
 
 

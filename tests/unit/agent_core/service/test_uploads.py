@@ -29,7 +29,7 @@ async def test_a_file_is_kept_and_the_agent_is_told_by_a_note() -> None:
     assert await stage.views.file(agent.channel, agent.id, path) == b"%PDF"
     async with stage.database.begin() as work:
         (note,) = await work.notes.list_waiting(agent)
-    assert (note.by, note.text) == (ANA, "I put report.pdf (4 bytes) into your workspace.")
+    assert (note.by, note.text) == (ANA, "I put “report.pdf” (4 bytes) into your workspace.")
 
 
 @pytest.mark.proves("lease:note")
@@ -72,7 +72,7 @@ async def test_the_newest_deleted_file_is_restored_under_a_free_name_and_told_an
     async with stage.database.begin() as work:
         notes = [note.text for note in await work.notes.list_waiting(agent)]
         log = [(entry.act, entry.detail, entry.by) for entry in await work.audit.in_channel(agent.channel)]
-    assert notes[0] == "I put sub/a.txt (6 bytes) from the trash into your workspace."
+    assert notes[0] == "I put “sub/a.txt” (6 bytes) from the trash into your workspace."
     assert ("restored a file", "sub/a.txt", ANA) in log
 
 
