@@ -57,7 +57,7 @@ PHRASES = frozenset(
     )
 )
 BEGINNING = re.compile(
-    r"(?:please )?(?:(?:call|name) (?:it|this|that|the|them) |(?:don't|dont|do not) "
+    r"(?:please )?(?:(?:call|name) (?:it|this|that|the|them) |\w+ (?:it|the|all|both)\b.* first$|(?:don't|dont|do not) "
     r"(?!worry|mind|see|know|care|think|bother|change|need|hesitate|wait|ask|forget|stop|let|reject|cancel|be|get|make|keep|delay|look|pass))"
 )
 # What says that something is to be different: a verb that an instruction begins with, or after "no," a word.

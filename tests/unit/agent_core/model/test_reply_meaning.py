@@ -41,11 +41,11 @@ IN_DOUBT = """
     Please add it as shown / rename it as planned / Use whatever you think best / instead of talking, run it
     the printer shows the wrong time again / wrong room, ignore me / lunch at 1 instead / The title is wrong
     fix for 123 is deployed / move the stand-up to 10 / Set the table, I bring the cake / reject = true in the config
-    It must say 36 / the total should be 36 / the price is missing / read the file first
+    It must say 36 / the total should be 36 / the price is missing
 """
 REASONS = """
     Call it b.md / please heed this / don't run it / do not run it / No! No! / reject: the tone is off
-    no, that is the wrong file
+    no, that is the wrong file / read the file first / please check it first
     no thanks / nein danke / reject / do not run this / 取消 / いいえ / 아니요 / لا
     no / No, use catgut / Use catgut / not yet / don’t / stop / stop it / no way / please don't
     Nein, bitte nicht / First, add notes.md
