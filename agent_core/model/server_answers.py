@@ -11,12 +11,14 @@ from datetime import date, datetime
 from typing import TypeAlias
 
 from agent_core.errors import InvalidInput
+from agent_core.model.note import Note
 from agent_core.model.server_question import FieldFormat, QuestionField, ServerQuestion, chosen_label
 
 MAX_ANSWER_CHARACTERS = 4_000
 ANSWER = re.compile(r"\s*answer\b\s*:?", re.IGNORECASE)
 DECLINE = re.compile(r"\s*decline\s*[.!]?\s*", re.IGNORECASE)
 DECLINED = "decline"
+MAX_TYPED_CHARACTERS = 2_000  # Discord turns a longer message into a file
 MAX_BARE_WORDS = 4  # of an answer without a colon: "answer green"
 # One field of a line: a JSON string, which may hold anything, or a text up to the next semicolon or line.
 PART = re.compile(r'(?P<quoted>"(?:[^"\\\n]|\\.)*")\s*(?=[;\n]|\Z)|(?P<plain>[^;\n]*)')
@@ -57,10 +59,16 @@ def read_line(question: ServerQuestion, text: str) -> Values:
     return values
 
 
-def is_answer(text: str) -> bool:
-    """Whether a reply answers or declines a question."""
-    is_short = len(text.split()) <= MAX_BARE_WORDS or ":" in text  # "Answer the customer before noon" is for people
-    return (is_short and ANSWER.match(text) is not None) or DECLINE.fullmatch(text) is not None
+def answers(note: Note) -> bool:
+    """Whether a note answers or declines a question: a form, or a line short enough to be typed and no file."""
+    is_typed = len(note.text) <= MAX_TYPED_CHARACTERS and not note.is_forwarded
+    return is_answer(note.text, is_form=True) if note.form_of else is_typed and is_answer(note.text)
+
+
+def is_answer(text: str, *, is_form: bool = False) -> bool:
+    """Whether a reply answers or declines a question. "Answer the customer before noon" is for people."""
+    is_meant = is_form or ":" in text or len(text.split()) <= MAX_BARE_WORDS
+    return (is_meant and ANSWER.match(text) is not None) or DECLINE.fullmatch(text) is not None
 
 
 def read_reply(question: ServerQuestion, text: str) -> Values | None:

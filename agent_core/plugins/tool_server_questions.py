@@ -19,8 +19,8 @@ from agent_core.model.server_answers import (
     Values,
     WrongAnswer,
     answer_example,
+    answers,
     field_lines,
-    is_answer,
     read_reply,
 )
 from agent_core.model.server_question import AskedQuestion, QuestionField, ServerQuestion
@@ -141,7 +141,7 @@ class CallQuestions:
         while not self.context.is_ending():
             for note in await self._new_notes(seen):
                 try:
-                    if is_answer(note.text):
+                    if answers(note):
                         return note, read_reply(question, note.text)
                 except WrongAnswer as wrong:
                     said = f"The answer of {note.by} was not sent: {self._line(str(wrong))}"

@@ -9,7 +9,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Note
-from agent_core.model.server_answers import DECLINED, WrongAnswer, is_answer, line_of_form, read_reply
+from agent_core.model.server_answers import DECLINED, WrongAnswer, answers, line_of_form, read_reply
 from agent_core.model.server_question import AskedQuestion
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_decide
@@ -81,7 +81,7 @@ async def _find_open(
 async def _find_typed(work: UnitOfWork, agent: Agent, asked: AskedQuestion) -> Note | None:
     """A typed answer that fits, which the running call has not read yet."""
     notes = await work.notes.list_waiting(agent)
-    since = (note for note in notes if note.at >= asked.at and is_answer(note.text) and may_decide(agent, note.by))
+    since = (note for note in notes if note.at >= asked.at and answers(note) and may_decide(agent, note.by))
     return next((note for note in since if _fits(asked, note)), None)
 
 

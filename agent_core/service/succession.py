@@ -21,6 +21,7 @@ from agent_core.spending.helper_tree import list_helpers_below
 
 LOOKUP_TIMEOUT_SECONDS = 2.0
 ANYONE = PolicyChange(approvers="anyone")
+NEVER_DEMOTES = ("discord",)  # a timeout of a minute makes a guest there
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Succession:
             return False
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_SECONDS):
-                return (await surface.actor(agent.channel, agent.owner)).kind != "member"
+                owner = await surface.actor(agent.channel, agent.owner)
+                return owner.kind != "member" and surface.name not in NEVER_DEMOTES
         except NotFound as gone:
             return gone.kind == "person"
         except (PersonError, SurfaceError, TimeoutError):

@@ -19,7 +19,7 @@ class Room:
 
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_290, ("agent_core/model", "agent_core/errors.py")),
+    "model": Room(2_300, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(740, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(2_820, ("agent_core/persistence",)),
     "loop": Room(2_080, ("agent_core/loop",)),
@@ -45,7 +45,7 @@ ROOMS: Mapping[str, Room] = {
     "slack and discord": Room(6_780, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_400, ("adapters/web", "adapters/terminal")),
     "bot": Room(5_430, ("bot",)),
-    "tests": Room(68_730, ("tests",)),
+    "tests": Room(68_800, ("tests",)),
     "benchmarks": Room(2_530, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from adapters.slack.inbound.shared_content import files_of
 from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
@@ -156,3 +157,9 @@ async def test_a_reply_that_discord_made_a_file_of_is_the_reply(tmp_path: Path) 
         await guild.message("turn 2")
         assert "short sentences, please. The end." in str(model.prompts[-1])
         assert await running.stage.workspaces.of(await running.agent()).list_files() == ()
+
+
+def test_a_file_in_slack_that_somebody_else_uploaded_is_forwarded() -> None:
+    own, other, unknown = ({"id": "F1", "user": "U1"}, {"id": "F2", "user": "U2"}, {"id": "F3", "user": ""})
+    found = files_of({"user": "U1", "files": [own, other, unknown]})
+    assert [is_forwarded for _, is_forwarded in found] == [False, True, True]

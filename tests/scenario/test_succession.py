@@ -62,3 +62,19 @@ async def test_an_owner_who_left_the_discord_server_is_followed_by_any_full_memb
         await pressed(ben, card.message, "Approve")
         await play.guild.message("approved by @ben")
         await play.guild.message("@ben took over: @ana is no longer a full member here")
+
+
+@pytest.mark.slow
+@pytest.mark.proves("rights:succession")
+async def test_an_owner_who_may_not_write_for_a_minute_has_not_left_the_discord_server(tmp_path: Path) -> None:
+    async with scene(tmp_path, WRITE) as play:
+        await play.made()
+        card = await play.ana.asks("write_to_file")
+        await play.ana.says("!policy approvers owner")
+        owner = play.guild.env.backend.get_member(play.guild.server.id, play.ana.person.id)
+        owner.timed_out_until = "2099-01-01T00:00:00+00:00"
+        play.guild.env.backend.announce_member_update(play.guild.server.id, play.ana.person.id)
+        play.running.side.surface.members.known.clear()  # a minute later
+        await pressed(play.guild.person("ben"), card.message, "Approve")
+        await play.guild.env.settle()
+        assert (await play.running.agent()).policy.approvers == "owner"

@@ -35,9 +35,10 @@ def shared_parts(payload: Body) -> Iterator[SharedPart]:
 
 
 def files_of(payload: Body) -> list[tuple[dict[str, Any], bool]]:
-    """The files of a message and of what it forwards, each with whether it is forwarded."""
+    """The files of a message and of what it forwards, each with whether somebody else made it."""
     forwarded = [each for each in payload.get("attachments") or () if each.get("is_share")]
-    own = [(file, False) for file in payload.get("files") or ()]
+    author = payload.get("user")
+    own = [(file, file.get("user", author) != author) for file in payload.get("files") or ()]
     return own + [(file, True) for place in forwarded for file in place.get("files") or ()]
 
 

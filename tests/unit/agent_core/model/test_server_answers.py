@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.errors import InvalidInput
+from agent_core.model.note import Note
 from agent_core.model.server_answers import (
     MAX_ANSWER_CHARACTERS,
     answer_example,
+    answers,
     chosen_labels,
     field_id,
     field_lines,
@@ -22,6 +24,7 @@ from agent_core.model.server_answers import (
     read_value,
 )
 from agent_core.model.server_question import FieldFormat, FieldKind, QuestionField, ServerQuestion
+from agent_core.testing.examples import ANA, NOON, an_agent
 
 TEA = QuestionField(name="tea", kind="choice", choices={"Green": "g", "Black": "b"}, is_required=True)
 NOTE, NOTES = QuestionField(name="note"), QuestionField(name="also", kind="choices", choices={"a, b": "1", "c;d": "2"})
@@ -34,7 +37,7 @@ def test_what_a_form_sends_is_read_as_it_was_written(first: str, second: str) ->
     question = ServerQuestion(message="?", fields=(NOTE, replace(NOTE, name="x: y"), replace(NOTE, name="2")))
     line = line_of_form(question, {field_id(0): first, field_id(1): second, field_id(2): "; tea: none"})
     written = {0: first.replace("\r\n", "\n"), 1: second.replace("\r\n", "\n"), 2: "; tea: none"}
-    assert is_answer(line)
+    assert is_answer(line, is_form=True)
     assert read_reply(question, line) == {number: text.strip() for number, text in written.items() if text.strip()}
 
 
@@ -153,3 +156,17 @@ def test_a_choice_in_other_capital_letters_that_fits_two_is_told() -> None:
     unit = QuestionField(name="unit", kind="choice", choices={"Min": "a", "MIN": "b"})
     with pytest.raises(ValueError, match="must be one of Min, MIN"):
         read_value(unit, "min")
+
+
+@pytest.mark.parametrize(
+    ("text", "form_of", "is_one"),
+    [
+        ("answer green", "", True),
+        ("Answer the customer before noon", "", False),
+        ("answer the customer before noon", "tea", True),
+        (f"answer tea: green{';' * 2_000}", "", False),
+    ],
+)
+def test_a_sentence_or_a_file_is_no_answer(text: str, form_of: str, is_one: bool) -> None:
+    note = replace(Note.to(an_agent(), text, by=ANA, at=NOON), form_of=form_of)
+    assert answers(note) is is_one
