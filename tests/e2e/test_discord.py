@@ -221,8 +221,8 @@ async def test_where_replies_cannot_be_read_the_button_takes_them(place: Place, 
     async with program(tmp_path, **place.settings) as signoff:
         await place.begun()
         asked = await place.ana.presses(await place.card(1, "Reply"), "Reply").answered()
-        await place.ana.submits(asked, **dict.fromkeys(fields(asked.form), "Take tea instead.")).answered()
-        await place.card(1, "Take tea instead.")
+        await place.ana.submits(asked, **dict.fromkeys(fields(asked.form), "Use tea instead.")).answered()
+        await place.card(1, "Use tea instead.")
         await signoff.stop()
         await signoff.listen()
     assert "the Message Content intent is off" in signoff.output
@@ -274,9 +274,9 @@ async def test_replies_that_nobody_told_the_program_of_are_read_once(place: Plac
         await place.card(1, "Approve")
         place.discord.gateway.forgets()
         place.discord.gateway.cut()
-        place.ana.writes(place.guild.threads(place.general)[0], "Take tea instead.")
+        place.ana.writes(place.guild.threads(place.general)[0], "Use tea instead.")
         await place.discord.gateway.connected(identified=2)
-        await place.card(1, "Take tea instead.")
+        await place.card(1, "Use tea instead.")
         await place.card(2, "Approve")
 
 
