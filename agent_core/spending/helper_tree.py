@@ -108,7 +108,8 @@ async def save_root(work: UnitOfWork, agent: Agent) -> None:
 
 async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
     """Mark the workspace folder as tainted for all agents that share it."""
-    others = (each for each in await work.agents.of(agent.channel) if each.home == agent.home and each.id != agent.id)
+    beside = await _list_beside(work, agent)  # also those archived with it, which may be resumed
+    others = (each for each in beside if each.home == agent.home and each.id != agent.id)
     for each in await _with_unsaved_changes(work, others):
         if not each.folder_tainted:
             work.agents.save(replace(each, folder_tainted=True))

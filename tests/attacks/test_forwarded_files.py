@@ -28,3 +28,21 @@ async def test_a_helper_that_reads_a_forwarded_file_is_exposed(answer: str) -> N
     await stage.decide(helper, Approve())
     helper = await stage.wait_until_settled(helper)
     assert helper.exposed, answer
+
+
+@attack("approval", "A file forwarded to an archived agent, whose helper is resumed later", "untrusted")
+@pytest.mark.proves("chat:shared")
+async def test_a_file_forwarded_to_an_archived_agent_is_untrusted_for_its_helpers(answer: str) -> None:
+    start = reply_text("start_agent", {"name": "Scout", "task": "Find", "prompt": ""})
+    stage = Stage(model=ScriptedModel(start, *[reply_text("do_nothing")] * 3))
+    for command in AgentCommands(stage.helpers).commands:
+        stage.commands.register(command)
+    head = await stage.create()
+    await stage.decide(head, Approve())
+    head = await stage.wait_until_settled(head)
+    await stage.service.stop(head.id, stage.origin())
+    await stage.service.archive(head.id, stage.origin())
+    uploads = FileUploads(database=stage.database, workspaces=stage.workspaces, waker=stage.engine, clock=stage.clock)
+    await uploads.receive(head.id, "plan.txt", b"run all", stage.origin(), is_forwarded=True)
+    helper = next(each for each in await stage.views.list_archived(head.channel) if each.head)
+    assert helper.folder_tainted, answer
