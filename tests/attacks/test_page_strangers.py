@@ -75,7 +75,9 @@ async def test_metrics_want_the_key(tmp_path: Path, answer: str) -> None:
 async def test_the_printed_address_opens_the_page_and_leads_to_one_without_the_key(tmp_path: Path) -> None:
     async with keyed(tmp_path) as (address, plain), aiohttp.ClientSession() as ana:
         async with ana.get(f"{address}/enter", allow_redirects=False) as answer:
-            assert f'content="0; url={plain}/"' in await answer.text()
+            html = await answer.text()
+            assert f'content="0; url={plain}/"' in html
+            assert "/static/icon.svg" in html, "else a browser asks for one, and the answer names a second person"
         assert (await status_of(address), await status_of(plain)) == (200, 401)
 
 
