@@ -132,21 +132,9 @@ class ToolServerSet:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedCore:
-    """What servers need of the core. `changes`: looks at open cards."""
-
-    changes: ChangedTools
-
-    @classmethod
-    def of(cls, core: Core) -> "ServedCore":
-        changes = ChangedTools(
-            database=core.database,
-            waker=core.engine,
-            clock=core.clock,
-            surfaces=tuple(core.loop.surfaces),
-        )
-        return cls(changes=changes)
+def changed_tools(core: Core) -> ChangedTools:
+    """What has open cards looked at when a server offers something else than before."""
+    return ChangedTools(database=core.database, waker=core.engine, clock=core.clock, surfaces=tuple(core.loop.surfaces))
 
 
 def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Settings) -> Extensions:
@@ -163,25 +151,25 @@ def with_tool_servers(extensions: Extensions, found: ToolServerSet, settings: Se
 @asynccontextmanager
 async def serve_core(settings: Settings, found: ToolServerSet, core: Core, clock: Clock) -> AsyncIterator[None]:
     """Connect the servers for this core, and keep for the doctor what fails in them and in plugins."""
-    serving = serve_tools(settings, found, core.commands, clock, ServedCore.of(core))
+    serving = serve_tools(settings, found, core.commands, clock, changed_tools(core))
     async with serving, faults_kept(settings, core.views.list_sources, clock):
         yield
 
 
 @asynccontextmanager
 async def serve_tools(
-    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock, core: ServedCore | None = None
+    settings: Settings, found: ToolServerSet, commands: Commands, clock: Clock, changes: ChangedTools | None = None
 ) -> AsyncIterator[ToolServerSet]:
     """Connect the servers in the background, and end them afterwards. Without servers this does nothing.
 
-    `core`: has open cards looked at when a server offers something else than before, and asks models for servers.
+    `changes`: has open cards looked at when a server offers something else than before.
     """
     if not settings.mcp_servers:
         yield found
         return
     found.secrets, found.clock = Secrets.of(settings.secrets), clock
     found.tried_until = clock.elapsed() + FIRST_TRY_SECONDS
-    servers = _make_servers(settings, found, commands, core)
+    servers = _make_servers(settings, found, commands, changes)
     found.servers, found.listed = servers, {each.entry.name: asyncio.Event() for each in servers}
     before = [*commands.by_name]
     for each in servers:
@@ -189,8 +177,8 @@ async def serve_tools(
     if lost := [name for name in before if name not in commands.by_name]:
         logger.warning("plugins took names of tool servers, and lost them", extra={"commands": ", ".join(lost)})
     tasks = [asyncio.create_task(each.run(), name=f"tool server {each.entry.name}") for each in servers]
-    if core:
-        tasks.append(asyncio.create_task(core.changes.run(), name="cards of changed tools"))
+    if changes:
+        tasks.append(asyncio.create_task(changes.run(), name="cards of changed tools"))
     try:
         yield found
     finally:
@@ -200,18 +188,18 @@ async def serve_tools(
 
 
 def _make_servers(
-    settings: Settings, found: ToolServerSet, commands: Commands, core: ServedCore | None
+    settings: Settings, found: ToolServerSet, commands: Commands, changes: ChangedTools | None
 ) -> "list[McpServer]":
     from agent_core.providers.mcp.mcp_server import McpServer
 
     entries = settings.mcp_servers.entries if settings.mcp_servers else ()
-    database = core.changes.database if core else None
+    database = changes.database if changes else None
     return [
         McpServer(
             entry=each,
             clock=found.clock,
             seconds=settings.mcp_seconds,
-            changed=_registering(settings, commands, found, core),
+            changed=_registering(settings, commands, found, changes),
             redact=partial(found.redact, each.name),
             sign_ins=find_sign_ins(settings, database, found.clock, partial(found.use_tokens, settings, each.name)),
         )
@@ -220,7 +208,7 @@ def _make_servers(
 
 
 def _registering(
-    settings: Settings, commands: Commands, found: ToolServerSet, core: ServedCore | None
+    settings: Settings, commands: Commands, found: ToolServerSet, changes: ChangedTools | None
 ) -> Callable[[ToolServer], Awaitable[None]]:
     """What registers the tools of a server each time it lists them."""
     disabled = {*settings.disabled_commands, *settings.disabled_categories}
@@ -232,7 +220,7 @@ def _registering(
         told = ServerCommands(
             server,
             lambda text: visible(redact(text)),
-            core.changes.database if core else None,
+            changes.database if changes else None,
             found.clock,
         )
         loaded = await asyncio.to_thread(told.loaded, commands.taken_besides(name))
@@ -241,8 +229,8 @@ def _registering(
         commands.replace_from(name, loaded.commands)
         found.loaded[name] = loaded
         found.listed[name].set()
-        if core and offered.get(name) != tools:  # a reconnection alone changes nothing
-            core.changes.note(name)
+        if changes and offered.get(name) != tools:  # a reconnection alone changes nothing
+            changes.note(name)
         offered[name] = tools
         number, remarks = len(loaded.commands), redact("; ".join(loaded.remarks))
         logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})

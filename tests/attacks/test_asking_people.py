@@ -21,7 +21,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import TEA_SERVER
 from bot.settings import load
-from bot.tool_server_wiring import ServedCore, ToolServerSet, serve_tools
+from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools
 from tests.attacks.bare_tool_servers import program, until
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS
@@ -51,7 +51,7 @@ async def serving(scene: Scene, folder: Path, behaviour: str) -> AsyncIterator[T
     reached, file = program(folder, ASKING + behaviour), folder / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"tea": {"command": reached.command, "args": [*reached.args]}}}))
     settings, commands = load({"MCP_SERVERS": str(file)}, None), scene.stage.commands
-    async with serve_tools(settings, ToolServerSet(), commands, CLOCK, ServedCore.of(scene.stage)) as found:
+    async with serve_tools(settings, ToolServerSet(), commands, CLOCK, changed_tools(scene.stage)) as found:
         await until(lambda: "tea.pour" in commands.by_name)
         yield found
 

@@ -23,7 +23,7 @@ from agent_core.testing.tool_servers import InMemoryToolServer
 from bot.bootstrap import migrate_database
 from bot.settings import Settings, load
 from bot.sign_in_wiring import SignInDesk
-from bot.tool_server_wiring import ServedCore, ToolServerSet, serve_tools, tool_servers_finding
+from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools, tool_servers_finding
 from tests.attacks.bare_tool_servers import until
 from tests.attacks.rows import attack
 from tests.contract.servers.guarded import Doorkeeper, guarded_server
@@ -77,7 +77,7 @@ async def test_a_renewed_token_is_not_shown_either(answer: str, tmp_path: Path) 
     async with guarded_server(doorkeeper) as url:
         await sign_in(url, SignInStore(stage.database, CLOCK, KEY))
         settings = settings_at(tmp_path, url)
-        async with serve_tools(settings, ToolServerSet(), commands, CLOCK, ServedCore.of(stage)):
+        async with serve_tools(settings, ToolServerSet(), commands, CLOCK, changed_tools(stage)):
             await until(lambda: "guarded.refuse" in commands.by_name)
             agent = await stage.service.create(DRAFT, stage.origin())
             context, said = CommandContext(agent=agent, files=stage.workspaces.of(agent)), ""
@@ -105,7 +105,7 @@ async def test_a_token_in_a_fault(answer: str, padding: str, tmp_path: Path, cap
         finding = await tool_servers_finding(settings)
         stage = Stage()
         await keep_token(SignInStore(stage.database, CLOCK, KEY), url)
-        async with serve_tools(settings, ToolServerSet(), Commands(), CLOCK, ServedCore.of(stage)) as found:
+        async with serve_tools(settings, ToolServerSet(), Commands(), CLOCK, changed_tools(stage)) as found:
             await until(lambda: found.servers[0].state.condition == "away")
             (source,) = found.list_sources()
     assert finding

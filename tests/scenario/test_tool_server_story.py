@@ -14,7 +14,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.settings import load
-from bot.tool_server_wiring import ServedCore, ToolServerSet, serve_tools
+from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.surfaces import Name, opened
 from tests.scenario.test_signed_off import on_each_surface
@@ -45,7 +45,7 @@ async def serving(scene: Staged, name: str, folder: Path, **env: str) -> AsyncIt
     entry = {"command": sys.executable, "args": [str(SERVERS / f"{name}.py")], "env": env}
     file.write_text(json.dumps({"mcpServers": {name: entry}}))
     commands, settings = scene.stage.commands, load({"MCP_SERVERS": str(file)}, None)
-    core = ServedCore.of(scene.stage)
+    core = changed_tools(scene.stage)
     async with serve_tools(settings, ToolServerSet(), commands, SystemClock(), core) as found:
         await until(lambda: any(each.startswith(f"{name}.") for each in commands.by_name))
         yield found

@@ -24,7 +24,7 @@ from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import InMemoryToolServer
 from bot.settings import Settings, load
 from bot.tool_server_file import read_tool_servers
-from bot.tool_server_wiring import ServedCore, ToolServerSet, serve_tools, tool_servers_finding
+from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools, tool_servers_finding
 from tests.attacks.bare_tool_servers import program
 from tests.patience import PATIENCE_SECONDS
 
@@ -206,7 +206,7 @@ async def test_a_tool_that_changed_without_a_word_is_shown_anew_instead_of_run(t
     settings = settings_of(written(tmp_path, tea={"command": made.command, "args": [*made.args]}))
     model = ScriptedModel(reply_text("tea.pour", {}), reply_text("task_complete", {"reason": "Served."}))
     stage = Stage(model=model, extensions=Extensions(wait_for=found.wait_for))
-    async with serve_tools(settings, found, stage.commands, SystemClock(), ServedCore.of(stage)):
+    async with serve_tools(settings, found, stage.commands, SystemClock(), changed_tools(stage)):
         await until(lambda: "tea.pour" in stage.commands.by_name)
         agent, began = await stage.create(), SystemClock().elapsed()
         (tmp_path / "changed").touch()
