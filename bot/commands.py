@@ -187,7 +187,7 @@ def page_address(settings: Settings, *, for_log: bool = False) -> str:
     if settings.web_token:
         return settings.address
     if for_log:
-        return f"{settings.address} (`signoff address` prints it with its key)"
+        return f"{settings.address} (`make address` prints it with its key)"
     return f"{settings.address.replace('://', f'://{USER}:{page_key(settings.home)}@', 1)}/enter"
 
 
