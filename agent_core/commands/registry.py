@@ -17,7 +17,7 @@ from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
 from agent_core.model.tool_switches import ALL_ON, ToolSwitches
-from agent_core.oversight.untrusted_content import assume_exposed, may_return_untrusted
+from agent_core.oversight.untrusted_content import assume_exposed, may_return_untrusted, may_write_untrusted
 from agent_core.ports.files import Files
 from agent_core.spending.spending_tracker import SpendingTracker
 
@@ -263,6 +263,11 @@ class Commands:
         """Whether the command's result may be untrusted content; True for an unknown command."""
         command = self.by_name.get(name)
         return command is None or may_return_untrusted(command.spec, agent)
+
+    def may_write_untrusted(self, name: str, agent: Agent) -> bool:
+        """Whether the command may write untrusted content into the folder; for an unknown command if others may."""
+        command = self.by_name.get(name)
+        return may_write_untrusted(command.spec, agent) if command else agent.is_tainted
 
     def expose_after_interruption(self, name: str, agent: Agent) -> Agent:
         """The agent after the interrupted command: exposed if the command is unknown or may read untrusted content."""

@@ -168,9 +168,10 @@ class ActStep:
 
     def _begun(self, agent: Agent, turn: Turn, preview: Preview | None, now: datetime) -> Outcome:
         running = turn.start(now, preview)
-        return replace(
-            move(agent, running, Acting(), now), audit=(AuditEntry.of_run(agent, running, now, turn.source),)
-        )
+        begun = move(agent, running, Acting(), now)
+        writes = self.runner.commands.may_write_untrusted(turn.call.name, agent)
+        begun = begun.taint_folder() if writes else begun
+        return replace(begun, audit=(AuditEntry.of_run(agent, running, now, turn.source),))
 
     async def _save_cut_short(self, agent: Agent, turn: Turn, output: str) -> None:
         """Save the output of a command that was cancelled: by Stop, or at the end of the process."""
@@ -214,6 +215,8 @@ class ActStep:
             paid, billed = bill(agent, finished, spent)
             earlier = await work.turns.of(agent, last=1, before=turn.number) if paid.lease else ()
             outcome = conclude(paid, billed, earlier, finishes=commands.finishes(turn.call.name), now=now)
+            if turn.started_at and commands.may_write_untrusted(turn.call.name, outcome.agent):
+                outcome = outcome.taint_folder()
             outcome = replace(outcome, spent=spent, audit=(AuditEntry.of_end(agent, billed, now),))
             return await self._go_on(work, outcome, turn, now)
 

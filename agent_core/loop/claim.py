@@ -132,8 +132,8 @@ class AgentClaim:
             self.tracker.remove_reservation(work)
         self.presenter.record(work, outcome.turns, outcome.notices)
         await charge_root(work, outcome.agent, outcome.spent)
-        if outcome.agent.folder_tainted and not present.folder_tainted:
-            await taint_shared_folder(work, outcome.agent)
+        if outcome.taints_folder or (outcome.agent.folder_tainted and not present.folder_tainted):
+            await taint_shared_folder(work, outcome.agent, self.presenter.clock.now())
         rests = outcome.agent.is_at_rest and not present.is_at_rest
         parent = await report(work, outcome.agent, outcome.agent.since) if rests else None
         return SavedOutcome(outcome, parent)

@@ -1,7 +1,8 @@
 """The outcome of one step of the loop, as a value: saved in one unit of work, then shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from agent_core.loop.recall import Recall
 from agent_core.model.agent import Agent
@@ -21,6 +22,7 @@ class Outcome:
     `audit`: entries for the decision log.
     `seen`: memories to save, with their vectors.
     `spent`: usage of model calls, already charged to the agent.
+    `taints_folder`: untrusted content may come into the folder now, so all agents that share it are exposed.
     """
 
     agent: Agent
@@ -31,10 +33,15 @@ class Outcome:
     seen: Recall = Recall()
     spent: Mapping[CallKind, Usage] = field(default_factory=dict)
     audit: tuple[AuditEntry, ...] = ()
+    taints_folder: bool = False
 
     @property
     def turns(self) -> tuple[Turn, ...]:
         return tuple(turn for turn in (self.made, self.changed) if turn)
+
+    def taint_folder(self) -> Self:
+        """The outcome of a step that may bring untrusted content into the agent's folder."""
+        return replace(self, agent=replace(self.agent, folder_tainted=True), taints_folder=True)
 
     def save(self, work: UnitOfWork) -> None:
         """Queue all changes in the unit of work in which the agent and the changed turn were read."""

@@ -25,7 +25,6 @@ from agent_core.oversight.untrusted_content import (
     has_tainted_memory,
     is_from_outside,
     runs_without_approval,
-    taints_folder,
 )
 
 MAX_REPLY_CHARACTERS = 200_000  # of an unusable reply, for people
@@ -242,20 +241,17 @@ def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> 
 def _expose_to_plugins(
     agent: Agent, thought: ProposedCommand | UnusableAnswer, now: datetime
 ) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after a thought: a folder that plugins had is tainted; what they made of the thought exposes it."""
-    if thought.had_folder:
-        agent = replace(agent, folder_tainted=True)
-    return expose(agent, "a plugin that took part in its thought", now) if thought.is_touched else (agent, ())
+    """The agent after a thought: exposed if plugins changed the thought, or had the folder for the first time."""
+    is_exposed = thought.is_touched or (thought.had_folder and not agent.folder_tainted)
+    agent = replace(agent, folder_tainted=agent.folder_tainted or thought.had_folder)
+    return expose(agent, "a plugin that took part in its thought", now) if is_exposed else (agent, ())
 
 
 def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after a result: untrusted output exposes it; then a command that writes taints its folder."""
-    notices: tuple[Notice, ...] = ()
-    if is_from_outside(turn.result):
-        agent, notices = expose(agent, f"{turn.call.name} (turn {turn.number})", now)
-    if taints_folder(agent, turn.risks):
-        agent = replace(agent, folder_tainted=True)
-    return agent, notices
+    """The agent after a result: untrusted output exposes it."""
+    if not is_from_outside(turn.result):
+        return agent, ()
+    return expose(agent, f"{turn.call.name} (turn {turn.number})", now)
 
 
 def _approve_or_ask(agent: Agent, turn: Turn, turn_context: TurnContext, granters: Granters, now: datetime) -> Outcome:

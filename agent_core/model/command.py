@@ -22,6 +22,7 @@ class CommandSpec:
     `asks_models`: it makes model calls that the agent pays for.
     `waits`: the agent waits for its helpers afterwards.
     `outside`: its result is untrusted content.
+    `is_lent_folder`: a plugin's process that carries it out may write what it likes into the agent's folder.
     `always_asks`: no lease and no policy covers it.
     `source`: name and version of the plugin or server that added it, such as `word_counter 1.0`; "" for Signoff's own.
     `synonyms`, `aliases`: other names that models use for the command and (given → proper) for its arguments.
@@ -39,6 +40,7 @@ class CommandSpec:
     asks_models: bool = False
     waits: bool = False
     outside: bool = False
+    is_lent_folder: bool = False
     always_asks: bool = False
     source: str = ""
 

@@ -3,7 +3,7 @@
 Untrusted content may contain instructions (prompt injection). After an agent read some, no lease and no policy covers
 execute, publish and the commands of plugins and servers until a person who was informed decides again.
 
-    result from outside ─► agent exposed ─► (writes, runs, spends) ─► folder tainted ─► others that read the folder
+    result from outside ─► agent exposed ─► (writes, runs, spends) ─► folder tainted ─► all that share it exposed
                                 └─► messages and reports to helpers and back
 """
 
@@ -48,9 +48,10 @@ def runs_without_approval(agent: Agent, turn: Turn, chooser: Actor | None) -> bo
     return is_allowed and chooser is not None and may_decide(agent, chooser)
 
 
-def taints_folder(agent: Agent, risks: tuple[RiskClass, ...]) -> bool:
-    """Whether a command of these classes may write untrusted content into the agent's folder."""
-    return agent.is_tainted and bool(WRITING_CLASSES.intersection(risks))
+def may_write_untrusted(spec: CommandSpec, agent: Agent) -> bool:
+    """Whether the command may write untrusted content into the agent's folder, as soon as it runs."""
+    writes = bool(WRITING_CLASSES.intersection(spec.risks))
+    return spec.is_lent_folder or (writes and (agent.is_tainted or may_return_untrusted(spec, agent)))
 
 
 def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
@@ -58,7 +59,7 @@ def assume_exposed(agent: Agent, spec: CommandSpec) -> Agent:
     if not may_return_untrusted(spec, agent):
         return agent
     exposed = agent.expose()
-    return replace(exposed, folder_tainted=agent.folder_tainted or taints_folder(exposed, spec.risks))
+    return replace(exposed, folder_tainted=agent.folder_tainted or may_write_untrusted(spec, exposed))
 
 
 def has_tainted_memory(agent: Agent) -> bool:

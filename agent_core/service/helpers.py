@@ -136,8 +136,8 @@ class AgentHelpers(TransactionalService):
             parent=agent.id,
             head=head.id,
             under=agent.name,
-            exposed=agent.is_tainted,
-            tainted=agent.is_tainted,
+            exposed=agent.is_tainted or agent.folder_tainted,
+            tainted=agent.is_tainted or agent.folder_tainted,
             folder_tainted=agent.folder_tainted,
         )
 

@@ -252,8 +252,8 @@ class AgentLifecycle(AgentArchive):
         if turn.state not in ("running", "interrupted"):
             return agent
         exposed = self.commands.expose_after_interruption(turn.call.name, agent)
-        if exposed.folder_tainted and not agent.folder_tainted:
-            await taint_shared_folder(work, exposed)
+        if self.commands.may_write_untrusted(turn.call.name, exposed):
+            await taint_shared_folder(work, exposed, self.clock.now())
         return exposed
 
 

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
@@ -19,6 +20,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.lines import counted, quoted
 from agent_core.model.note import Note
 from agent_core.oversight.policy import require_may_decide
+from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.transactional import TransactionalService
@@ -86,6 +88,8 @@ class FileUploads(TransactionalService):
         async with self.database.begin() as work:
             if await self.is_repeated(work, origin):
                 return ""
+        if how == "forwarded":  # before a program of that name can run
+            await self.save(partial(self._expose_family, agent, origin))
         path = free_name(name, (entry.path for entry in await files.list_files()))
         await files.write(path, data, expected=NO_FILE_FINGERPRINT)
         try:
@@ -99,6 +103,14 @@ class FileUploads(TransactionalService):
         self.waker.wake(agent.id)
         return path if is_told else ""
 
+    async def _expose_family(self, agent: Agent, origin: Origin, work: UnitOfWork) -> None:
+        present, now = await work.agents.get(origin.channel, agent.id), self.clock.now()
+        exposed, notices = expose(present, f"a file that {origin.by} forwarded", now)
+        work.agents.save(replace(exposed, folder_tainted=True))
+        for notice in notices:
+            work.notes.announce(notice)
+        await taint_shared_folder(work, exposed, now)
+
     async def _add_note(self, agent: Agent, path: str, size: int, origin: Origin, how: Arrival) -> bool:
         source = "from the trash into" if how == "restored" else "into"
         text = f"I put {quoted(path, MAX_QUOTED_NAME)} ({counted(size, 'byte')}) {source} your workspace."
@@ -108,9 +120,7 @@ class FileUploads(TransactionalService):
             if await self.is_repeated(work, origin):
                 return None
             note = Note.to(present, text, by=origin.by, at=self.clock.now(), file=path)
-            if how == "forwarded":
-                present = replace(present, folder_tainted=True)
-                await taint_shared_folder(work, present)
+            note = replace(note, is_forwarded=how == "forwarded")
             deliver_note(work, present, note)
             if how == "restored":
                 self.audit(work, present, origin, "restored a file", path)

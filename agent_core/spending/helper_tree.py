@@ -106,13 +106,18 @@ async def save_root(work: UnitOfWork, agent: Agent) -> None:
         work.agents.save(await work.agents.get(agent.channel, agent.home))
 
 
-async def taint_shared_folder(work: UnitOfWork, agent: Agent) -> None:
-    """Mark the workspace folder as tainted for all agents that share it."""
+async def taint_shared_folder(work: UnitOfWork, agent: Agent, now: datetime) -> None:
+    """Expose all others that share the agent's folder, into which it may write untrusted content.
+
+    They may have permission to run a program there that was harmless when people looked at it.
+    """
     beside = await _list_beside(work, agent)  # also those archived with it, which may be resumed
     others = (each for each in beside if each.home == agent.home and each.id != agent.id)
     for each in await _with_unsaved_changes(work, others):
-        if not each.folder_tainted:
-            work.agents.save(replace(each, folder_tainted=True))
+        exposed, notices = expose(each, f"{agent.name}, who shares its folder", now)
+        work.agents.save(replace(exposed, folder_tainted=True))
+        for notice in notices:
+            work.notes.announce(notice)
 
 
 def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:

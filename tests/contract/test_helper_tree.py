@@ -105,7 +105,7 @@ async def test_lists_of_helpers_and_the_taint_of_their_folder_keep_what_was_save
         work.agents.save(stopped)
         work.agents.remove(third)
         assert await list_helpers_below(work, root) == await list_helpers_of(work, root) == (stopped, second)
-        await taint_shared_folder(work, root)
+        await taint_shared_folder(work, root, stage.clock.now())
         await work.commit()
     saved = await stage.helpers.of(root)
     assert [(each.status.kind, each.folder_tainted) for each in saved] == [("stopped", True), ("thinking", True)]

@@ -25,7 +25,7 @@ REFRESH_AFTER, CACHE_TTL = timedelta(minutes=15), timedelta(minutes=30)
 MAX_CACHED_PEOPLE = 50_000
 PAGE, MOST_PAGES = 500, 100
 LOOKUP_TIMEOUT_SECONDS = 2.0
-UNKNOWN_PERSON = frozenset({"user_not_found", "user_not_visible"})  # other refusals tell nothing of the person
+UNKNOWN_PERSON = frozenset({"user_not_found"})  # other refusals tell nothing of whether the person is there
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class AddedCommand:
             category="plugins",
             synonyms=tuple(each for each in names if each and each != self.own_name),
             outside=True,
+            is_lent_folder=True,
         )
 
         async def carry_out(arguments: Arguments, context: CommandContext) -> CommandOutput:
