@@ -44,7 +44,11 @@ _KEYS = {each.name: tuple(each.primary_key.columns.keys()) for each in TABLES}
 _STORED: dict[str, TableClause] = {
     each.name: table(
         each.name,
-        *(column(own.name, Text() if isinstance(own.type, AnyText) else own.type) for own in each.columns),
+        *(
+            column(own.name, Text() if isinstance(own.type, AnyText) else own.type)
+            for own in each.columns
+            if not own.computed
+        ),
     )
     for each in TABLES
 }

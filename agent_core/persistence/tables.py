@@ -13,6 +13,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Computed,
     DateTime,
     Dialect,
     ForeignKey,
@@ -132,12 +133,15 @@ turns = Table(
     Column("shown_as", AnyText, nullable=False, default=""),
     Column("shown_at", UtcDateTime),
     Column("shown_hash", AnyText, nullable=False, default=""),
+    Column(
+        "unshown", Boolean, Computed("stage != shown_stage", persisted=True)
+    ),  # planners cannot estimate the comparison
     Column("revision", Integer, nullable=False, default=1),
     Column("data", Text, nullable=False),
     UniqueConstraint("agent_id", "number", name="turns_numbered"),
     Index("turns_in", "channel", "id"),
 )
-UNSHOWN = turns.c.stage != turns.c.shown_stage
+UNSHOWN = turns.c.unshown
 Index("turns_unshown", turns.c.agent_id, turns.c.number, sqlite_where=UNSHOWN, postgresql_where=UNSHOWN)
 
 notes = Table(

@@ -56,7 +56,7 @@ def every_table(draw: st.DrawFn) -> Rows:
 
 
 def _row(draw: st.DrawFn, table: Table, number: int, rows: Rows) -> dict[str, Any]:
-    return {column.name: _value(draw, column, number, rows) for column in table.columns}
+    return {each.name: _value(draw, each, number, rows) for each in table.columns if not each.computed}
 
 
 def _value(draw: st.DrawFn, column: Column[Any], number: int, rows: Rows) -> object:
