@@ -70,7 +70,7 @@ def propose(
     numbered = replace(agent, turns=turn.number, unusable=0, complaint="", unbilled=NO_USAGE)
     asks = thought.spec.always_asks
     outcome = _ask(numbered, turn, now) if asks else _approve_or_ask(numbered, turn, turn_context, granters, now)
-    return replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices))
+    return _with_folder(thought, replace(outcome, read=turn_context.waiting, notices=(*notices, *outcome.notices)))
 
 
 def expose_to_recalled(
@@ -89,12 +89,12 @@ def complain(agent: Agent, thought: UnusableAnswer, now: datetime) -> Outcome:
     exposed, notices = _expose_to_plugins(agent, thought, now)
     complaining = replace(exposed, unusable=agent.unusable + 1, complaint=thought.problem)
     if complaining.unusable < MAX_UNUSABLE_REPLIES:
-        return Outcome(agent=complaining, notices=notices)
+        return _with_folder(thought, Outcome(agent=complaining, notices=notices))
     brief = one_line(thought.brief or thought.problem, MAX_REASON_CHARACTERS)
     why = f"The model's last {MAX_UNUSABLE_REPLIES} replies could not be used; the last one: {brief}"
     outcome = pause(replace(complaining, unusable=0), f"{why} Write what to do differently, then Resume.", now)
     replies = tuple(replace(notice, reply=thought.reply[:MAX_REPLY_CHARACTERS]) for notice in outcome.notices)
-    return replace(outcome, notices=(*notices, *replies))
+    return _with_folder(thought, replace(outcome, notices=(*notices, *replies)))
 
 
 def with_recall(outcome: Outcome, seen: Recall, now: datetime) -> Outcome:
@@ -241,10 +241,14 @@ def _expose_to_notes(agent: Agent, turn_context: TurnContext, now: datetime) -> 
 def _expose_to_plugins(
     agent: Agent, thought: ProposedCommand | UnusableAnswer, now: datetime
 ) -> tuple[Agent, tuple[Notice, ...]]:
-    """The agent after a thought: exposed if plugins changed the thought, or had the folder for the first time."""
-    is_exposed = thought.is_touched or (thought.had_folder and not agent.folder_tainted)
-    agent = replace(agent, folder_tainted=agent.folder_tainted or thought.had_folder)
+    """The agent after a thought: exposed if plugins changed it, or had the folder, whose programs they may change."""
+    is_exposed = thought.is_touched or thought.had_folder
     return expose(agent, "a plugin that took part in its thought", now) if is_exposed else (agent, ())
+
+
+def _with_folder(thought: ProposedCommand | UnusableAnswer, outcome: Outcome) -> Outcome:
+    """The outcome of a thought, with the folder tainted if plugins had it."""
+    return outcome.taint_folder() if thought.had_folder else outcome
 
 
 def _expose_to_result(agent: Agent, turn: Turn, now: datetime) -> tuple[Agent, tuple[Notice, ...]]:

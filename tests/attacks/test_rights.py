@@ -282,7 +282,7 @@ async def test_a_file_written_after_a_page_exposes_whoever_reads_it(answer: str)
     helper = await stage.wait_until_settled((await stage.helpers.of(head))[0])
     helper = await approve(stage, await approve(stage, helper))
     head = await stage.views.agent(CHANNEL, head.id)
-    assert (head.exposed, head.folder_tainted) == (False, True)
+    assert (head.exposed, head.folder_tainted) == (True, True)
     head = await approve(stage, head, times=10)
     turn = await stage.turn(head)
     assert (turn.number, turn.call.name, turn.state, turn.exposed) == (4, "run", "proposed", True), answer
