@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from agent_core.errors import DatabaseAway, UnreadableRecord
 from agent_core.model.ids import AgentId
-from agent_core.ports.engine import Engine, Waker
+from agent_core.ports.engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -28,12 +28,8 @@ class Advancing(Protocol):
         """Pause the agent and show the reason."""
 
 
-class WakingEngine(Engine, Waker, Protocol):
-    """An engine that code in the same process can wake."""
-
-
-async def work(engine: WakingEngine, loop: Advancing) -> None:
-    await engine.run(_carefully(engine, loop))
+async def work(engine: Engine, loop: Advancing) -> None:
+    await engine.run(_carefully(loop))
 
 
 async def drain_nothing() -> None:
@@ -95,10 +91,8 @@ def _end_at_once() -> None:
     os._exit(ENDED_AT_ONCE)
 
 
-def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Coroutine[Any, Any, None]]:
+def _carefully(loop: Advancing) -> Callable[[AgentId], Coroutine[Any, Any, None]]:
     left_alone: dict[AgentId, float] = {}  # agents with a record of a newer release, each with the time of its next try
-
-    failed = set[AgentId]()  # agents whose last step failed
 
     async def advance(agent_id: AgentId) -> None:
         now = asyncio.get_running_loop().time()
@@ -108,14 +102,9 @@ def _carefully(engine: WakingEngine, loop: Advancing) -> Callable[[AgentId], Cor
         if isinstance(fault, UnreadableRecord):
             left_alone[agent_id] = now + UNREADABLE_SECONDS
         if fault is None or isinstance(fault, DatabaseAway | UnreadableRecord):
-            failed.discard(agent_id)
             return
         what = f"Something went wrong inside Signoff ({type(fault).__name__})"
-        said = f"{what}; the log says what. Resume tries again."
-        is_first = agent_id not in failed
-        failed.add(agent_id)
-        if await _fault_of(loop.pause(agent_id, said), agent_id) is None and is_first:
-            engine.wake(agent_id)  # to show that it is paused; if that fails too, the next sweep tries again
+        await _fault_of(loop.pause(agent_id, f"{what}; the log says what. Resume tries again."), agent_id)
 
     return advance
 

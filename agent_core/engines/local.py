@@ -14,7 +14,6 @@ from typing import Any
 
 from agent_core.engines.worker_registry import BEAT_SECONDS, WorkerRegistry
 from agent_core.errors import DatabaseAway, NotFound
-from agent_core.model.agent import Agent
 from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId
 from agent_core.ports.broadcast import Broadcast
@@ -83,20 +82,22 @@ class LocalEngine:
         """How many agents are being advanced."""
         return len(self._running)
 
-    def wake(self, agent_id: AgentId) -> None:
+    def wake(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        work.after_commit(partial(self._wake, agent_id))
+
+    def interrupt(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        work.after_commit(partial(self._interrupt, agent_id))
+
+    def _wake(self, agent_id: AgentId) -> None:
         if self.advances:
             self._wake_here(agent_id)
         if agent_id not in self.registry.claimed:
             self.broadcast.publish("wake claimant" if self.advances else "wake", agent_id)
 
-    async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
-        is_ours = self.advances and not self._is_draining and (self.only is None or agent.id in self.only)
-        return await self.registry.claim_with(work, agent) if is_ours else agent
-
-    def interrupt(self, agent_id: AgentId) -> None:
+    def _interrupt(self, agent_id: AgentId) -> None:
         if not self._interrupt_here(agent_id):
             self.broadcast.publish("interrupt", agent_id)
-        self.wake(agent_id)
+        self._wake(agent_id)
 
     async def run(self, advance: Advance) -> None:
         """Advance woken and due agents until cancelled."""

@@ -46,7 +46,6 @@ class WorkerRegistry:
     `key`: begins the id of this worker, also after it was removed and has joined again.
     `check_left`: is called regularly with the keys of all workers, for what others have left.
     `claimed`, `known`: the fence of each agent that this worker has, and of those that it had last.
-    `_offered`: the fence of each agent that the service claimed for this worker, until it is taken.
     `on_loss`: is called with the agents that this worker lost, because it was taken for dead. `on_death`: of others.
     `others`: the other workers that take agents, as last seen. `looks`: how often this one has looked for them.
     """
@@ -69,7 +68,6 @@ class WorkerRegistry:
     _own_until: float = 0.0
     looks: int = 0
     _busy: set[AgentId] = field(default_factory=set)
-    _offered: dict[AgentId, int] = field(default_factory=dict)
     _sightings: WorkerSightings = field(default_factory=WorkerSightings)
     _joining: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -105,19 +103,6 @@ class WorkerRegistry:
         finally:
             self._busy.discard(agent_id)
         raise Superseded(agent_id)
-
-    async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
-        """See `Waker.claim_with`. `take` finds out whether the commit took effect. A second try claims nothing."""
-        worker, taken = self._worker, agent.claim()
-        if worker is None or agent.id in self.claimed or agent.id in self._busy or self._has_left:
-            return agent
-        was_tried = self._offered.get(agent.id) == taken.fence  # the commit failed, perhaps as this worker was removed
-        is_ours = self._shows(agent) and self.prefers(agent.id)
-        if was_tried or not is_ours or await work.workers.claimant(agent.id) is not None:
-            return agent
-        work.workers.claim(agent.id, worker.id, taken.fence)
-        self._offered[agent.id] = taken.fence
-        return taken
 
     async def confirm(self, agent_id: AgentId) -> None:
         if agent_id in self.claimed and self.clock.elapsed() >= self._own_until:
@@ -157,13 +142,9 @@ class WorkerRegistry:
         self._sightings.clear()
 
     async def drain(self) -> None:
-        """Tell the others that this worker takes no more agents, and give up those that it has not begun with."""
+        """Tell the others that this worker takes no more agents."""
         self.accepts = False
-        if worker := self._worker:
-            if self._offered:
-                self._offered.clear()
-                await self._give_up_strays(worker)
-            await self._beat()
+        await self._beat()
 
     def enter(self) -> None:
         """Take part (again, after `leave`)."""
@@ -208,9 +189,6 @@ class WorkerRegistry:
             agent, claimant = await work.together(work.agents.locate(agent_id), work.workers.claimant(agent_id))
             if not self._shows(agent):
                 raise Superseded(agent_id)
-            offered = self._offered.pop(agent_id, None)
-            if claimant == worker.id and offered == agent.fence:
-                self.claimed.setdefault(agent_id, agent.fence)
             if agent_id in self.claimed:
                 if agent.fence == self.claimed[agent_id]:
                     return agent
@@ -284,7 +262,7 @@ class WorkerRegistry:
         """Give up claims that this process does not know: the answer to their commit was lost."""
         async with self.database.begin() as work:
             claimed = await work.workers.list_claimed(worker.id)
-            strays = set(claimed).difference(self.claimed, self._busy, self._offered)
+            strays = set(claimed).difference(self.claimed, self._busy)
             self._busy |= strays  # so that none is taken meanwhile
             try:
                 for agent_id in strays:

@@ -70,7 +70,7 @@ class ActStep:
 
     async def _recover(self, agent: Agent, turn: Turn) -> Agent:
         """Go on with a command that was running when a process ended. Its files may tell whether it ran."""
-        if not turn.only_reads or self._always_asks(turn):
+        if not self._may_run_again(turn):
             match await self._find_outcome(agent, turn):
                 case Succeeded() as ran:
                     return await self._finish(turn.id, ran)
@@ -105,9 +105,10 @@ class ActStep:
             return await self._run(started.agent, turn, preview)
         return started.agent
 
-    def _always_asks(self, turn: Turn) -> bool:
+    def _may_run_again(self, turn: Turn) -> bool:
+        """Whether a command that was cut short runs again without asking: it only reads."""
         known = self.runner.commands.by_name.get(turn.call.name)
-        return turn.always_asks or (known is not None and known.spec.always_asks)
+        return turn.only_reads and not turn.always_asks and not (known and known.spec.always_asks)
 
     def _replaced_text(self, turn: Turn) -> str:
         """That the command is another plugin's, or another version's, than people were shown; "" if it is not."""
@@ -178,7 +179,7 @@ class ActStep:
         outside = self.runner.commands.may_return_untrusted(turn.call.name, agent)
         if output:  # Stop saved it only as far as it was shown
             await self.claim.save_stopped_output(turn.id, output, outside=outside)
-        if self.draining.is_requested:
+        if self.draining.is_requested and not self._may_run_again(turn):
             ended = Interrupted(output=output, outside=outside and bool(output), at_shutdown=True)
             with suppress(Superseded, NotFound):  # by Stop
                 await self._interrupt(turn.id, ended)

@@ -78,7 +78,9 @@ class AgentLoop:
                 return unthreaded
             outcome = pause(unthreaded, reason, self.clock.now())
             outcome.save(work)
-            await report(work, outcome.agent, self.clock.now())
+            for each in (agent_id, await report(work, outcome.agent, self.clock.now())):
+                if each:
+                    self.waker.wake(work, each)
             return outcome.agent
 
         return await in_one_unit(self.database, act)

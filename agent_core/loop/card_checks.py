@@ -148,5 +148,6 @@ class ChangedTools:
     async def _wake_if_shown(self, agent: Agent, changed: frozenset[str]) -> None:
         async with self.database.begin() as work:
             newest = await work.turns.of(agent, last=1)
-        if newest and newest[0].state == "proposed" and newest[0].source_name in changed:
-            self.waker.wake(agent.id)
+            if newest and newest[0].state == "proposed" and newest[0].source_name in changed:
+                self.waker.wake(work, agent.id)
+                await work.commit()

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
 from agent_core.loop.draining import Draining
-from agent_core.loop.outcome import Outcome, SavedOutcome
+from agent_core.loop.outcome import Outcome
 from agent_core.loop.step_charging import charge_once
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent
@@ -93,18 +93,15 @@ class AgentClaim:
         While the database is away, wait for it: what a command or a model gave is not thrown away. Raise Superseded if
         another worker took the agent.
         """
-        saved = await self._save(step)
-        if saved.parent:
-            self.waker.wake(saved.parent)
+        outcome = await self._save(step)
         self.presenter.forget_recorded()
-        outcome = saved.outcome
         await self._present(outcome.agent, outcome.turns, outcome.notices, new=outcome.made, may_exist=False)
         return outcome
 
-    async def _save(self, step: Step) -> SavedOutcome:
-        tried = dict[str, SavedOutcome]()
+    async def _save(self, step: Step) -> Outcome:
+        tried = dict[str, Outcome]()
 
-        async def save_fenced(work: UnitOfWork) -> SavedOutcome:
+        async def save_fenced(work: UnitOfWork) -> Outcome:
             present = await work.agents.locate(self.agent.id)
             if present.save_id in tried:  # an earlier try took effect, but its answer was lost
                 return tried[present.save_id]
@@ -116,27 +113,28 @@ class AgentClaim:
             outcome = await step(work, replace(present, save_id=save_id))
             if outcome.spent:
                 self.charge_id = save_id
-            tried[save_id] = await self._queue(work, present, outcome)
-            return tried[save_id]
+            await self._queue(work, present, outcome)
+            tried[save_id] = outcome
+            return outcome
 
         saved = await self._save_when_reachable(save_fenced)
-        if saved.outcome.spent and self.tracker:
+        if saved.spent and self.tracker:
             self.tracker.settle()
         self.charge_id = ""
         return saved
 
-    async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> SavedOutcome:
+    async def _queue(self, work: UnitOfWork, present: Agent, outcome: Outcome) -> None:
         """Queue the writes of an outcome."""
         outcome.save(work)
         if outcome.spent and self.tracker:
             self.tracker.remove_reservation(work)
         self.presenter.record(work, outcome.turns, outcome.notices)
         await charge_root(work, outcome.agent, outcome.spent)
-        if outcome.taints_folder or (outcome.agent.folder_tainted and not present.folder_tainted):
+        if outcome.taints_folder:
             await taint_shared_folder(work, outcome.agent, self.presenter.clock.now())
         rests = outcome.agent.is_at_rest and not present.is_at_rest
-        parent = await report(work, outcome.agent, outcome.agent.since) if rests else None
-        return SavedOutcome(outcome, parent)
+        if rests and (parent := await report(work, outcome.agent, outcome.agent.since)):
+            self.waker.wake(work, parent)
 
     async def _save_when_reachable(self, save: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         return await self._when_reachable(partial(in_one_unit, self.database, save))

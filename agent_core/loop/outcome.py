@@ -7,7 +7,6 @@ from typing import Self
 from agent_core.loop.recall import Recall
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
-from agent_core.model.ids import AgentId
 from agent_core.model.note import Note, Notice
 from agent_core.model.turn import Turn
 from agent_core.model.usage import CallKind, Usage
@@ -62,11 +61,3 @@ class Outcome:
         for entry in self.audit:
             work.audit.append(entry)
         charge(work, self.agent.channel, self.spent)
-
-
-@dataclass(frozen=True, slots=True)
-class SavedOutcome:
-    """An outcome that was saved. `parent`: the agent to wake, if its helper came to rest."""
-
-    outcome: Outcome
-    parent: AgentId | None

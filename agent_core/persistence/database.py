@@ -1,10 +1,12 @@
 """SQLAlchemy implementations of Database and UnitOfWork."""
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
 from sqlalchemy import make_url
 
+from agent_core.errors import Conflict
 from agent_core.persistence.agents import SqlAgents
 from agent_core.persistence.bookkeeping import SqlAudit, SqlDeliveries, SqlPreferences
 from agent_core.persistence.channel_budgets import SqlChannelBudgets
@@ -49,6 +51,7 @@ class SqlUnitOfWork(UnitOfWork):
     def __init__(self, buffer: WriteBuffer) -> None:
         self.together = buffer.together
         self._buffer = buffer
+        self._after: list[Callable[[], object]] = []
 
     def __getattr__(self, name: str) -> Any:
         kind = SqlUnitOfWork.__annotations__.get(name)
@@ -64,8 +67,18 @@ class SqlUnitOfWork(UnitOfWork):
     async def __aexit__(self, *_error: object) -> None:
         self._buffer.close()
 
+    def after_commit(self, act: Callable[[], object]) -> None:
+        self._after.append(act)
+
     async def commit(self) -> None:
-        await self._buffer.commit()
+        try:
+            await self._buffer.commit()
+        except Conflict:
+            self._after.clear()
+            raise
+        finally:
+            for act in self._after:
+                act()
 
 
 class SqlDatabase:

@@ -61,6 +61,9 @@ class UnitOfWork(Protocol):
     text_search: TextSearch
     together: Together
 
+    def after_commit(self, act: Callable[[], object]) -> None:
+        """Call `act` once the commit has taken effect, or may have done so: its answer was lost."""
+
     async def commit(self) -> None:
         """Save all writes; raise Conflict if another unit of work has changed a record that this one read and saved."""
 

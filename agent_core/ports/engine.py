@@ -9,19 +9,13 @@ from agent_core.ports.database import UnitOfWork
 
 
 class Waker(Protocol):
-    """Notifies the engine that an agent has work. If a wake is lost, the engine's sweep finds the work later."""
+    """Tells the engine, with the commit of a unit of work, that an agent has work."""
 
-    def wake(self, agent_id: AgentId) -> None:
-        """Schedule the agent. Call this after the commit."""
+    def wake(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        """Let the engine advance the agent."""
 
-    async def claim_with(self, work: UnitOfWork, agent: Agent) -> Agent:
-        """Claim the agent in this unit of work if its engine would take it next; return it as it is to be saved.
-
-        This spares the engine a commit. Call `wake` after the commit.
-        """
-
-    def interrupt(self, agent_id: AgentId) -> None:
-        """Cancel the step that runs for the agent, then schedule the agent. Call this after the commit."""
+    def interrupt(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        """Let the engine cancel the step that runs for the agent, then advance it."""
 
 
 class Engine(Protocol):

@@ -109,11 +109,10 @@ class AgentSettings(TransactionalService):
             work.agents.save(changed)
             for helper in await list_helpers_below(work, changed):
                 work.agents.save(follow_policy(helper, changed))
+            self.waker.wake(work, agent.id)
             return changed
 
-        agent = await self.save(act)
-        self.waker.wake(agent.id)
-        return agent
+        return await self.save(act)
 
     async def set_channel_budget(self, limit: Decimal | None, origin: Origin) -> Budget:
         """Set the budget that all agents of the channel share; raise NotAllowed unless a full member asks."""
@@ -163,10 +162,10 @@ class AgentSettings(TransactionalService):
         if origin.by.kind != "member":
             raise NotAllowed("switch tools here: a full member of the channel does.")
 
-        waiting: list[AgentId] = []
-
         async def act(work: UnitOfWork) -> ToolSwitches:
-            waiting[:] = [each.id for each in await work.agents.of(origin.channel) if each.status == Awaiting()]
+            for each in await work.agents.of(origin.channel):
+                if each.status == Awaiting():
+                    self.waker.wake(work, each.id)
             before = await work.preferences.get(origin.channel, TOOLS_KEY)
             changed = change(parse_tool_switches(before))
             if not await self.is_repeated(work, origin):
@@ -174,10 +173,7 @@ class AgentSettings(TransactionalService):
                 self._record(work, origin, "set the channel's tools", detail)
             return changed
 
-        saved = await self.save(act)
-        for each in waiting:
-            self.waker.wake(each)
-        return saved
+        return await self.save(act)
 
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
         """Append an entry about the channel to the decision log."""

@@ -92,12 +92,10 @@ class AgentService(AgentLifecycle):
                 require_may_decide(agent, origin.by)
                 require_as_shown(turn, shown)
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
-            agent = await self.waker.claim_with(work, agent)
+            self.waker.wake(work, agent.id)
             return record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
 
-        agent, turn = await self.save(act)
-        self.waker.wake(agent.id)
-        return agent, turn
+        return await self.save(act)
 
     async def reply(
         self,
@@ -118,21 +116,20 @@ class AgentService(AgentLifecycle):
         require_may_speak(origin.by, "reply here")
         meant = meaning or meaning_of(message if own_words is None else own_words)
 
-        async def act(work: UnitOfWork) -> tuple[ReplyOutcome, tuple[Agent, ...]]:
+        async def act(work: UnitOfWork) -> ReplyOutcome:
             agent = await work.agents.get(origin.channel, agent_id)
             note = Note.to(agent, message, by=origin.by, at=self.clock.now())
             if await self.is_repeated(work, origin):
-                return NoteKept(agent, note), ()
+                return NoteKept(agent, note)
+            self.waker.wake(work, agent_id)
             outcome = await self._take(work, agent, note, seen, meant, can_undo=meaning is None)
             if isinstance(outcome, QuestionAsked):
-                return outcome, ()
-            changed = await pause_leases(work, agent, origin.by, note.at)
-            return replace(outcome, agent=await work.agents.get(origin.channel, agent_id)), changed
+                return outcome
+            for each in await pause_leases(work, agent, origin.by, note.at):
+                self.waker.wake(work, each.id)
+            return replace(outcome, agent=await work.agents.get(origin.channel, agent_id))
 
-        outcome, changed = await self.save(act)
-        for each in {agent_id, *(agent.id for agent in changed)}:
-            self.waker.wake(each)
-        return outcome
+        return await self.save(act)
 
     async def _take(
         self, work: UnitOfWork, agent: Agent, note: Note, seen: SeenProposal, meant: ReplyMeaning, *, can_undo: bool
@@ -181,11 +178,10 @@ class AgentService(AgentLifecycle):
             )
             work.turns.save(opened)
             work.agents.save(agent.become(Awaiting(), now))
+            self.waker.wake(work, agent.id)
             return opened
 
-        opened = await self.save(act)
-        self.waker.wake(opened.agent_id)
-        return opened
+        return await self.save(act)
 
     async def ask(self, agent_id: AgentId, text: str, origin: Origin) -> QuestionAsked:
         """Save a question about the agent, which the model answers in the thread; raise NotAllowed, InvalidInput."""
@@ -196,11 +192,10 @@ class AgentService(AgentLifecycle):
             require_may_decide(agent, origin.by, "ask the model here")
             if await self.is_repeated(work, origin):
                 return QuestionAsked(agent, Notice.question(agent, message, by=origin.by, at=self.clock.now()))
+            self.waker.wake(work, agent_id)
             return self._save_question(work, agent, Note.to(agent, message, by=origin.by, at=self.clock.now()))
 
-        outcome = await self.save(act)
-        self.waker.wake(agent_id)
-        return outcome
+        return await self.save(act)
 
     async def settle(
         self, turn_id: TurnId, settlement: Settlement, origin: Origin, *, shown: str
@@ -222,11 +217,10 @@ class AgentService(AgentLifecycle):
             work.audit.append(AuditEntry.on(agent, settlement, by=origin.by, at=self.clock.now(), turn=turn))
             work.turns.save(answered)
             work.agents.save(changed)
+            self.waker.wake(work, agent.id)
             return changed, answered
 
-        agent, turn = await self.save(act)
-        self.waker.wake(agent.id)
-        return agent, turn
+        return await self.save(act)
 
     async def grant_lease(self, agent_id: AgentId, times: int, origin: Origin) -> Agent:
         """Grant a lease for the next `times` commands of every class.

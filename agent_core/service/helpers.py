@@ -51,9 +51,9 @@ class AgentHelpers(TransactionalService):
             said, by = quoted(task, MAX_QUOTE_CHARACTERS), as_actor(agent)
             work.audit.append(AuditEntry.on(helper, "created", by=by, at=self.clock.now(), detail=said))
             self.announce(work, agent, "helper", f"{agent.name} started {helper.name}: {said}")
-            return helper
+            return self._wake_both(work, helper, agent)
 
-        return self._wake_both(await self.save(act), agent)
+        return await self.save(act)
 
     async def message(self, agent: Agent, key: str, text: str) -> Agent:
         """Write to a helper; a finished helper starts to work again."""
@@ -69,9 +69,9 @@ class AgentHelpers(TransactionalService):
                 helper = helper.become(Thinking(), now)
             helper = deliver_note(work, helper, Note.to(helper, text, by=as_actor(agent), at=now))
             self.announce(work, agent, "helper", f"{agent.name} to {helper.name}: {quoted(text, MAX_QUOTE_CHARACTERS)}")
-            return helper
+            return self._wake_both(work, helper, agent)
 
-        return self._wake_both(await self.save(act), agent)
+        return await self.save(act)
 
     async def of(self, agent: Agent) -> tuple[Agent, ...]:
         """The helpers that the agent started, oldest first."""
@@ -85,11 +85,12 @@ class AgentHelpers(TransactionalService):
         async def act(work: UnitOfWork) -> Deleted:
             helper = find_helper(await list_helpers_of(work, agent), found.id)
             self.announce(work, agent, "helper", f"{agent.name} removed {helper.name}.")
-            return await remove_family(work, self.eraser, helper, as_actor(agent), "history and memory")
+            deleted = await remove_family(work, self.eraser, helper, as_actor(agent), "history and memory")
+            for each in deleted.family:
+                self.waker.interrupt(work, each.agent_id)
+            return deleted
 
         deleted = await self.save(act)
-        for each in deleted.family:
-            self.waker.interrupt(each.agent_id)
         await call_off(self.eraser.surfaces, deleted.calls)
         for each in deleted.family:
             await self.eraser.erase(each)
@@ -111,10 +112,10 @@ class AgentHelpers(TransactionalService):
         is_known = surface is not None and await surface.names_somebody(head.channel, name)
         return f"helper-{name}" if is_known or is_name_of(people, name) else name
 
-    def _wake_both(self, helper: Agent, agent: Agent) -> Agent:
+    def _wake_both(self, work: UnitOfWork, helper: Agent, agent: Agent) -> Agent:
         """Wake the helper and the agent that started it, whose next step posts the notice in the thread."""
-        self.waker.wake(helper.id)
-        self.waker.wake(agent.id)
+        self.waker.wake(work, helper.id)
+        self.waker.wake(work, agent.id)
         return helper
 
     def _new_helper(self, agent: Agent, head: Agent, name: str, task: str) -> Agent:

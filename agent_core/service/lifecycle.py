@@ -122,11 +122,10 @@ class AgentLifecycle(AgentArchive):
             if sets_defaults and origin.by.kind == "member":
                 save_agent_defaults(work, origin.channel, tidy)
             self.audit(work, agent, origin, "created", _creation_detail(agent))
+            self.waker.wake(work, agent.id)
             return agent
 
-        agent = await self.save(act)
-        self.waker.wake(agent.id)
-        return agent
+        return await self.save(act)
 
     async def stop(self, agent_id: AgentId, origin: Origin) -> Agent:
         """Stop the agent and its helpers: withdraw proposals, end running commands and leases.
@@ -140,20 +139,16 @@ class AgentLifecycle(AgentArchive):
                 raise NotPossible(f"already stopped by {agent.status.by}, {agent.since:%H:%M} UTC")
             if agent.is_archived:
                 raise NotPossible(f"{agent.name} is archived and does nothing.")
-            ended[:] = [helper.id for helper in await self._stop_helpers(work, agent, origin)]
+            for each in (agent, *await self._stop_helpers(work, agent, origin)):
+                self.waker.interrupt(work, each.id)
             agent = await work.agents.get(agent.channel, agent.id)  # a helper's command may have tainted its folder
             self.announce(work, agent, "stopped", f"stopped by {origin.by}. Resume to continue.")
             stopped = await self._stop(work, agent, origin)
-            await report(work, stopped, self.clock.now())
+            if parent := await report(work, stopped, self.clock.now()):
+                self.waker.wake(work, parent)
             return stopped
 
-        ended: list[AgentId] = []
-        agent = await self.change(agent_id, origin, "stopped", change)
-        for each in (agent.id, *ended):
-            self.waker.interrupt(each)
-        if agent.parent:
-            self.waker.wake(agent.parent)
-        return agent
+        return await self.change(agent_id, origin, "stopped", change)
 
     async def resume(self, agent_id: AgentId, origin: Origin) -> Agent:
         """Let a paused, stopped or finished agent continue, also an archived one.
@@ -191,11 +186,11 @@ class AgentLifecycle(AgentArchive):
             agent = await work.agents.get(origin.channel, agent_id)
             require_may_decide(agent, origin.by, "delete agents here")
             await report_deletion(work, agent, origin.by, self.clock.now())
-            return await remove_family(work, self.eraser, agent, origin.by, "history, memory and files")
+            if agent.parent:
+                self.waker.wake(work, agent.parent)
+            return await self._remove_family(work, agent, origin.by, "history, memory and files")
 
         deleted = await self.save(act)
-        if found.parent:
-            self.waker.wake(found.parent)
         return await self._erase(deleted.with_files(sizes))
 
     async def delete_at_rest(self, agent: Agent, before: datetime, by: Actor) -> bool:
@@ -207,9 +202,8 @@ class AgentLifecycle(AgentArchive):
             if not all(each.is_at_rest and each.since < before for each in family):
                 return None
             days = (self.clock.now() - present.since).days
-            return await remove_family(
-                work, self.eraser, present, by, f"history, memory and files, at rest for {counted(days, 'day')}"
-            )
+            left = f"history, memory and files, at rest for {counted(days, 'day')}"
+            return await self._remove_family(work, present, by, left)
 
         try:
             deleted = await in_one_unit(self.database, act)
@@ -217,10 +211,15 @@ class AgentLifecycle(AgentArchive):
             return False
         return deleted is not None and bool(await self._erase(deleted))
 
-    async def _erase(self, deleted: Deleted) -> Deleted:
-        """End what the deleted agents still run, call off, and erase what is outside the database; add what is left."""
+    async def _remove_family(self, work: UnitOfWork, agent: Agent, by: Actor, what: str) -> Deleted:
+        """Remove the agents, and end what they still run."""
+        deleted = await remove_family(work, self.eraser, agent, by, what)
         for each in deleted.family:
-            self.waker.interrupt(each.agent_id)
+            self.waker.interrupt(work, each.agent_id)
+        return deleted
+
+    async def _erase(self, deleted: Deleted) -> Deleted:
+        """Call off, and erase what is outside the database; add what is left."""
         await call_off(self.eraser.surfaces, deleted.calls)
         left = [place for each in deleted.family for place in await self.eraser.erase(each)]
         await self.eraser.empty_journal()

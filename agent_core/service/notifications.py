@@ -80,12 +80,14 @@ class ChannelNotifications(TransactionalService):
         await self._save_and_wake(origin.channel, act)
 
     async def _save_and_wake(self, channel: ChannelScope, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
-        saved = await self.save(act)
-        async with self.database.begin() as work:
-            waiting = [agent.id for agent in await work.agents.of(channel) if agent.needs_people]
-        for agent_id in waiting:
-            self.waker.wake(agent_id)
-        return saved
+        async def act_and_wake(work: UnitOfWork) -> T:
+            saved = await act(work)
+            for agent in await work.agents.of(channel):
+                if agent.needs_people:
+                    self.waker.wake(work, agent.id)
+            return saved
+
+        return await self.save(act_and_wake)
 
     def _record(self, work: UnitOfWork, origin: Origin, act: str, detail: str) -> None:
         at = self.clock.now()

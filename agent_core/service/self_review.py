@@ -52,11 +52,10 @@ class SelfReview(TransactionalService):
                 work.turns.save(reviewed)
                 entry = AuditEntry.on(agent, "self-review", by=origin.by, at=self.clock.now(), turn=present)
                 work.audit.append(entry)
+            self.waker.wake(work, agent.id)
             return await work.agents.get(origin.channel, present.agent_id), reviewed
 
-        reviewed = await self.save(act)
-        self.waker.wake(agent.id)
-        return reviewed
+        return await self.save(act)
 
     async def _ask_model(self, agent: Agent, turn: Turn) -> str:
         question = ModelRequest(kind="review", prompt=review_messages(agent, turn), max_tokens=MAX_REPLY_TOKENS)

@@ -52,11 +52,10 @@ class ServerQuestions(TransactionalService):
             deliver_note(work, agent, note)
             answered = turn.ask(asked.answer(origin.by, now, is_declined=form is None))
             work.turns.save(answered)  # of two answers at once, one conflicts
+            self.waker.wake(work, agent.id)
             return answered
 
-        answered = await self.save(act)
-        self.waker.wake(answered.agent_id)
-        return answered
+        return await self.save(act)
 
 
 async def _find_open(

@@ -42,11 +42,10 @@ class TransactionalService:
             changed = await change(work, agent)
             self.audit(work, agent, origin, what, detail)
             work.agents.save(changed)
+            self.waker.wake(work, agent_id)
             return changed
 
-        agent = await self.save(act)
-        self.waker.wake(agent.id)
-        return agent
+        return await self.save(act)
 
     async def save(self, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:
         """Run a unit of work. If only the owner may do this and has left, first let anyone decide from now on."""

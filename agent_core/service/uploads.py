@@ -88,8 +88,8 @@ class FileUploads(TransactionalService):
         async with self.database.begin() as work:
             if await self.is_repeated(work, origin):
                 return ""
-        if how == "forwarded":  # before a program of that name can run
-            await self.save(partial(self._expose_family, agent, origin))
+        if how == "forwarded" or (how == "restored" and agent.folder_tainted):  # before a program of that name can run
+            await self.save(partial(self._expose_family, agent, origin, how))
         path = free_name(name, (entry.path for entry in await files.list_files()))
         await files.write(path, data, expected=NO_FILE_FINGERPRINT)
         try:
@@ -100,12 +100,11 @@ class FileUploads(TransactionalService):
             raise
         if not is_told:
             await files.delete(path)
-        self.waker.wake(agent.id)
         return path if is_told else ""
 
-    async def _expose_family(self, agent: Agent, origin: Origin, work: UnitOfWork) -> None:
+    async def _expose_family(self, agent: Agent, origin: Origin, how: Arrival, work: UnitOfWork) -> None:
         present, now = await work.agents.get(origin.channel, agent.id), self.clock.now()
-        exposed, notices = expose(present, f"a file that {origin.by} forwarded", now)
+        exposed, notices = expose(present, f"a file that {origin.by} {how}", now)
         work.agents.save(replace(exposed, folder_tainted=True))
         for notice in notices:
             work.notes.announce(notice)
@@ -115,21 +114,20 @@ class FileUploads(TransactionalService):
         source = "from the trash into" if how == "restored" else "into"
         text = f"I put {quoted(path, MAX_QUOTED_NAME)} ({counted(size, 'byte')}) {source} your workspace."
 
-        async def act(work: UnitOfWork) -> tuple[Agent, ...] | None:
+        async def act(work: UnitOfWork) -> bool:
             present = await work.agents.get(origin.channel, agent.id)
             if await self.is_repeated(work, origin):
-                return None
+                return False
             note = Note.to(present, text, by=origin.by, at=self.clock.now(), file=path)
             note = replace(note, is_forwarded=how == "forwarded")
             deliver_note(work, present, note)
             if how == "restored":
                 self.audit(work, present, origin, "restored a file", path)
-            return await pause_leases(work, present, origin.by, note.at)
+            for each in (present, *await pause_leases(work, present, origin.by, note.at)):
+                self.waker.wake(work, each.id)
+            return True
 
-        changed = await self.save(act)
-        for each in changed or ():
-            self.waker.wake(each.id)
-        return changed is not None
+        return await self.save(act)
 
 
 def too_large(filename: str) -> InvalidInput:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from agent_core.engines.local import LocalEngine
-from agent_core.engines.worker_registry import BEAT_SECONDS, LOOKS_BETWEEN_CHECKS, OWN_SECONDS, WorkerRegistry
+from agent_core.engines.worker_registry import BEAT_SECONDS, OWN_SECONDS, WorkerRegistry
 from agent_core.engines.worker_sightings import TAKEOVER_SECONDS
 from agent_core.errors import NotFound, Superseded
 from agent_core.model.agent import Agent, Stopped, Thinking
 from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId, WorkerId
 from agent_core.ports.broadcast import ALONE, NoBroadcast, Peers
-from agent_core.ports.database import Database, UnitOfWork, in_one_unit
+from agent_core.ports.database import Database, in_one_unit
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import ANA, NOON, an_agent, keep
 from tests.patience import PATIENCE_SECONDS
@@ -63,106 +63,6 @@ async def team(database: Database) -> Team:
     await keep(database, ADA)
     await keep(database, BEE)
     return Team(database)
-
-
-async def decide(team: Team, worker: WorkerRegistry, agent: Agent) -> Agent:
-    """Save the agent as the service does after a decision; return it as saved."""
-
-    async def act(work: UnitOfWork) -> Agent:
-        claimed = await worker.claim_with(work, await work.agents.locate(agent.id))
-        work.agents.save(claimed)
-        return claimed
-
-    return await in_one_unit(team.database, act)
-
-
-async def join(team: Team) -> WorkerRegistry:
-    """A worker that has saved its row."""
-    worker = team.worker()
-    await worker.take(BEE.id)
-    return worker
-
-
-@pytest.mark.proves("workers:claim")
-async def test_an_agent_is_claimed_by_the_save_of_a_decision_and_taken_without_another(team: Team) -> None:
-    worker, other = await join(team), team.worker()
-    decided = await decide(team, worker, ADA)
-    assert decided.fence == ADA.fence + 1
-    with pytest.raises(Superseded):
-        await other.take(ADA.id)
-    assert await worker.take(ADA.id) == decided
-    await worker.confirm(ADA.id)
-    await team.give_up(worker, ADA)
-    assert (await other.take(ADA.id)).fence == ADA.fence + 2
-
-
-@pytest.mark.proves("workers:claim")
-async def test_a_decision_claims_no_agent_that_a_worker_has(team: Team) -> None:
-    worker, other = await join(team), team.worker()
-    taken = await other.take(ADA.id)
-    assert await decide(team, worker, ADA) == taken
-    assert (await decide(team, worker, BEE)).fence == BEE.fence + 1, "as it took the agent itself"
-    with pytest.raises(Superseded):
-        await worker.take(ADA.id)
-
-
-async def test_a_decision_that_was_not_saved_claims_nothing(team: Team) -> None:
-    worker = await join(team)
-    async with team.database.begin() as work:
-        await worker.claim_with(work, await work.agents.locate(ADA.id))
-    assert (await team.worker().take(ADA.id)).fence == ADA.fence + 1
-
-
-@pytest.mark.proves("workers:claim")
-async def test_a_decision_is_saved_in_a_process_that_was_taken_for_dead_and_does_not_know_it_yet(team: Team) -> None:
-    worker, other = await join(team), team.worker()
-    await other.look()
-    await team.pass_time(TAKEOVER_SECONDS + BEAT_SECONDS, other)
-    assert await decide(team, worker, ADA) == ADA, "saved without a claim"
-    assert (await other.take(ADA.id)).fence == ADA.fence + 1
-    with pytest.raises(Superseded):
-        await worker.take(ADA.id)
-
-
-async def test_a_claim_by_a_decision_is_not_given_up_before_it_is_taken(team: Team) -> None:
-    worker = await join(team)
-    decided = await decide(team, worker, ADA)
-    await team.pass_time(LOOKS_BETWEEN_CHECKS * BEAT_SECONDS, worker)
-    assert await worker.take(ADA.id) == decided
-
-
-@pytest.mark.proves("workers:claim")
-async def test_a_worker_that_drains_leaves_to_others_what_a_decision_claimed_and_it_did_not_take(team: Team) -> None:
-    worker, other = await join(team), team.worker()
-    decided = await decide(team, worker, ADA)
-    await worker.drain()
-    assert (await other.take(ADA.id)).fence == decided.fence + 1
-    with pytest.raises(Superseded):
-        await other.take(BEE.id)
-    await worker.confirm(BEE.id)
-
-
-async def test_a_decision_claims_only_for_the_worker_that_should_have_the_agent(team: Team) -> None:
-    workers = [await join(team), team.worker()]
-    await workers[1].look()
-    await workers[0].look()
-    preferred = next(worker for worker in workers if worker.prefers(ADA.id))
-    (other,) = (worker for worker in workers if worker is not preferred)
-    assert await decide(team, other, ADA) == ADA
-    assert (await decide(team, preferred, ADA)).fence == ADA.fence + 1
-
-
-async def test_an_engine_that_drains_or_advances_nothing_claims_nothing_by_decisions(team: Team) -> None:
-    engine = LocalEngine(database=team.database, clock=team.clock, surfaces=("web",), registry=await join(team))
-    async with team.database.begin() as work:
-        agent = await work.agents.locate(ADA.id)
-        engine.advances = False
-        assert await engine.claim_with(work, agent) == agent
-        engine.advances, engine.only = True, set()
-        assert await engine.claim_with(work, agent) == agent
-        engine.only = None
-        await engine.drain(0.0)
-        assert await engine.claim_with(work, agent) == agent
 
 
 @pytest.mark.proves("workers:claim")

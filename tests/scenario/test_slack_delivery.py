@@ -14,6 +14,7 @@ from tests.scenario.chat import adding, writing
 from tests.scenario.slack_app import GENERAL, Office, Running, Transport, at_work, kind_of, text_of
 from tests.scenario.team import SlackChat
 from tests.standins.slack import forms
+from tests.waking import interrupt
 
 WRITE = writing("notes.md", "one\n")
 MORE = [adding("notes.md", f"line {number}\n") for number in range(30)]
@@ -198,7 +199,7 @@ async def test_a_card_that_was_sent_but_not_recorded_is_found_again(
         with office.slack.holding(method, after_effect=True) as held:
             await held.arrived()
             await office.card(1)
-            running.stage.engine.interrupt((await running.agent()).id)
+            interrupt(running.stage.engine, (await running.agent()).id)
             held.drop()
     async with at_work(office, ScriptedModel(DONE), tmp_path) as running:
         chat = SlackChat(office, running, office.ana, name="Clerk")

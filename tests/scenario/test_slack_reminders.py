@@ -18,6 +18,7 @@ from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of
 from tests.scenario.team import SlackChat
 from tests.scenario.test_slack_notifications import MORE, WRITE, MovingClock, direct, reminders
 from tests.standins.slack.forms import labels
+from tests.waking import wake
 
 ANA = Origin(by=Actor(id="U1", display="ana"), channel=GENERAL)
 SOME_SWEEPS = 3.0  # seconds
@@ -158,7 +159,7 @@ async def test_the_end_of_quiet_hours_calls_once(office: Office, tmp_path: Path)
         await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
         await office.card(1)
         clock.moved = timedelta(hours=5, minutes=1)
-        running.stage.engine.wake((await running.agent()).id)
+        wake(running.stage.engine, (await running.agent()).id)
         assert await called_once(office)
 
 

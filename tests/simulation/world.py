@@ -145,6 +145,10 @@ class _YieldingUnit:
     def __init__(self, buffer: WriteBuffer, database: YieldingDatabase) -> None:
         self._buffer, self._database, self.together = buffer, database, at_the_same_time
         self._agents, self._turns = list[Agent](), list[Turn]()
+        self._after: list[Callable[[], object]] = []
+
+    def after_commit(self, act: Callable[[], object]) -> None:
+        self._after.append(act)
 
     async def __aenter__(self) -> Any:
         return self
@@ -162,6 +166,16 @@ class _YieldingUnit:
         return repository
 
     async def commit(self) -> None:
+        try:
+            await self._commit()
+        except Conflict:
+            self._after.clear()
+            raise
+        finally:
+            for act in self._after:
+                act()
+
+    async def _commit(self) -> None:
         chance, faults = self._database.chance, self._database.faults
         await chance.pause()
         if chance.happens(faults.away):

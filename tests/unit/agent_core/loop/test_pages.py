@@ -39,7 +39,7 @@ def has_cards(number: int, shown: RecordingSurface) -> bool:
 
 
 @pytest.mark.parametrize("draws", [True, False])
-async def test_a_step_takes_four_commits(draws: bool) -> None:
+async def test_a_step_takes_five_commits(draws: bool) -> None:
     database = CountingDatabase()
     stage = stage_with(FIRST, SECOND, draws=draws, database=database)
     agent = await stage.create()
@@ -47,7 +47,7 @@ async def test_a_step_takes_four_commits(draws: bool) -> None:
     database.commits = 0
     waiting = await stage.wait_until_settled(agent)
     assert waiting.status == Awaiting()
-    assert database.commits == 4, "the claim and the start, the result, the proposal; and the end of the claim"
+    assert database.commits == 5, "the claim, the start, the result, the proposal, and the end of the claim"
     assert await left_to_show(stage, agent) == 0
     assert await claimant(stage, agent) is None
     assert agent.id not in stage.engine.registry.claimed
