@@ -147,7 +147,9 @@ class ActStep:
             turn, now = await _require_turn(work, agent, turn_id, "running"), self.clock.now()
             cut = turn.interrupt(result)
             exposed = self.runner.commands.expose_after_interruption(turn.call.name, agent)
-            return replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
+            outcome = replace(move(exposed, cut, Awaiting(), now), audit=(AuditEntry.of_end(agent, cut, now),))
+            writes = self.runner.commands.may_write_untrusted(turn.call.name, exposed)
+            return outcome.taint_folder() if writes else outcome
 
         return (await self.claim.save_and_present(save)).agent
 

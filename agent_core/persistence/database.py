@@ -1,12 +1,13 @@
 """SQLAlchemy implementations of Database and UnitOfWork."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self
 
 from sqlalchemy import make_url
 
-from agent_core.errors import Conflict
+from agent_core.errors import CommitUnknown
 from agent_core.persistence.agents import SqlAgents
 from agent_core.persistence.bookkeeping import SqlAudit, SqlDeliveries, SqlPreferences
 from agent_core.persistence.channel_budgets import SqlChannelBudgets
@@ -73,12 +74,14 @@ class SqlUnitOfWork(UnitOfWork):
     async def commit(self) -> None:
         try:
             await self._buffer.commit()
-        except Conflict:
-            self._after.clear()
+        except (CommitUnknown, asyncio.CancelledError):
+            self._tell()
             raise
-        finally:
-            for act in self._after:
-                act()
+        self._tell()
+
+    def _tell(self) -> None:
+        for act in self._after:
+            act()
 
 
 class SqlDatabase:

@@ -93,7 +93,7 @@ class AgentService(AgentLifecycle):
                 require_as_shown(turn, shown)
             usable = validate_decision(decision, turn, self.commands, self.continuous_limit)
             self.waker.wake(work, agent.id)
-            return record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
+            return await record_decision(work, agent, turn, usable, by=origin.by, at=self.clock.now())
 
         return await self.save(act)
 
@@ -140,13 +140,13 @@ class AgentService(AgentLifecycle):
             if meant == "question":
                 return self._save_question(work, agent, note)
             if meant == "feedback":
-                return self._reject(work, agent, turn, note, can_undo=can_undo)
+                return await self._reject(work, agent, turn, note, can_undo=can_undo)
         note = replace(note, is_forwarded=meant == "forwarded")
         undecided = turn if turn and is_open and seen.covers(turn) and meant == "unclear" else None
         return NoteKept(deliver_note(work, agent, note), note, undecided)
 
-    def _reject(self, work: UnitOfWork, agent: Agent, turn: Turn, note: Note, *, can_undo: bool) -> StepRejected:
-        changed, rejected = record_decision(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
+    async def _reject(self, work: UnitOfWork, agent: Agent, turn: Turn, note: Note, *, can_undo: bool) -> StepRejected:
+        changed, rejected = await record_decision(work, agent, turn, Reject(note.text), by=note.by, at=note.at)
         if can_undo and self.undo_window:
             until = note.at + self.undo_window
             changed, rejected = replace(changed, wake_at=until), replace(rejected, undo=Undo(until, turn.remark))

@@ -15,6 +15,7 @@ from agent_core.model.turn import Turn, TurnState
 from agent_core.oversight.lease import grant, require_approvable, require_within_limit
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
+from agent_core.spending.helper_tree import may_others_write
 
 
 def validate_decision(decision: Decision, turn: Turn, commands: Commands, limit: int | None) -> Decision:
@@ -31,18 +32,18 @@ def validate_decision(decision: Decision, turn: Turn, commands: Commands, limit:
     return decision
 
 
-def record_decision(
+async def record_decision(
     work: UnitOfWork, agent: Agent, turn: Turn, decision: Decision, *, by: Actor, at: datetime
 ) -> tuple[Agent, Turn]:
     """Save a decision and its effects on turn, agent and decision log; raise NotAllowed, AlreadyDecided, InvalidInput.
 
-    An approval clears the exposures that the card showed, but no later ones. A rejection clears none and ends a lease.
-    A paused lease goes on only as a new one.
+    An approval clears the exposures that the card showed, but no later ones, and none while another agent's command
+    may write more into the folder. A rejection clears none and ends a lease. A paused lease goes on only as a new one.
     """
     require_may_decide(agent, by)
     answered = turn.decide(decision, by=by, at=at)
     changed = agent.become(STATUS_AFTER[answered.state], at)
-    if turn.exposed and not isinstance(decision, Reject):
+    if turn.exposed and not isinstance(decision, Reject) and not await may_others_write(work, agent):
         changed = changed.clear_exposure(turn.exposures)
     match decision:
         case Approve(times) if times != 1:

@@ -102,13 +102,15 @@ class FileUploads(TransactionalService):
             await files.delete(path)
         return path if is_told else ""
 
-    async def _expose_family(self, agent: Agent, origin: Origin, how: Arrival, work: UnitOfWork) -> None:
+    async def _expose_family(self, agent: Agent, origin: Origin, how: Arrival, work: UnitOfWork) -> Agent:
         present, now = await work.agents.get(origin.channel, agent.id), self.clock.now()
         exposed, notices = expose(present, f"a file that {origin.by} {how}", now)
-        work.agents.save(replace(exposed, folder_tainted=True))
+        tainted = replace(exposed, folder_tainted=True)
+        work.agents.save(tainted)
         for notice in notices:
             work.notes.announce(notice)
-        await taint_shared_folder(work, exposed, now)
+        await taint_shared_folder(work, tainted, now)
+        return tainted
 
     async def _add_note(self, agent: Agent, path: str, size: int, origin: Origin, how: Arrival) -> bool:
         source = "from the trash into" if how == "restored" else "into"
@@ -119,7 +121,9 @@ class FileUploads(TransactionalService):
             if await self.is_repeated(work, origin):
                 return False
             note = Note.to(present, text, by=origin.by, at=self.clock.now(), file=path)
-            note = replace(note, is_forwarded=how == "forwarded")
+            if how == "forwarded":
+                note = replace(note, is_forwarded=True)
+                present = await self._expose_family(agent, origin, how, work)
             deliver_note(work, present, note)
             if how == "restored":
                 self.audit(work, present, origin, "restored a file", path)

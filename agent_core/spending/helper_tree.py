@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
-from agent_core.model.agent import Agent, Finished, Paused, Stopped, Thinking
+from agent_core.model.agent import Acting, Agent, Finished, Paused, Stopped, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.lease import Lease
 from agent_core.model.note import Note, Notice
@@ -118,6 +118,12 @@ async def taint_shared_folder(work: UnitOfWork, agent: Agent, now: datetime) -> 
         work.agents.save(replace(exposed, folder_tainted=True))
         for notice in notices:
             work.notes.announce(notice)
+
+
+async def may_others_write(work: UnitOfWork, agent: Agent) -> bool:
+    """Whether another agent runs a command that may still write untrusted content into the folder that they share."""
+    family = (each for each in await work.agents.of(agent.channel) if each.home == agent.home and each.id != agent.id)
+    return agent.folder_tainted and any(isinstance(each.status, Acting) for each in family)
 
 
 def deliver_note(work: UnitOfWork, agent: Agent, note: Note) -> Agent:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 from pydantic import BaseModel
@@ -156,3 +156,69 @@ async def test_a_helper_that_starts_in_an_untrusted_folder_is_exposed(change: Ca
         await work.commit()
     (helper,) = await stage.helpers.of(await approve(stage, head))
     assert helper.exposed
+
+
+@dataclass
+class SlowFetch:
+    """A command that is told when to write the program of a page, and when to end."""
+
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    go_on: asyncio.Event = field(default_factory=asyncio.Event)
+    wrote: asyncio.Event = field(default_factory=asyncio.Event)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def command(self) -> Command:
+        return declare(Nothing, self.fetch, label="Fetch", risks=("network", "write"), category="web", outside=True)
+
+    async def fetch(self, _given: Nothing, context: CommandContext) -> str:
+        """Fetch many files."""
+        self.started.set()
+        await self.go_on.wait()
+        await context.files.write("check.py", THEIRS.encode())
+        self.wrote.set()
+        await self.done.wait()
+        return "Fetched."
+
+
+async def begin_fetch(stage: Stage, slow: SlowFetch) -> tuple[Agent, Agent, "asyncio.Task[None]"]:
+    """An agent that may run programs, its helper, and the helper's command, which has not written anything yet."""
+    head = await stage.create(policy=Policy(free=("execute",)))
+    head = await approve(stage, await approve(stage, head))
+    stage.script.say(reply_text("fetch"))
+    scout = await stage.wait_until_settled((await stage.helpers.of(head))[0])
+    await stage.decide(scout, Approve())
+    running = asyncio.create_task(stage.loop.advance(scout.id))
+    await slow.started.wait()
+    return head, scout, running
+
+
+@attack("approval", "A file that a running command writes after an approval of a marked card", "people are asked")
+@pytest.mark.proves("taint:folder")
+@pytest.mark.parametrize("ending", ["it ends", "it still runs", "its process ends", "it is cut short at shutdown"])
+async def test_an_approval_clears_no_mark_while_a_command_may_write_more(answer: str, ending: str) -> None:
+    slow = SlowFetch()
+    own = [reply_text("write_to_file", {"filename": name, "text": "x"}) for name in ("a.txt", "b.txt")]
+    stage, sandbox = stage_of(write("print('ours')"), START, own[0], more=(slow.command,))
+    head, scout, running = await begin_fetch(stage, slow)
+    head = await say_and_approve(stage, head, own[1])
+    assert (await stage.turn(head)).exposed
+    await stage.decide(head, Approve())
+    slow.go_on.set()
+    await slow.wrote.wait()
+    if ending == "it ends":
+        stage.script.say(LOOK)
+        slow.done.set()
+        await running
+    elif ending != "it still runs":
+        stage.loop.draining.is_requested = ending == "it is cut short at shutdown"
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        stage.loop.draining.is_requested = False
+        await stage.wait_until_settled(scout)
+    stage.script.say(RUN, NOTHING)
+    await stage.loop.advance(head.id)
+    assert (await stage.turn(head)).state == "proposed", answer
+    assert not theirs_ran(sandbox)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -311,3 +311,19 @@ async def test_a_database_file_that_cannot_be_opened_is_away_until_it_can(sqlite
     await keep(database, ADA)
     assert await now(database) == ADA
     await database.close()
+
+
+async def test_what_follows_a_commit_waits_for_one_that_takes_effect(database: Database) -> None:
+    await keep(database, ADA)
+    told: list[str] = []
+    async with database.begin() as first, database.begin() as second, database.begin() as third:
+        first.after_commit(lambda: told.append("left"))
+        second.after_commit(lambda: told.append("saved"))
+        third.after_commit(lambda: told.append("conflicted"))
+        for work in (second, third):
+            work.agents.save(replace(await work.agents.locate(ADA.id), turns=7))
+        assert told == []
+        await second.commit()
+        with pytest.raises(Conflict):
+            await third.commit()
+    assert told == ["saved"]

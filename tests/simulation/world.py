@@ -166,14 +166,9 @@ class _YieldingUnit:
         return repository
 
     async def commit(self) -> None:
-        try:
-            await self._commit()
-        except Conflict:
-            self._after.clear()
-            raise
-        finally:
-            for act in self._after:
-                act()
+        await self._commit()
+        for act in self._after:
+            act()
 
     async def _commit(self) -> None:
         chance, faults = self._database.chance, self._database.faults
