@@ -42,7 +42,7 @@ ROOMS: Mapping[str, Room] = {
     "testing": Room(850, ("agent_core/testing",)),
     "assembly": Room(420, ("agent_core",)),
     "screens": Room(3_580, ("adapters",)),
-    "slack and discord": Room(6_780, ("adapters/slack", "adapters/discord")),
+    "slack and discord": Room(6_690, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_400, ("adapters/web", "adapters/terminal")),
     "bot": Room(5_430, ("bot",)),
     "tests": Room(69_050, ("tests",)),

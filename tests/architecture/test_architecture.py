@@ -57,8 +57,6 @@ ROOMS = ("inbound", "outbound", "api")
 MODULES_OF_ONE_PLATFORM = {
     "slack/inbound/home": "only Slack has a Home tab",
     "slack/inbound/routing": "discord.py calls methods of its client, in the connection; Bolt takes listeners",
-    "slack/inbound/presses": "Bolt asks many things of a press before it calls a listener; discord.py does not",
-    "slack/inbound/signature": "Slack may send by HTTP; Discord's gateway is a connection that Signoff opens",
     "discord/inbound/form_store": "Slack keeps refused forms open, and drafts in buttons; Discord does neither",
     "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
     "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",

@@ -45,6 +45,7 @@ ANY_SIGNATURE = "v0=" + "0" * 64
         forged("A non-ASCII signature", Signature="v0=" + "é" * 64),
         forged("A timestamp that is not a number", Request_Timestamp="now"),
         forged("A timestamp in non-ASCII digits", Request_Timestamp="١٧٠٠٠٠٠٠٠٠"),
+        forged("A timestamp of 4,000 digits", Request_Timestamp="9" * 4000),
         forged("A timestamp of 5,000 digits", Request_Timestamp="9" * 5000),
         forged("Replay: a timestamp ten minutes ago", Request_Timestamp=str(int(time.time()) - 600)),
         forged("A timestamp ten minutes ahead", Request_Timestamp=str(int(time.time()) + 600)),
@@ -56,6 +57,16 @@ async def test_a_request_that_slack_did_not_sign_is_refused(
     headers = {**office.slack.signed(PING, content_type=FORM), **changes}
     said = await office.slack.post_raw(PING, {name: value for name, value in headers.items() if value})
     assert said.status == int(answer.partition(":")[0])
+
+
+@attack("http", "A request signed with an empty secret, where Signoff has none", NOT_SIGNED)
+@pytest.mark.proves("slack:signature")
+async def test_without_a_secret_nothing_is_taken(tmp_path: Path, answer: str) -> None:
+    async with Office.opened() as office, at_work(office, ScriptedModel(), tmp_path) as running:
+        running.connection.signing_secret = office.slack.signing_secret = ""
+        said = await office.slack.post_raw(PING, office.slack.signed(PING, content_type=FORM))
+        assert said.status == int(answer.partition(":")[0])
+        assert running.connection.heard_at is None
 
 
 @pytest.mark.proves("slack:unparsed")

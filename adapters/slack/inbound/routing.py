@@ -1,4 +1,4 @@
-"""Routes Slack's events, views and commands to their listeners; presses go by `presses.py`."""
+"""Routes what Slack sends to its listeners: presses, submitted forms, commands and events."""
 
 import logging
 import re
@@ -13,12 +13,13 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.slack.api.tokens import SlackTokens
-from adapters.slack.inbound.context import SlackContext, thread_of
+from adapters.slack.inbound.clicks import SlackClickListener
+from adapters.slack.inbound.context import Ack, SlackContext, thread_of
+from adapters.slack.inbound.direct_messages import SlackDirectListener, channel_in
 from adapters.slack.inbound.home import HomeTab
-from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event
+from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, workspaces_in
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.modals import SlackModalListener
-from adapters.slack.inbound.presses import PressRouter, find_install
 from adapters.slack.inbound.slash import SlackSlashListener
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
 from agent_core.model.agent import Agent
@@ -49,21 +50,20 @@ SCOPES = (
 
 @dataclass(slots=True, kw_only=True)
 class EventRouter:
-    """Registers the listeners with Bolt, except for presses. `manifest.yml` subscribes to the events in `by_name`."""
+    """Registers the listeners with Bolt. `manifest.yml` subscribes to the events in `by_name`."""
 
     context: SlackContext
     messages: SlackMessageListener
     installed: InstallationStore | None
     home: HomeTab = field(init=False)
-    presses: PressRouter = field(init=False)
 
     def __post_init__(self) -> None:
         self.home = HomeTab(self.context)
-        self.presses = PressRouter(context=self.context, home=self.home)
 
     def listen(self, app: AsyncApp) -> None:
         forms, slash = SlackModalListener(self.context), SlackSlashListener(self.context)
         # Bolt asks each listener in turn, so those that people wait for come first.
+        app.action(OUR_ACTIONS)(_acknowledging(self._press))
         app.view(OUR_ACTIONS)(_acknowledging(forms.submit))
         app.command(COMMAND)(_acknowledging(slash.run))
         for name, listener in self.by_name.items():
@@ -81,6 +81,16 @@ class EventRouter:
             "app_uninstalled": lambda _, workspace: self._forget(workspace),
             "tokens_revoked": self._on_revoked,
         }
+
+    async def _press(self, ack: Ack, body: Body, workspace: str) -> None:
+        """Carry out a press on the Home tab or in a view, in a direct message, or on a card; then acknowledge it."""
+        if (body.get("container") or {}).get("type") == "view":
+            await self.home.press(body, workspace)
+        elif channel := channel_in(body):
+            await SlackDirectListener(self.context).press(body, workspace, channel)
+        else:
+            await SlackClickListener(self.context).press(body, workspace)
+        await ack()
 
     async def _message(self, body: Body, workspace: str) -> None:
         await self.messages.take(body["event"], workspace)
@@ -120,8 +130,10 @@ class SlackAuthorizer(AsyncAuthorize):
 
     async def find(self, body: dict[str, Any], context: dict[str, Any], next_: Callable[[], Awaitable[None]]) -> None:
         """Put the workspace's installation into Bolt's context, if one is found."""
-        if install := await find_install(self._tokens, body):
-            context[INSTALL_KEY] = install
+        for workspace in dict.fromkeys(workspaces_in(body)):
+            if install := await self._tokens.source.install(workspace):
+                context[INSTALL_KEY] = install
+                break
         await next_()
 
     async def __call__(self, *, context: AsyncBoltContext, **_told: Any) -> AuthorizeResult | None:
@@ -144,8 +156,8 @@ def _of_workspace(listener: Callable[[Body, str], Awaitable[None]]) -> Callable[
     return listen
 
 
-def _acknowledging(listener: Callable[[Any, Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    async def listen(ack: Any, body: dict[str, Any], context: dict[str, Any]) -> None:
+def _acknowledging(listener: Callable[[Ack, Body, str], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    async def listen(ack: Ack, body: dict[str, Any], context: dict[str, Any]) -> None:
         await listener(ack, body, context[INSTALL_KEY].workspace)
 
     return listen
