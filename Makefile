@@ -29,7 +29,7 @@ doctor: .venv/.run ## say what is on, what is off, and what changes that
 setup: .venv/.dev ## set up for work on the code
 	@echo "Ready."
 
-extras: .venv/.run ## install optional packages, for example: make extras EXTRAS=s3,local
+extras: .venv/.run ## install optional packages, for example: make extras EXTRAS=s3,browser
 	@echo "Installing $(EXTRAS)…"
 	@$(INSTALL) '.[$(EXTRAS)]'
 

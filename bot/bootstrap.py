@@ -225,7 +225,6 @@ def make_home(settings: Settings) -> None:
 def probes(settings: Settings) -> Probes:
     """The checks that `signoff doctor` runs on the configuration."""
     from agent_core.providers.embeddings.local_embedder import LocalEmbedder
-    from agent_core.providers.llm.local_model import model_file_fault
     from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
 
     return Probes(
@@ -233,7 +232,6 @@ def probes(settings: Settings) -> Probes:
         local_servers=find_local_servers,
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
-        local_model=partial(model_file_fault, settings.local_model) if settings.local_model else str,
         tokenizers=partial(missing, settings.tokenizers),
         word_vectors=LocalEmbedder.is_installed,
         tools=tool_probes(settings),
@@ -280,7 +278,7 @@ def _options(settings: Settings, tools: Tools) -> CoreOptions:
             agents_per_channel=settings.max_agents_per_channel,
             agents_per_person=settings.max_agents_per_person,
         ),
-        fast_model=settings.fast_model if settings.has_endpoint else "",  # a model file contains one model
+        fast_model=settings.fast_model if settings.has_endpoint else "",  # the demo is one model
         effort=settings.reasoning_effort,
         fast_effort=settings.fast_reasoning_effort,
         shows_reasoning=settings.show_reasoning,

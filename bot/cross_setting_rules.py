@@ -18,13 +18,10 @@ UNGUARDED = "opens the page to others, so WEB_TOKEN must be set too."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."
 NO_BUCKET = "needs WORKSPACE_URL beside it, the bucket: s3://bucket/prefix."
 NO_DEPLOYMENT = "needs SMART_MODEL beside it, the name of the deployment."
-TWO_MODELS = "is one model and the endpoint of {} another: set one of the two."
 MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # any of them connects a model
 MODEL_LINES = "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"
 NO_ANTHROPIC = "needs the package anthropic: run make extras EXTRAS=claude, then start again."
 NO_EMBEDDINGS = "names a model, so OPENAI_API_KEY, OPENAI_BASE_URL or EMBEDDING_BASE_URL must say where it is."
-
-MODEL_ADDRESSES = ("openai_base_url", "azure_openai_endpoint", "anthropic_base_url")
 
 # `value` is the value of the setting, of any type; `given` has the earlier settings that are valid.
 Given: TypeAlias = Mapping[str, Any]
@@ -63,11 +60,6 @@ def _azure_openai_endpoint(value: Any, given: Given) -> str | None:
     return wrong or (NO_DEPLOYMENT if value and not given.get("smart_model") else None)
 
 
-def _local_model(value: Any, given: Given) -> str | None:
-    others = [name for name in MODEL_ADDRESSES if given.get(name)]
-    return TWO_MODELS.format(others[0].upper()) if value and others else None
-
-
 def _embedding_model(value: Any, given: Given) -> str | None:
     has_own = bool(given.get("embedding_base_url"))
     if value in ("", LOCAL):
@@ -101,7 +93,6 @@ CORE_RULES: Mapping[str, Rule] = {
     "mcp_sign_in_key": _mcp_sign_in_key,
     "workspace_endpoint": _workspace_endpoint,
     "azure_openai_endpoint": _azure_openai_endpoint,
-    "local_model": _local_model,
     "fallback_api_key": partial(_beside, field="fallback_base_url"),
     "embedding_model": _embedding_model,
     "pinecone_host": partial(_beside, field="pinecone_api_key"),

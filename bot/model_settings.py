@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.cross_setting_rules import LOCAL, Given, Rule
-from bot.value_types import ANTHROPIC_URL, NO_SECRET, OPENAI_URL, AzureAddress, Endpoint, ModelFile, Secret, WebAddress
+from bot.value_types import ANTHROPIC_URL, NO_SECRET, OPENAI_URL, AzureAddress, Endpoint, Secret, WebAddress
 
 USUAL_EMBEDDINGS = "text-embedding-3-small"
 CLAUDE_PREFIX = "claude-"
@@ -46,7 +46,6 @@ class ModelSettings(BaseSettings):
     fast_model: str = ""
     azure_openai_api_key: Secret = NO_SECRET
     azure_openai_endpoint: AzureAddress = ""
-    local_model: ModelFile | None = None
     context_window: int | None = Field(default=None, ge=1024, le=20_000_000)
     max_reply_tokens: int | None = Field(default=None, ge=256, le=1_000_000)
     reasoning_effort: Effort = ""
@@ -70,8 +69,8 @@ class ModelSettings(BaseSettings):
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """The language model's endpoint; None if LOCAL_MODEL is set or no endpoint is configured."""
-        return None if self.local_model else self._claude or self._openai
+        """The language model's endpoint; None if none is configured."""
+        return self._claude or self.openai_endpoint
 
     @property
     def fallback_endpoint(self) -> Endpoint | None:
@@ -84,7 +83,7 @@ class ModelSettings(BaseSettings):
             return None
         if not self.fallback_base_url:
             is_claude = self.fallback_model.startswith(CLAUDE_PREFIX)
-            return (is_claude and self._anthropic) or self._openai or self._anthropic
+            return (is_claude and self._anthropic) or self.openai_endpoint or self._anthropic
         return Endpoint(
             url=self.fallback_base_url,
             key=self.fallback_api_key.get_secret_value(),
@@ -107,14 +106,20 @@ class ModelSettings(BaseSettings):
     @property
     def openai_endpoint(self) -> Endpoint | None:
         """The OpenAI-compatible endpoint, if one is configured: it also serves media and embeddings."""
-        return None if self.local_model else self._openai
+        if self.azure_openai_endpoint:
+            return Endpoint(
+                url=f"{self.azure_openai_endpoint}/openai/v1",
+                key=self.azure_openai_api_key.get_secret_value(),
+                url_variable="AZURE_OPENAI_ENDPOINT",
+                key_variable="AZURE_OPENAI_API_KEY",
+            )
+        if self.openai_api_key or self.openai_base_url:
+            return Endpoint(url=self.openai_base_url or OPENAI_URL, key=self.openai_api_key.get_secret_value())
+        return None
 
     @property
     def has_endpoint(self) -> bool:
-        """Whether a model endpoint is configured.
-
-        Without one and without LOCAL_MODEL, the scripted demo model is used.
-        """
+        """Whether a model endpoint is configured. Without one, the scripted demo model is used."""
         return self.endpoint is not None
 
     @property
@@ -133,7 +138,7 @@ class ModelSettings(BaseSettings):
         if self.embedding_name == LOCAL:
             return None
         if not self.embedding_base_url:
-            return self._openai
+            return self.openai_endpoint
         return Endpoint(
             url=self.embedding_base_url,
             key=self.embedding_api_key.get_secret_value(),  # send no key to a host that it was not set for
@@ -145,7 +150,7 @@ class ModelSettings(BaseSettings):
     def _claude(self) -> Endpoint | None:
         """Anthropic's API, if it is configured and SMART_MODEL is one of its models, or nothing else is configured."""
         has_address = self.openai_base_url or self.azure_openai_endpoint
-        is_wanted = self._openai is None or (not has_address and self.smart_model.startswith(CLAUDE_PREFIX))
+        is_wanted = self.openai_endpoint is None or (not has_address and self.smart_model.startswith(CLAUDE_PREFIX))
         return self._anthropic if is_wanted else None
 
     @property
@@ -159,19 +164,6 @@ class ModelSettings(BaseSettings):
             key_variable="ANTHROPIC_API_KEY",
             api="anthropic",
         )
-
-    @property
-    def _openai(self) -> Endpoint | None:
-        if self.azure_openai_endpoint:
-            return Endpoint(
-                url=f"{self.azure_openai_endpoint}/openai/v1",
-                key=self.azure_openai_api_key.get_secret_value(),
-                url_variable="AZURE_OPENAI_ENDPOINT",
-                key_variable="AZURE_OPENAI_API_KEY",
-            )
-        if self.openai_api_key or self.openai_base_url:
-            return Endpoint(url=self.openai_base_url or OPENAI_URL, key=self.openai_api_key.get_secret_value())
-        return None
 
     @classmethod
     def settings_customise_sources(
@@ -200,7 +192,7 @@ def _fallback_model(value: str, given: Given) -> str | None:
     settings = ModelSettings.model_construct(**{**given, "fallback_model": value})
     if not value:
         return NO_MODEL if settings.fallback_base_url else None
-    if settings.endpoint is None and settings.local_model is None:
+    if settings.endpoint is None:
         return NO_FIRST
     if settings.fallback_endpoint is None:
         return NO_PLACE

@@ -65,13 +65,6 @@ MINDS = (
         example="your-azure-key",
     ),
     model(
-        name="LOCAL_MODEL",
-        meaning="A model's file, which Signoff then serves itself. Wants the extra: make extras EXTRAS=local.",
-        rule="the path of a .gguf file that is there",
-        default="the model is at an endpoint",
-        example="/var/lib/models/qwen2.5-1.5b-instruct-q4_k_m.gguf",
-    ),
-    model(
         name="FALLBACK_MODEL",
         meaning="The model that answers after the first was not available for a minute, until that answers again.",
         rule="the name of another model, which its endpoint serves",

@@ -108,14 +108,7 @@ def _unnamed_model(settings: Settings) -> str:
 
 
 def _make_first_model(settings: Settings) -> LanguageModel:
-    """The model of LOCAL_MODEL if it is set, otherwise of the endpoint. Without both, the scripted demo model."""
-    if path := settings.local_model:
-        from agent_core.providers.llm.local_model import LocalModel, model_file_fault
-
-        if fault := model_file_fault(path):
-            raise SettingsError("LOCAL_MODEL", fault, VARIABLES["LOCAL_MODEL"].example)
-        context, temperature = settings.context_window, settings.temperature
-        return LocalModel(path=path, context=context, temperature=temperature, setting="LOCAL_MODEL")
+    """The model of the endpoint; without one, the scripted demo model."""
     if settings.endpoint is None:
         return RehearsalModel(MODEL_LINES)
     return _make_endpoint_model(settings, settings.endpoint, settings.smart_model, "SMART_MODEL")
@@ -231,7 +224,7 @@ def with_variables(ability: "Ability", endpoint: Endpoint, model: str, fast_mode
 
 def wanted_profile(settings: Settings) -> ProfileName:
     """The prompt profile; the scripted demo model reads the full prompt only."""
-    return settings.prompt_profile if settings.has_endpoint or settings.local_model else "full"
+    return settings.prompt_profile if settings.has_endpoint else "full"
 
 
 def make_counters(settings: Settings) -> TokenCounters:

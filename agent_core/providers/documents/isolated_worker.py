@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent_core.providers.documents.worker_confinement import confinement_of
-from agent_core.providers.llm.model_process import filter_environment
 from agent_core.providers.process_end import end_process
 
 MAX_ANSWER_BYTES = 16 * 2**20  # JSON escapes a character with 6 or 12 bytes
+# Code that reads untrusted input gets no secrets from the environment.
+PASSED_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 BROKEN, SLOW = "broken", "slow"
 
 
@@ -27,9 +28,10 @@ async def read_isolated(worker: Path, *arguments: str, given: bytes, seconds: fl
     return {"fault": SLOW}.
     """
     prefix = await asyncio.to_thread(confinement_of, worker)
+    environment = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
     process = await asyncio.create_subprocess_exec(
         *(*prefix, sys.executable, "-P", str(worker), *arguments),
-        stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=filter_environment(os.environ), start_new_session=True,
+        stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment, start_new_session=True,
     )  # fmt: skip
     try:
         async with asyncio.timeout(seconds):

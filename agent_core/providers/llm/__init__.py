@@ -1,1 +1,1 @@
-"""Language models: OpenAI-compatible endpoints, local model files, a scripted model; tokenizers, prices, windows."""
+"""Language models: OpenAI-compatible endpoints, a scripted model; tokenizers, prices, windows."""

@@ -54,7 +54,6 @@ class World:
     discord_fault: str | None = None
     missing_tokenizers: tuple[str, ...] = ()
     has_word_vectors: bool = True
-    local_fault: str = ""
     sandbox_fault: str = ""
     missing_tools: str = ""
     unconfined: str = ""
@@ -104,7 +103,6 @@ class World:
             platforms={"slack": self.slack, "discord": self.discord},
             tokenizers=lambda: self.missing_tokenizers,
             word_vectors=lambda: self.has_word_vectors,
-            local_model=lambda: self.local_fault,
             tools=ToolProbes(
                 sandbox=self.sandbox,
                 sandbox_tools=lambda: self.missing_tools,
@@ -209,19 +207,6 @@ async def test_a_resource_of_azure_is_named_with_its_own_variables(tmp_path: Pat
     assert (right.why, right.variable) == ("mine · r.openai.azure.com", "AZURE_OPENAI_ENDPOINT, SMART_MODEL")
     assert (wrong.state, wrong.variable) == ("fault", "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT")
     assert "hidden" not in report((right, wrong))
-
-
-async def test_a_model_in_a_file_is_named_or_why_it_cannot_be_served(tmp_path: Path) -> None:
-    path = tmp_path / "small.gguf"
-    path.touch()
-    settings = settings_with(tmp_path, LOCAL_MODEL=str(path))
-    there = await found(settings, world := World())
-    fault = (await found(settings, World(local_fault="small.gguf is no model.")))["model"]
-    told = there["model"]
-    assert (told.state, told.why, told.variable) == ("on", "small.gguf · on this machine", "LOCAL_MODEL")
-    assert (fault.state, fault.why) == ("fault", "small.gguf is no model")
-    assert there["tokens"].why == "estimated, as a model's file keeps its tokenizer"
-    assert world.asked == []
 
 
 @pytest.mark.parametrize(
@@ -434,17 +419,6 @@ async def test_the_fallback_is_a_finding_of_its_own(tmp_path: Path) -> None:
     assert (on.state, on.why, on.variable) == ("on", "small · 127.0.0.1:9", "FALLBACK_BASE_URL, FALLBACK_MODEL")
     assert (off.state, off.why) == ("fault", "small · 127.0.0.1:9 answers 500")
     assert off.variable == "FALLBACK_API_KEY, FALLBACK_BASE_URL"
-
-
-async def test_a_model_in_a_file_has_its_fallback_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "model.gguf"
-    path.touch()
-    settings = settings_with(tmp_path, LOCAL_MODEL=str(path), OPENAI_API_KEY="sk-1234", FALLBACK_MODEL="small")
-    seen = await found(settings)
-    assert [(seen[name].state, seen[name].why) for name in ("model", "fallback")] == [
-        ("on", "model.gguf · on this machine"),
-        ("on", "small · OpenAI"),
-    ]
 
 
 async def test_files_that_other_accounts_can_open_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

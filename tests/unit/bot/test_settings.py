@@ -10,8 +10,9 @@ import pytest
 from agent_core.errors import SettingsError
 from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL
 from agent_core.providers.llm.openai_model import DEFAULT_MODEL
+from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot import variables
-from bot.model_wiring import make_model
+from bot.model_wiring import make_model, wanted_profile
 from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import Settings, load, unread_names
 from bot.value_types import Endpoint
@@ -23,7 +24,7 @@ EXAMPLES = {variable.name: variable.example for variable in TABLE}
 FOR_MANY = {"SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET"}
 ELSEWHERE = {"OPENAI_BASE_URL"}
 ON_AZURE = {"AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"}
-IN_A_FILE = {"LOCAL_MODEL", "MCP_SERVERS"}
+IN_A_FILE = {"MCP_SERVERS"}
 LEFT_OUT = FOR_MANY | ON_AZURE | IN_A_FILE
 TOKEN = "sixteen-letters-and-more"
 
@@ -103,8 +104,6 @@ def test_words_are_taken_in_any_case() -> None:
         ("TEMPERATURE", "nan"),
         ("AZURE_OPENAI_ENDPOINT", "your-resource"),
         ("AZURE_OPENAI_API_KEY", "two words"),
-        ("LOCAL_MODEL", "/nowhere/model.gguf"),
-        ("LOCAL_MODEL", __file__),
         ("CONTEXT_WINDOW", "1023"),
         ("CONTEXT_WINDOW", "16k"),
         ("CONTEXT_WINDOW", "99999999"),
@@ -214,15 +213,6 @@ def test_half_a_provider_is_told_with_what_is_missing(given: dict[str, str], var
     assert (told.variable, told.fault[: len(fault)]) == (variable, fault)
 
 
-@pytest.mark.parametrize("other", [AZURE, {"OPENAI_BASE_URL": "http://localhost/v1"}])
-def test_a_model_in_a_file_goes_without_an_endpoint(tmp_path: Path, other: dict[str, str]) -> None:
-    path = tmp_path / "Model.GGUF"
-    path.touch()
-    assert fault_of({"LOCAL_MODEL": str(path), **other}).variable == "LOCAL_MODEL"
-    settings = load({"LOCAL_MODEL": str(path), "OPENAI_API_KEY": "sk-1"}, None)
-    assert (settings.local_model, settings.endpoint, settings.embedding_name) == (path, None, "local")
-
-
 FALLBACK = {"FALLBACK_MODEL": "small"}
 
 
@@ -298,15 +288,6 @@ def test_the_fast_model_may_also_be_the_fallback() -> None:
     given = {"OPENAI_API_KEY": "sk-1", "SMART_MODEL": "large", "FAST_MODEL": "small", **FALLBACK}
     settings = load(given, None)
     assert (settings.fast_model, settings.fallback_model) == ("small", "small")
-
-
-def test_a_model_in_a_file_needs_an_endpoint_for_its_fallback(tmp_path: Path) -> None:
-    path = tmp_path / "model.gguf"
-    path.touch()
-    given = {"LOCAL_MODEL": str(path), **FALLBACK}
-    assert fault_of(given).fault.startswith("has no endpoint: set FALLBACK_BASE_URL")
-    settings = load(given | {"OPENAI_API_KEY": "sk-1"}, None)
-    assert settings.fallback_endpoint == Endpoint(url="https://api.openai.com/v1", key="sk-1")
 
 
 @pytest.mark.parametrize(
@@ -406,13 +387,6 @@ def test_embeddings_are_made_here_or_at_an_address_with_its_own_key(
     assert (settings.embedding_name, settings.embedding_endpoint) == (name, endpoint)
 
 
-def test_a_model_in_a_file_can_be_beside_embeddings_of_openai(tmp_path: Path) -> None:
-    path = tmp_path / "model.gguf"
-    path.touch()
-    given = {"LOCAL_MODEL": str(path), "OPENAI_API_KEY": "sk-1", "EMBEDDING_MODEL": "text-embedding-3-small"}
-    assert load(given, None).embedding_endpoint == Endpoint(url=OPENAI, key="sk-1")
-
-
 def test_hosts_of_pinecone_may_be_given_as_its_console_shows_them() -> None:
     given = {"PINECONE_API_KEY": "p", "PINECONE_HOST": "s-1.svc.pinecone.io", "PINECONE_CONTROLLER_HOST": HERE}
     settings = load(given, None)
@@ -503,6 +477,7 @@ def test_a_name_that_is_somebody_elses_is_left_alone(tmp_path: Path, name: str) 
         ("OPENAI_MODEL", "SMART_MODEL"),
         ("CLAUDE_API_KEY", "ANTHROPIC_API_KEY"),
         ("MODEL", "SMART_MODEL"),
+        ("LOCAL_MODEL", "OPENAI_BASE_URL"),
     ],
 )
 def test_usual_names_of_other_tools_are_told_with_the_right_ones(tmp_path: Path, name: str, meant: str) -> None:
@@ -516,6 +491,13 @@ def test_a_misspelt_name_of_the_environment_is_told_and_refuses_no_start() -> No
     surroundings = {"OPENAI_APIKEY": "sk-1", "OPENAI_ORG_ID": "o", "PATH": "/bin", "HTTP_PROXY": "http://x"}
     assert not load(surroundings, None).has_endpoint
     assert unread_names(surroundings, None) == {"OPENAI_APIKEY": "OPENAI_API_KEY"}
+
+
+def test_the_rehearsal_is_always_instructed_in_full() -> None:
+    rehearsal = load({"PROMPT_PROFILE": "compact"}, None)
+    asked = load({"PROMPT_PROFILE": "compact", "OPENAI_API_KEY": "sk-1234"}, None)
+    assert isinstance(make_model(rehearsal), RehearsalModel)
+    assert [wanted_profile(rehearsal), wanted_profile(asked)] == ["full", "compact"]
 
 
 def test_settings_cannot_be_changed() -> None:

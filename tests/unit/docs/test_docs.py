@@ -207,7 +207,7 @@ def test_optional_packages_are_installed_by_a_command_of_the_clone() -> None:
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     texts = [path.read_text() for path in (*PAGES, ROOT / ".env.example", *sources_of("agent_core", "adapters", "bot"))]
     named = {extra for text in texts for extra in re.findall(r"make extras EXTRAS=(\w+)", text)}
-    assert {"claude", "s3", "local", "browser"} <= named <= known.keys()
+    assert {"claude", "s3", "browser"} <= named <= known.keys()
     assert [text for text in texts if "install 'signoff" in text] == []
     assert re.search(r"^extras:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 

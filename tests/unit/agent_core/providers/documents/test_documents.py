@@ -22,6 +22,7 @@ from agent_core.ports.documents import Documents, DocumentText
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.documents.document_reader import MAX_CACHED, DocumentReader
 from agent_core.providers.documents.document_worker import read
+from agent_core.providers.documents.isolated_worker import read_isolated
 from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
@@ -280,6 +281,13 @@ print(json.dumps({"note": "", "text": json.dumps({
     "user": os.getuid() != UID or UID != 0,
 })}))
 """
+
+
+async def test_no_key_of_the_operators_reaches_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = tmp_path / "tells.py"
+    worker.write_text('import json, os; print(json.dumps("OPENAI_API_KEY" in os.environ))')
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    assert await read_isolated(worker, given=b"", seconds=PATIENCE_SECONDS) is False
 
 
 async def test_a_worker_that_was_taken_over_finds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
