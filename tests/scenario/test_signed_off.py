@@ -179,7 +179,7 @@ async def test_what_an_agent_read_goes_along_to_its_helper_and_back(surface: Nam
         await approved(ana, "look", "start_agent")
         await _approve_both(ana)
         posting = await ana.asks("post")
-        assert await ana.sees("post is of class publish, which was not granted")
+        assert await ana.sees("ended with 2 of 3 left")
         assert tools.ran == ["look prices"]
         _assert_forges_nothing(prompts_of(model, "Scout"))
         await posting.press("Approve")
