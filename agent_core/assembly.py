@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.channel_tools import switched_by_channel
@@ -25,11 +25,14 @@ from agent_core.loop.proposing import Proposer
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
+from agent_core.model.channels import SurfaceName
 from agent_core.model.deletion import KEEP_ALL, Retention
+from agent_core.model.ids import new_id
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.broadcast import ALONE, Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
+from agent_core.ports.engine import Claims
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.rehearsal import Rehearsal
@@ -58,12 +61,16 @@ from agent_core.service.views import AgentViews
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import PRICE_SETTING
 
+if TYPE_CHECKING:
+    from agent_core.engines.job_queue import JobQueueEngine
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorePorts:
     """What a host plugs in. Agents are shown on `surfaces`; without a `sandbox` no programs run.
 
     `peers`: the other processes on this database.
+    `job_queue`: the address of the PostgreSQL in which jobs are queued; "" for the engine of this process.
     `rehearsal`: the script if `model` is one; goals and models that it does not know are then refused.
     """
 
@@ -77,6 +84,7 @@ class CorePorts:
     tokens: TokenCounters = field(default_factory=Estimates)
     embedder: Embedder = field(default_factory=HashingEmbedder)
     peers: Peers = ALONE
+    job_queue: str = ""
     rehearsal: Rehearsal | None = None
 
 
@@ -150,7 +158,7 @@ class Core:
     memory: LongTermMemory
     ledger: BudgetLedger
     helpers: AgentHelpers
-    engine: LocalEngine
+    engine: "LocalEngine | JobQueueEngine"
     loop: AgentLoop
     reindexer: Reindexer
     eraser: Eraser
@@ -230,11 +238,9 @@ class _Foundation:
         database, clock, own = ports.database, ports.clock, options.extensions.embedders
         surfaces = tuple(each.name for each in ports.surfaces)
         self.ports, self.options = ports, options
-        self.registry = WorkerRegistry(database=database, clock=clock, peers=ports.peers, surfaces=surfaces)
-        self.engine = LocalEngine(database=database, clock=clock, surfaces=surfaces, registry=self.registry)
         self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index, own=own)
-        self.ledger = BudgetLedger(database, clock, options.price_setting, self.registry.key)
-        self.registry.check_left = self.ledger.check_left
+        self.ledger = BudgetLedger(database, clock, options.price_setting, new_id(clock.now()))
+        self.engine, self.claims = self._engine(surfaces)
         self.metered_model = MeteredModel(
             model=ports.model,
             tokens=ports.tokens,
@@ -249,6 +255,29 @@ class _Foundation:
             database=database, clock=clock, memory=self.memory, helpers=self.helpers, metered_model=self.metered_model
         )
         self.commands = switched_by_channel(commands(parts), database)
+
+    def _engine(self, surfaces: Sequence[SurfaceName]) -> "tuple[LocalEngine | JobQueueEngine, Claims]":
+        database, clock, peers = self.ports.database, self.ports.clock, self.ports.peers
+        if self.ports.job_queue:
+            from agent_core.engines.job_queue import JobQueueEngine  # slow to import
+
+            queue = JobQueueEngine(
+                address=self.ports.job_queue,
+                database=database,
+                clock=clock,
+                surfaces=surfaces,
+                charge_left=self.ledger.charge_left_of,
+            )
+            return queue, queue
+        registry = WorkerRegistry(
+            database=database,
+            clock=clock,
+            peers=peers,
+            surfaces=surfaces,
+            check_left=self.ledger.check_left,
+            key=self.ledger.worker,
+        )
+        return LocalEngine(database=database, clock=clock, surfaces=surfaces, registry=registry), registry
 
     def loop(self) -> AgentLoop:
         ports, options = self.ports, self.options
@@ -272,6 +301,8 @@ class _Foundation:
             secrets=options.secrets,
         )
         self.engine.end_programs = runner.stop_background
+        if not isinstance(self.engine, LocalEngine):
+            self.engine.has_programs = runner.has_background
         return AgentLoop(
             database=ports.database,
             proposer=proposer,
@@ -279,7 +310,7 @@ class _Foundation:
             surfaces={surface.name: surface for surface in ports.surfaces},
             clock=ports.clock,
             ledger=self.ledger,
-            claims=self.registry,
+            claims=self.claims,
             waker=self.engine,
         )
 

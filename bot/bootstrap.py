@@ -21,6 +21,7 @@ from agent_core.model.channels import SurfaceName
 from agent_core.model.deletion import Retention
 from agent_core.model.ids import WorkerId
 from agent_core.oversight.secrets import Secrets
+from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock, leader_lock
 from agent_core.persistence.outages import first_line
@@ -98,11 +99,15 @@ class Signoff:
 
 @asynccontextmanager
 async def assemble(
-    settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False, is_engine: bool = False
+    settings: Settings,
+    *surfaces: ChatSurface,
+    with_platforms: bool = False,
+    is_engine: bool = False,
+    queue: bool = True,
 ) -> AsyncIterator[Signoff]:
     """Migrate the database, assemble a process for these surfaces, and close everything at the end.
 
-    `with_platforms`: include the enabled chat platforms. `is_engine`: the process holds the engine lock while it works.
+    `with_platforms`: with the enabled chat platforms. `is_engine`: it holds the engine lock. `queue`: it takes jobs.
     """
     make_home(settings)
     await migrate_database(settings)
@@ -128,10 +133,12 @@ async def assemble(
             tokens=models.tokens,
             embedder=models.embedder,
             peers=peers,
+            job_queue=job_queue_address(settings.database_url) if queue and settings.engine != "own" else "",
             rehearsal=models.rehearsal,
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools))
+        await stack.enter_async_context(core.engine.connect())
         await stack.enter_async_context(serve_core(settings, tools.servers, core, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
 

@@ -61,7 +61,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
     options = parse(arguments, load_templates(settings.templates_dir))
     try:
         surface = TerminalSurface()
-        async with assemble(settings, surface) as signoff:
+        async with assemble(settings, surface, queue=False) as signoff:
             if options.export:
                 return await export(signoff.core.views, options.draft.name, options.export)
             await signoff.models.prepare()
@@ -135,8 +135,8 @@ class _Telling:
 
 async def _conversation(terminal: Terminal, console: Console) -> int:
     helpers = await terminal.core.views.family(CHANNEL, console.agent.id)
-    terminal.core.engine.only = {console.agent.id, *(helper.id for helper in helpers)}
-    if not terminal.core.engine.registry.is_shared:
+    terminal.core.engine.keep_to({console.agent.id, *(helper.id for helper in helpers)})
+    if not terminal.core.loop.claims.is_shared:
         await terminal.core.ledger.charge_left_by_others(console.agent.home)
     with _interrupts(console.halt):
         async with asyncio.TaskGroup() as group:

@@ -184,13 +184,12 @@ def is_engine_at_work(settings: Settings) -> bool:
 
 def has_workers(core: Core) -> bool:
     """Whether a worker is known that takes agents: this process or another; True before the first look."""
-    registry = core.engine.registry
-    return registry.accepts or bool(registry.others) or not registry.looks
+    return core.engine.has_workers
 
 
 def is_stopping(core: Core) -> bool:
     """Whether this process is about to end, and no other is known that takes agents."""
-    return core.loop.draining.is_requested and not core.engine.registry.others
+    return core.loop.draining.is_requested and not core.engine.has_others
 
 
 @asynccontextmanager

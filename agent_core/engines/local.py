@@ -6,7 +6,8 @@ process should have is broadcast; if it is lost, a sweep finds the work a second
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -78,6 +79,16 @@ class LocalEngine:
         return self.registry.peers.broadcast
 
     @property
+    def has_others(self) -> bool:
+        """Whether another worker is known that takes agents."""
+        return bool(self.registry.others)
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether a worker is known that takes agents: this process or another; True before the first look."""
+        return self.registry.accepts or self.has_others or not self.registry.looks
+
+    @property
     def in_progress(self) -> int:
         """How many agents are being advanced."""
         return len(self._running)
@@ -113,6 +124,15 @@ class LocalEngine:
         finally:
             self._start = _start_nothing
             await self._leave()
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[None]:
+        """Do nothing: the engine has no connection of its own."""
+        yield
+
+    def keep_to(self, agent_ids: set[AgentId]) -> None:
+        """Advance only these agents, and those that are woken later."""
+        self.only = agent_ids
 
     async def stand_by(self) -> None:
         """Stay among the workers without taking agents, until cancelled: for a process that only serves people."""

@@ -78,6 +78,13 @@ def address_of(url: str) -> URL:
     return address.set(drivername=DRIVERS.get(address.get_backend_name(), address.drivername))
 
 
+def job_queue_address(url: str) -> str:
+    """The address of PostgreSQL as libpq reads it, with its password; "" for SQLite, which has no queue of jobs."""
+    address = address_of(url)
+    is_server = address.get_backend_name() == "postgresql"
+    return address.set(drivername="postgresql").render_as_string(hide_password=False) if is_server else ""
+
+
 @contextmanager
 def transaction(connection: Connection) -> Iterator[None]:
     """A transaction that commits at the end, and rolls back after an error. On SQLite it locks out other writers."""

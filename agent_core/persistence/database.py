@@ -16,6 +16,7 @@ from agent_core.persistence.deletions import SqlDeletions
 from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.form_drafts import SqlFormDrafts
 from agent_core.persistence.installations import SqlInstallations
+from agent_core.persistence.jobs import SqlJobs
 from agent_core.persistence.memories import SqlMemories
 from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.outages import OutageLog
@@ -44,6 +45,7 @@ class SqlUnitOfWork(UnitOfWork):
     budgets: SqlChannelBudgets
     reservations: SqlReservations
     installations: SqlInstallations
+    jobs: SqlJobs
     workers: SqlWorkers
     deletions: SqlDeletions
     form_drafts: SqlFormDrafts

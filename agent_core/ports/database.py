@@ -12,6 +12,7 @@ from agent_core.ports.repositories import (
     Agents,
     Budgets,
     Installations,
+    Jobs,
     Memories,
     Notes,
     Reservations,
@@ -55,6 +56,7 @@ class UnitOfWork(Protocol):
     budgets: Budgets
     reservations: Reservations
     installations: Installations
+    jobs: Jobs
     workers: Workers
     deletions: Deletions
     form_drafts: FormDrafts

@@ -268,6 +268,19 @@ class Reservations(Protocol):
         """Delete the reservation. With `must_exist`, the commit raises Conflict if it does not exist any more."""
 
 
+class Jobs(Protocol):
+    """The queue of an engine that keeps it in this database. Jobs of one agent run one at a time."""
+
+    def defer(self, agent_id: AgentId) -> None:
+        """Queue a job that advances the agent. Does nothing for an agent that does not exist."""
+
+    def defer_idle(self, agent_ids: Sequence[AgentId]) -> None:
+        """Queue a job for each of these agents that has none, waiting or running."""
+
+    def abort(self, agent_id: AgentId) -> None:
+        """Have the agent's running job cancelled, wherever it runs."""
+
+
 class Workers(Protocol):
     """The processes that advance agents, and the agents that each of them has claimed."""
 

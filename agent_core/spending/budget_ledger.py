@@ -118,6 +118,16 @@ class BudgetLedger:
             if worker != self.worker:
                 await self.charge_left(worker, root)
 
+    async def charge_left_of(self, agent_id: AgentId) -> None:
+        """Charge what a process that ended had reserved for an agent that nobody advances now; see `charge_left`."""
+        async with self.database.begin() as work:
+            every = [
+                each for worker in await work.reservations.workers() for each in await work.reservations.of(worker)
+            ]
+        for each in every:
+            if each.account.agent == agent_id:
+                await in_one_unit(self.database, partial(_charge_reservation, each.id))
+
     async def check_left(self, living: Collection[str]) -> None:
         """Charge what processes had reserved that are not at work now, and were not when this was last called.
 

@@ -14,6 +14,7 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
+from agent_core.engines.local import LocalEngine
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
@@ -57,6 +58,8 @@ class StageOptions(TypedDict, total=False):
 
 class Stage(Core):
     """The core on test doubles. A test can pass its own ports; `run` keeps the engine running for a with-block."""
+
+    engine: LocalEngine
 
     def __init__(  # noqa: PLR0913 - one for each port
         self,

@@ -20,13 +20,13 @@ class Room:
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
     "model": Room(2_300, ("agent_core/model", "agent_core/errors.py")),
-    "rules": Room(750, ("agent_core/oversight", "agent_core/spending")),
-    "store": Room(2_860, ("agent_core/persistence",)),
+    "rules": Room(760, ("agent_core/oversight", "agent_core/spending")),
+    "store": Room(2_890, ("agent_core/persistence",)),
     "loop": Room(2_080, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
     "prompt": Room(1_350, ("agent_core/prompt",)),
     "service": Room(2_750, ("agent_core/service",)),
-    "engine": Room(480, ("agent_core/engines",)),
+    "engine": Room(790, ("agent_core/engines",)),
     "ports": Room(730, ("agent_core/ports",)),
     "toolset": Room(1_300, ("agent_core/commands/registry.py", "agent_core/plugins")),
     "capabilities": Room(
@@ -39,13 +39,13 @@ ROOMS: Mapping[str, Room] = {
             "adapters/mcp",
         ),
     ),
-    "testing": Room(850, ("agent_core/testing",)),
-    "assembly": Room(420, ("agent_core",)),
+    "testing": Room(860, ("agent_core/testing",)),
+    "assembly": Room(440, ("agent_core",)),
     "screens": Room(3_580, ("adapters",)),
     "slack and discord": Room(6_690, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_400, ("adapters/web", "adapters/terminal")),
-    "bot": Room(5_390, ("bot",)),
-    "tests": Room(68_720, ("tests",)),
+    "bot": Room(5_400, ("bot",)),
+    "tests": Room(68_980, ("tests",)),
     "benchmarks": Room(2_530, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

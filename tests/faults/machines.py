@@ -180,10 +180,12 @@ class Machines:
 
 
 @asynccontextmanager
-async def machines(folder: Path, database: PostgresServer | None, model: str, seed: int) -> AsyncIterator[Machines]:
+async def machines(
+    folder: Path, database: PostgresServer | None, model: str, seed: int, engine: str = "own"
+) -> AsyncIterator[Machines]:
     """Two webs and three workers in three homes, which share a folder of files. None of them is left at the end.
 
-    Without a database, it is one process on SQLite.
+    Without a database, it is one process on SQLite. `engine`: the setting ENGINE.
     """
     environ = {
         **({"DATABASE_URL": database.url} if database else {}),
@@ -191,6 +193,7 @@ async def machines(folder: Path, database: PostgresServer | None, model: str, se
         "OPENAI_BASE_URL": model,
         "OPENAI_API_KEY": "k",
         "MODEL_PRICES": PRICES,
+        "ENGINE": engine,
         "EXECUTE_LOCAL_COMMANDS": "true",
         "MAX_AGENTS_PER_CHANNEL": "2000",
         "MAX_AGENTS_PER_PERSON": "2000",

@@ -98,12 +98,16 @@ async def run_storm(
     people: int = PEOPLE,
     turns: int = TURNS,
     enough: int | None = None,
+    engine: str = "own",
 ) -> Storm:
     """Let it rage so long, with a fault every `most_pause` seconds or sooner; see every agent through to its end.
 
     Without a database, there is one process on SQLite. The storm ends earlier after `enough` turns.
     """
-    async with serving_model(seed, turns) as model, machines(folder, database, model.base_url, seed) as processes:
+    async with (
+        serving_model(seed, turns) as model,
+        machines(folder, database, model.base_url, seed, engine) as processes,
+    ):
         end = StormEnd(CLOCK.elapsed() + seconds)
         storm = Storm(Seen(), model, processes, folder / "files")
         async with asyncio.TaskGroup() as group:

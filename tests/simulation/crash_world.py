@@ -19,6 +19,7 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import Commands
+from agent_core.engines.local import LocalEngine
 from agent_core.errors import PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -281,6 +282,7 @@ class Scene:
         """What SIGTERM does: commands have some time to end; then every step is cancelled."""
         with suppress(ConnectionError):
             await self.process.answer(self.core.drain(GRACE_SECONDS[ending]))
+            assert isinstance(self.core.engine, LocalEngine)
             await self.process.answer(self.core.engine.registry.leave())
         self.process.kill()
 

@@ -1,0 +1,36 @@
+"""Jobs of Procrastinate, written with the commit that they belong to. Only on PostgreSQL, where its tables are."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import text
+
+from agent_core.model.ids import AgentId
+from agent_core.persistence.write_buffer import SqlRepository
+
+# The queue is the surface, so that only processes that can show the agent take the job. Jobs with one lock run one at
+# a time. See procrastinate.readthedocs.io, "Locks" and "Defer a job".
+_DEFER = """
+SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(surface, 'advance', 0, id, NULL, jsonb_build_object('agent', id), NULL)
+    ::procrastinate_job_to_defer_v1]) FROM agents"""
+_DEFER_ONE = text(f"{_DEFER} WHERE id = :the_id")
+_DEFER_IDLE = text(
+    f"{_DEFER} WHERE id = ANY(:ids) AND NOT EXISTS "
+    "(SELECT FROM procrastinate_jobs WHERE lock = agents.id AND status IN ('todo', 'doing'))"
+)
+_ABORT = text(
+    "SELECT procrastinate_cancel_job_v1(id, true, false) FROM procrastinate_jobs "
+    "WHERE lock = :the_id AND status = 'doing'"
+)
+
+
+class SqlJobs(SqlRepository):
+    """See `Jobs` in the ports."""
+
+    def defer(self, agent_id: AgentId) -> None:
+        self._buffer.queue(_DEFER_ONE, {"the_id": agent_id}, key=("job", agent_id))
+
+    def defer_idle(self, agent_ids: Sequence[AgentId]) -> None:
+        self._buffer.queue(_DEFER_IDLE, {"ids": list(agent_ids)})
+
+    def abort(self, agent_id: AgentId) -> None:
+        self._buffer.queue(_ABORT, {"the_id": agent_id})
