@@ -99,15 +99,11 @@ class Signoff:
 
 @asynccontextmanager
 async def assemble(
-    settings: Settings,
-    *surfaces: ChatSurface,
-    with_platforms: bool = False,
-    is_engine: bool = False,
-    queue: bool = True,
+    settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False, is_engine: bool = False
 ) -> AsyncIterator[Signoff]:
     """Migrate the database, assemble a process for these surfaces, and close everything at the end.
 
-    `with_platforms`: with the enabled chat platforms. `is_engine`: it holds the engine lock. `queue`: it takes jobs.
+    `with_platforms`: include the enabled chat platforms. `is_engine`: the process holds the engine lock while it works.
     """
     make_home(settings)
     await migrate_database(settings)
@@ -133,7 +129,7 @@ async def assemble(
             tokens=models.tokens,
             embedder=models.embedder,
             peers=peers,
-            job_queue=job_queue_address(settings.database_url) if queue and settings.engine != "own" else "",
+            job_queue=job_queue_address(settings.database_url) if settings.engine != "own" else "",
             rehearsal=models.rehearsal,
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)

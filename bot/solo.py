@@ -61,7 +61,8 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
     options = parse(arguments, load_templates(settings.templates_dir))
     try:
         surface = TerminalSurface()
-        async with assemble(settings, surface, queue=False) as signoff:
+        own = settings.model_copy(update={"engine": "own"})  # it keeps to its agents
+        async with assemble(own, surface) as signoff:
             if options.export:
                 return await export(signoff.core.views, options.draft.name, options.export)
             await signoff.models.prepare()
