@@ -186,7 +186,7 @@ class WorkerRegistry:
 
     async def _claim(self, agent_id: AgentId, worker: Worker) -> Agent:
         async with self.database.begin() as work:
-            agent, claimant = await work.together(work.agents.locate(agent_id), work.workers.claimant(agent_id))
+            agent, claimant = await work.agents.locate(agent_id), await work.workers.claimant(agent_id)
             if not self._shows(agent):
                 raise Superseded(agent_id)
             if agent_id in self.claimed:

@@ -73,7 +73,7 @@ class AgentClaim:
         """
         agent = self.agent
         async with self.database.begin() as work:
-            turns, notices = await work.together(work.turns.list_unshown(agent), work.notes.list_unposted(agent))
+            turns, notices = await work.turns.list_unshown(agent), await work.notes.list_unposted(agent)
             newest = await work.turns.of(agent, last=1) if agent.thread is None else ()
         self.questions = [notice for notice in notices if notice.kind == "question"]
         notices = tuple(notice for notice in notices if notice.kind != "question")

@@ -42,21 +42,16 @@ async def load_turn_context(work: UnitOfWork, agent: Agent, *, has_tools: bool =
     """Load it in the unit of work; `has_tools`: whether there are commands that the channel can switch off."""
     upto = agent.digest.upto
     last = min(MAX_TURNS, max(LOOKBACK_TURNS, agent.turns - upto))
-    turns, waiting, own, budget = await work.together(
-        work.turns.of(agent, last=last),
-        work.notes.list_waiting(agent),
-        budget_of(work, agent),
-        work.budgets.of(agent.channel),
-    )
+    turns = await work.turns.of(agent, last=last)
     notes = await work.notes.of(agent, since=_notes_since(turns, upto))
     read = tuple(note for note in notes if note.taken_into)
     return TurnContext(
         turns=turns,
         upto=upto,
         notes=read,
-        waiting=waiting,
-        own=own,
-        budget=budget,
+        waiting=await work.notes.list_waiting(agent),
+        own=await budget_of(work, agent),
+        budget=await work.budgets.of(agent.channel),
         circling=find_repetition(turns),
         switches=await load_tool_switches(work, agent.channel) if has_tools else ALL_ON,
     )

@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.writes import Values, Writes
-from agent_core.ports.database import Together
 
 DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 BUSY_TIMEOUT = "PRAGMA busy_timeout = 5000"
@@ -37,7 +36,6 @@ class Connections(Protocol):
     """Connections to one database. A commit that has started runs to its end, even if its caller is cancelled."""
 
     outages: OutageLog
-    together: Together
 
     async def rows(self, query: Executable, values: Values, seconds: float | None = None) -> Sequence[Row[Any]]:
         """Run a query on committed data; with `seconds`, raise TooLong if it takes longer."""

@@ -52,7 +52,6 @@ class SqlUnitOfWork(UnitOfWork):
     text_search: SqlTextSearch
 
     def __init__(self, buffer: WriteBuffer) -> None:
-        self.together = buffer.together
         self._buffer = buffer
         self._after: list[Callable[[], object]] = []
 

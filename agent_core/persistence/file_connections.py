@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError
 from agent_core.persistence.connections import BUSY_TIMEOUT, TooLong, make_engine, transaction
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.writes import Values, Writes
-from agent_core.ports.database import Together, finish_uncancelled, one_by_one
+from agent_core.ports.database import finish_uncancelled
 
 T = TypeVar("T")
 
@@ -31,7 +31,6 @@ class FileConnections:
 
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()
-        self.together: Together = one_by_one  # type: ignore[assignment]
         self._engine = make_engine(url)
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="writes")
 

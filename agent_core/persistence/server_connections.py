@@ -11,7 +11,7 @@ from agent_core.errors import CommitUnknown
 from agent_core.persistence.connections import STATEMENT_SECONDS, TooLong, make_server_engine
 from agent_core.persistence.outages import OutageLog, is_outage
 from agent_core.persistence.writes import DecidedWrite, Values, Writes
-from agent_core.ports.database import Together, at_the_same_time, finish_uncancelled
+from agent_core.ports.database import finish_uncancelled
 
 T = TypeVar("T")
 
@@ -26,7 +26,6 @@ class ServerConnections:
 
     def __init__(self, url: str) -> None:
         self.outages = OutageLog()
-        self.together: Together = at_the_same_time
         self._engine = make_server_engine(url, STATEMENT_SECONDS)
         self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")  # without BEGIN and ROLLBACK
 

@@ -21,7 +21,6 @@ class WriteBuffer:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self.together = connections.together
         self._writes: dict[object, BufferedWrite] = {}
         self._is_open = True
 

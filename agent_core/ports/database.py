@@ -1,10 +1,9 @@
 """Unit of work: reads return committed data, and `commit` saves all writes in one transaction."""
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any, Protocol, TypeVar, overload
+from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
 from agent_core.ports.bookkeeping import Audit, Deletions, Deliveries, FormDrafts, Preferences
@@ -22,21 +21,6 @@ from agent_core.ports.repositories import (
 from agent_core.ports.text_search import TextSearch
 
 T = TypeVar("T")
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
-
-
-class Together(Protocol):
-    """Awaits reads of one unit of work, at the same time where that is faster; returns their results."""
-
-    @overload
-    async def __call__(self, first: Awaitable[A], second: Awaitable[B], /) -> tuple[A, B]: ...
-    @overload
-    async def __call__(
-        self, first: Awaitable[A], second: Awaitable[B], third: Awaitable[C], fourth: Awaitable[D], /
-    ) -> tuple[A, B, C, D]: ...
 
 
 class UnitOfWork(Protocol):
@@ -61,7 +45,6 @@ class UnitOfWork(Protocol):
     deletions: Deletions
     form_drafts: FormDrafts
     text_search: TextSearch
-    together: Together
 
     def after_commit(self, act: Callable[[], object]) -> None:
         """Call `act` once the commit has taken effect, or may have done so: its answer was lost."""
@@ -81,25 +64,6 @@ class Database(Protocol):
 
 
 MAX_ATTEMPTS = 20
-
-
-async def at_the_same_time(*reads: Awaitable[Any]) -> tuple[Any, ...]:
-    """Implements `Together` for a database that is asked over a network. If one fails, the others end before that."""
-    found = await asyncio.gather(*reads, return_exceptions=True)
-    for each in found:
-        if isinstance(each, BaseException):
-            raise each
-    return tuple(found)
-
-
-async def one_by_one(*reads: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
-    """Implements `Together` for a database that answers at once: a task for each read would take longer."""
-    left = deque(reads)
-    try:
-        return tuple([await left.popleft() for _ in reads])
-    finally:
-        for read in left:
-            read.close()
 
 
 async def in_one_unit(database: Database, act: Callable[[UnitOfWork], Awaitable[T]]) -> T:

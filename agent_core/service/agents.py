@@ -82,11 +82,9 @@ class AgentService(AgentLifecycle):
         """
 
         async def act(work: UnitOfWork) -> tuple[Agent, Turn]:
-            turn, is_repeated = await work.together(
-                work.turns.get(origin.channel, turn_id), self.is_repeated(work, origin)
-            )
+            turn = await work.turns.get(origin.channel, turn_id)
             agent = await work.agents.get(origin.channel, turn.agent_id)
-            if is_repeated:
+            if await self.is_repeated(work, origin):
                 return agent, turn
             if turn.state == "proposed":
                 require_may_decide(agent, origin.by)

@@ -26,7 +26,6 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.persistence.write_buffer import WriteBuffer, read_value
-from agent_core.ports.database import at_the_same_time
 from agent_core.ports.models import CallOptions
 from agent_core.testing.database import TemporaryDatabase, at_once
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -143,7 +142,7 @@ class _YieldingUnit:
     """A unit of work whose reads and commit take time, and whose commit may fail."""
 
     def __init__(self, buffer: WriteBuffer, database: YieldingDatabase) -> None:
-        self._buffer, self._database, self.together = buffer, database, at_the_same_time
+        self._buffer, self._database = buffer, database
         self._agents, self._turns = list[Agent](), list[Turn]()
         self._after: list[Callable[[], object]] = []
 
