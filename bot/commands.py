@@ -197,7 +197,7 @@ def _guard(settings: Settings, sign_outs: SignOuts | None = None) -> Guard:
     return Guard(token=token, key=key, public_url=settings.public_url, clock=system_clock(), sign_outs=sign_outs)
 
 
-def _serve_waiting(settings: Settings) -> AbstractAsyncContextManager[None]:
+def _serve_waiting(settings: Settings) -> AbstractAsyncContextManager[object]:
     """Answer 503 while the start waits for the database."""
     return serve_app(waiting_application(_guard(settings)), settings.host, settings.port)
 

@@ -33,7 +33,7 @@ from bot.workspace_wiring import EXAMPLE_DATABASE
 
 RETRY_SECONDS = 1.0
 REMINDER_SECONDS = 60.0
-Meanwhile = Callable[[], AbstractAsyncContextManager[None]]
+Meanwhile = Callable[[], AbstractAsyncContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,10 +126,6 @@ PROMISES: dict[str, str] = {
     "helper:report": "An agent with no other work waits for its helpers, and continues when one reports.",
     "helper:same": "A message or a deletion reaches the helper that people were shown, or none.",
     "helper:stop": "Stop and delete reach an agent's helpers too.",
-    "http:descriptors": "A process without free file descriptors accepts connections again as soon as it has one.",
-    "http:many": "A page is served despite any number of incomplete requests from any address.",
-    "http:proxy": "A proxy on this machine may use every connection.",
-    "http:slow": "A request that is incomplete at its timeout is answered so, and its connection is closed.",
     "isolation:memory": "No access to memory or history crosses agents, channels, workspaces or surfaces.",
     "lease:asks": "Where N of Approve ×N is chosen, it says in words what the next steps may do and what still asks.",
     "lease:covers": "Approve ×N covers the command's class and quieter ones; other deletions, paid calls, programs, "
@@ -359,7 +355,6 @@ SHOWN_BY_SLOW_TESTS = {
     "endpoint:real",
     "faults:storm",
     "files:dropped",
-    "http:descriptors",
     "mcp:stdio",
     "page:accessible",
     "page:folds",

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from adapters.http_body import BODY_TIMEOUT
+from adapters.http_body import BODY_TIMEOUT, BODY_TIMEOUT_SECONDS
 from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
@@ -22,7 +22,7 @@ from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.sign_outs import SignOuts
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
-from bot.http_server import LimitedSite, ServerLimits
+from bot.http_server import serve_app
 from bot.web import application
 from bot.worker import work
 from tests.tables import make_tables
@@ -48,7 +48,7 @@ async def served(
     public_url: str = "",
     model_label: ModelLabel | None = None,
     index: MemoryIndex | None = None,
-    limits: ServerLimits = ServerLimits(),  # noqa: B008 - a frozen value
+    body_seconds: float = BODY_TIMEOUT_SECONDS,
     prepared: Callable[[Stage], None] = lambda _stage: None,
     open_database: Callable[[str], SqlDatabase] = SqlDatabase,
     more_routes: MoreRoutes = no_routes,
@@ -87,15 +87,14 @@ async def served(
     )
     async with more_routes(stage, surface) as routes:
         app = application(workspace, routes)
-        app[BODY_TIMEOUT] = limits.body_seconds
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await LimitedSite(runner, "127.0.0.1", 0, limits).start()
-        engine = asyncio.create_task(work(stage.engine, stage.loop))
+        app[BODY_TIMEOUT] = body_seconds
         try:
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+            async with serve_app(app, "127.0.0.1", 0) as runner:
+                engine = asyncio.create_task(work(stage.engine, stage.loop))
+                try:
+                    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+                finally:
+                    engine.cancel()
+                    await asyncio.gather(engine, return_exceptions=True)
         finally:
-            engine.cancel()
-            await asyncio.gather(engine, return_exceptions=True)
-            await runner.cleanup()
             await database.close()

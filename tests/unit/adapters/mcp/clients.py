@@ -32,7 +32,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.service.creation_limits import CreationLimits
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
-from bot.http_server import LimitedSite, ServerLimits
+from bot.http_server import serve_app
 from tests.patience import PATIENCE_SECONDS
 
 TOKEN, SECRET = "t" * 32, "sk-operators-own-key"
@@ -125,15 +125,9 @@ async def serving(model: ScriptedModel | None = None, agents_per_person: int = 5
     app = web.Application()
     app.add_routes(endpoint.routes)
     app.on_shutdown.append(partial(_close, surface))
-    async with endpoint.run(), stage.run():
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        await LimitedSite(runner, "127.0.0.1", 0, ServerLimits()).start()
+    async with endpoint.run(), stage.run(), serve_app(app, "127.0.0.1", 0) as runner:
         served.url = f"http://127.0.0.1:{runner.addresses[0][1]}/mcp"
-        try:
-            yield served
-        finally:
-            await runner.cleanup()
+        yield served
 
 
 def endpoint_of(stage: Stage, surface: WebSurface, agents_per_person: int = 50) -> McpEndpoint:
