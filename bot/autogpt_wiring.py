@@ -20,8 +20,8 @@ from agent_core.plugins.registration import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.lent_folder import FolderLender
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from bot.findings import IN_A_BUCKET, USE_A_FOLDER
 from bot.settings import Settings
 from bot.variables import VARIABLES
 
@@ -34,13 +34,11 @@ logger = logging.getLogger(__name__)
 NEEDS_SANDBOX = "plugins of AutoGPT are off: they run in the sandbox bubblewrap only"
 
 
-async def load_all_plugins(
-    settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock, env_file: str = ".env"
-) -> PluginSet:
+async def load_all_plugins(settings: Settings, clock: Clock, env_file: str = ".env") -> PluginSet:
     """The plugins that the settings name; raise SettingsError if PLUGIN_PYTHON is no Python.
 
     Plugins of AutoGPT are found by their names alone, and each one that is allowed is asked in the sandbox what it
-    adds. If the sandbox does not hold, none of them is.
+    adds. If the sandbox does not hold, or the agents' files are in a bucket, none of them is.
     """
     if not settings.has_plugins:
         return PluginSet()
@@ -53,9 +51,12 @@ async def load_all_plugins(
         "DENYLISTED_PLUGINS": discovery.unmatched(settings.denylisted_plugins),
     }
     plugins.faults += discovery.faults
-    if discovery.plugins:
+    if discovery.plugins and not settings.workspace_folder:
+        plugins.faults.append(f"plugins of AutoGPT are off: {IN_A_BUCKET}. {USE_A_FOLDER}")
+    elif discovery.plugins and settings.workspace_folder:
         from agent_core.providers.autogpt_plugins.loading import embedders_of, thoughts_of
 
+        workspaces = FolderWorkspaces(settings.workspace_folder)
         host = _host(settings, python, workspaces, clock, env_file)
         await _add(plugins, discovery.plugins, host, workspaces)
         keys = Secrets.of(settings.secrets)
@@ -65,8 +66,7 @@ async def load_all_plugins(
 
 async def try_plugins(settings: Settings) -> PluginSet:
     """The plugins as the next start would load them, without any process of theirs; raise SettingsError."""
-    folders = FolderWorkspaces(settings.workspace_folder or settings.home / "workspaces")
-    plugins = await load_all_plugins(settings, folders, SystemClock())
+    plugins = await load_all_plugins(settings, SystemClock())
     await plugins.close()
     return plugins
 
@@ -91,7 +91,7 @@ def _discover(settings: Settings) -> "tuple[PluginPython, Discovery]":
 def _host(
     settings: Settings,
     python: "PluginPython",
-    workspaces: FolderWorkspaces | FolderLender,
+    workspaces: FolderWorkspaces,
     clock: Clock,
     env_file: str,
 ) -> "WorkerHost":
@@ -119,7 +119,7 @@ async def _add(
     plugins: PluginSet,
     found: "list[FoundPlugin]",
     host: "WorkerHost",
-    workspaces: FolderWorkspaces | FolderLender,
+    workspaces: FolderWorkspaces,
 ) -> None:
     from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins
     from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool

@@ -46,7 +46,7 @@ from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.tool_server_wiring import serve_core, with_tool_servers
 from bot.tool_wiring import Tools, extensions_of, tool_probes
-from bot.workspace_wiring import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, open_workspaces
+from bot.workspace_wiring import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
 
 LOOK_SECONDS = 1.5 * BEAT_SECONDS
 WHAT_TO_CHECK = "Check that PostgreSQL runs there, host and port in DATABASE_URL, and that this machine may reach it."
@@ -112,10 +112,10 @@ async def assemble(
     peers = _peers(settings, database, clock, is_engine=is_engine)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.close)
-        workspaces = await stack.enter_async_context(open_workspaces(settings))
+        workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
         stack.push_async_callback((models := Models.of(settings, database)).close)
-        stack.push_async_callback((tools := await Tools.of(settings, workspaces, clock)).close)
+        stack.push_async_callback((tools := await Tools.of(settings, clock)).close)
         parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
         platforms = wire_platforms(settings, parts, stack) if with_platforms else []
         ports = CorePorts(

@@ -13,6 +13,8 @@ from agent_core.model.lines import counted
 from bot.settings import Settings
 
 LONGEST_TEST = 30.0
+IN_A_BUCKET = "the agents' files are in a bucket, and programs and plugins of AutoGPT run only in a folder"
+USE_A_FOLDER = "Set WORKSPACE_URL to a folder of this machine, or to one that is mounted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,12 @@ async def _programs(settings: Settings, probes: ToolProbes) -> Finding:
         why = "agents propose none; true lets them, in a sandbox without network"
         if missing := probes.sandbox_tools():
             why = f"{why}. The sandbox cannot run here: {missing}"
+        if not settings.workspace_folder:
+            why = f"{why}. None would run now: {IN_A_BUCKET}. {USE_A_FOLDER}"
         return Finding(name="programs", state="off", why=why, variable="EXECUTE_LOCAL_COMMANDS")
+    if not settings.workspace_folder:
+        why = f"none will run: {IN_A_BUCKET}. {USE_A_FOLDER}"
+        return Finding(name="programs", state="fault", why=why, variable="WORKSPACE_URL")
     try:
         async with asyncio.timeout(LONGEST_TEST):
             fault = await probes.sandbox()

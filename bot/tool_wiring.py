@@ -7,6 +7,7 @@ them.
 import logging
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError
@@ -24,10 +25,9 @@ from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
 from agent_core.providers.documents.picture_reader import PictureReader
 from agent_core.providers.llm.prices import Prices
 from agent_core.providers.sandbox.disabled import DisabledSandbox
-from agent_core.providers.sandbox.lent_folder import FolderLender
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.autogpt_wiring import load_all_plugins
-from bot.findings import ToolProbes
+from bot.findings import IN_A_BUCKET, ToolProbes
 from bot.model_wiring import default_model_sees, with_variables
 from bot.settings import Settings
 from bot.tool_server_wiring import ToolServerSet
@@ -60,10 +60,10 @@ class Tools:
     servers: ToolServerSet = field(default_factory=ToolServerSet)
 
     @classmethod
-    async def of(cls, settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock) -> "Tools":
+    async def of(cls, settings: Settings, clock: Clock) -> "Tools":
         """Build the tools that the settings choose. If programs are allowed, test the sandbox first (1 to 2 s)."""
-        sandbox, why = await make_sandbox(settings, workspaces, clock)
-        return cls.around(settings, sandbox, why, await load_all_plugins(settings, workspaces, clock))
+        sandbox, why = await make_sandbox(settings, clock)
+        return cls.around(settings, sandbox, why, await load_all_plugins(settings, clock))
 
     @classmethod
     def around(
@@ -117,15 +117,16 @@ def make_renderer() -> HtmlRenderer:
 INTERNAL_HOSTS = "ALLOW_INTERNAL_HOSTS"
 X_VARIABLES = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET"
 NOT_ALLOWED = "the operator allows no programs here (EXECUTE_LOCAL_COMMANDS)."
+NO_FOLDER = f"{IN_A_BUCKET} (WORKSPACE_URL)."
 
 
-async def make_sandbox(
-    settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock
-) -> tuple[Sandbox, str]:
+async def make_sandbox(settings: Settings, clock: Clock) -> tuple[Sandbox, str]:
     """The sandbox, or a disabled one with the reason: programs run sandboxed or not at all."""
     if not settings.execute_local_commands:
         return DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED
-    sandbox = confined(settings, workspaces, clock)
+    if not settings.workspace_folder:
+        return DisabledSandbox(NO_FOLDER), NO_FOLDER
+    sandbox = confined(settings, settings.workspace_folder, clock)
     if fault := await sandbox.self_test():
         logger.error("no program of an agent will run", extra={"why": fault})
         why = f"the sandbox (SANDBOX={settings.sandbox}) did not stand its test. {fault}"
@@ -133,10 +134,11 @@ async def make_sandbox(
     return sandbox, ""
 
 
-def confined(settings: Settings, workspaces: FolderWorkspaces | FolderLender, clock: Clock) -> "ProcessSandbox":
-    """The sandbox that SANDBOX names (Docker or Bubblewrap). The caller must test it before use."""
+def confined(settings: Settings, folder: Path, clock: Clock) -> "ProcessSandbox":
+    """The sandbox that SANDBOX names (Docker or Bubblewrap), for workspaces in `folder`. Test it before use."""
     from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
 
+    workspaces = FolderWorkspaces(folder)
     if settings.sandbox == "docker":
         return docker_sandbox(
             workspaces, clock, settings.home, image=settings.sandbox_image, is_shared=not settings.sqlite_file
@@ -257,10 +259,8 @@ def tool_probes(settings: Settings) -> ToolProbes:
         return missing_tools(TOOLS) if settings.sandbox == "bubblewrap" else ""
 
     async def sandbox() -> str:
-        tried = confined(
-            settings, FolderWorkspaces(settings.workspace_folder or settings.home / "workspaces"), SystemClock()
-        )
-        return await tried.self_test()
+        folder = settings.workspace_folder or settings.home / "workspaces"
+        return await confined(settings, folder, SystemClock()).self_test()
 
     def media() -> tuple[str, str, str]:
         made = (make_images(settings), make_transcriber(settings), make_voice(settings))

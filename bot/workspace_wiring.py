@@ -5,8 +5,6 @@ Part of the composition root. Modules of S3 are imported only if WORKSPACE_URL n
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from agent_core.errors import CommandError, SettingsError, TransferRefused
@@ -21,13 +19,12 @@ from bot.settings import Settings
 
 if TYPE_CHECKING:
     from agent_core.providers.workspace.s3_storage import S3Storage
-    from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
+    from agent_core.providers.workspace.s3_workspace import S3Workspaces
 
-AnyWorkspaces: TypeAlias = "FolderWorkspaces | WorkspaceCopies"
+AnyWorkspaces: TypeAlias = "FolderWorkspaces | S3Workspaces"
 URL = "WORKSPACE_URL"
 EXAMPLE = "s3://my-bucket/signoff"
 NO_OBSTORE = "needs the package obstore for a bucket: run make extras EXTRAS=s3, then start again."
-COPIES_FOLDER = "program-files"
 DIFFERENT = (
     "agents' files are in different places: this process keeps them in %s, the one that started before in %s. "
     "If both run, give both the same WORKSPACE_URL (docs/how-to/run-on-several-machines.md)"
@@ -48,21 +45,14 @@ NOT_OWN = (
 logger = logging.getLogger(__name__)
 
 
-@asynccontextmanager
-async def open_workspaces(settings: Settings) -> AsyncIterator[AnyWorkspaces]:
-    """The workspaces of all agents. Raise SettingsError if a bucket cannot be used."""
+def make_workspaces(settings: Settings) -> AnyWorkspaces:
+    """The workspaces of all agents. Raise SettingsError if a bucket needs a package that is missing."""
     if settings.workspace_folder:
-        yield FolderWorkspaces(settings.workspace_folder)
-        return
+        return FolderWorkspaces(settings.workspace_folder)
     storage = _s3_storage(settings)
     from agent_core.providers.workspace.s3_workspace import S3Workspaces
-    from agent_core.providers.workspace.workspace_copies import WorkspaceCopies, make_copies_folder
 
-    root, remove = make_copies_folder(settings.home / COPIES_FOLDER)
-    try:
-        yield WorkspaceCopies(S3Workspaces(storage), root)
-    finally:
-        remove()
+    return S3Workspaces(storage)
 
 
 async def check_storage(settings: Settings, workspaces: AnyWorkspaces, database: Database) -> None:

@@ -103,7 +103,7 @@ class Plugins:
         return plugins.loaded[0]
 
     def context(self, agent: Agent = AGENT) -> CommandContext:
-        return CommandContext(agent=agent, files=self.pool.workspaces.of(agent))  # type: ignore[union-attr]
+        return CommandContext(agent=agent, files=self.pool.workspaces.of(agent))
 
     async def close(self) -> None:
         await self.pool.close()

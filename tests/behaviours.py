@@ -318,7 +318,7 @@ PROMISES: dict[str, str] = {
     "vision:outside": "After a model looked at a picture, no lease and no free class covers programs and posts.",
     "vision:pixels": "A model is sent the pixels of a picture alone: no EXIF, comment or colour profile.",
     "web:token": "A page that other machines can reach does not start without a token of 16 characters.",
-    "programs:conflict": "A program on copied files never overwrites or deletes what somebody else changed meanwhile.",
+    "programs:folder": "Programs run only where the agents' files are in a folder. With a bucket, doctor says why.",
     "workspace:limit": "A workspace keeps its quota after any number of runs; the result names what was removed.",
     "workers:claim": "An agent that one worker has is not taken by another.",
     "workers:late": "The end of a claim that takes effect late ends no later claim of the same worker.",

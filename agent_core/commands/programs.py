@@ -105,7 +105,7 @@ class ProgramCommands:
     async def end_process(self, given: Process, context: CommandContext) -> str:
         """End a program that was left running, with all that it started."""
         ended = await self.sandbox.end(context.agent, given.key)
-        return f"{given.key} is ended. {_note_line(ended)}{_output_text(ended.output)}"
+        return f"{given.key} is ended. {_output_text(ended.output)}"
 
     async def preview_python(self, given: PythonFile, context: CommandContext) -> Preview:
         """The whole source of the program and its imports, and its limits. No other source runs."""
@@ -170,7 +170,7 @@ class ProgramCommands:
         before = await _file_states(context.files)
         run = await self.sandbox.run(argv, context.agent, seconds=self.seconds, report=context.report, sealed=sealed)
         changes = _changes(before, await _file_states(context.files))
-        text = "\n".join(filter(None, (_run_text(run), run.files_note, changes, _output_text(run.output))))
+        text = "\n".join(filter(None, (_run_text(run), changes, _output_text(run.output))))
         if run.ended_because or run.exit_code != 0:
             raise CommandError(text)
         return text
@@ -224,11 +224,7 @@ def _state(program: Background) -> str:
 
 def _background_text(program: Background, *, full: bool) -> str:
     printed = _output_text(program.output, full=full)
-    return f"{_state(program)} Its line: {_shorten_line(program.line)}\n{_note_line(program)}{printed}"
-
-
-def _note_line(program: Background) -> str:
-    return f"{program.files_note}\n" if program.files_note else ""
+    return f"{_state(program)} Its line: {_shorten_line(program.line)}\n{printed}"
 
 
 def _output_text(output: str, *, full: bool = True) -> str:

@@ -46,13 +46,11 @@ class ProgramRun:
 
     `output`: stdout and stderr in order, with the middle cut out if too long.
     `ended_because`: the exceeded limit, to complete the sentence "It was ended because …".
-    `files_note`: sentences on files that could not be saved where the program wrote them, or "".
     """
 
     exit_code: int
     output: str
     ended_because: str = ""
-    files_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +63,6 @@ class Background:
     output: str = ""
     exit_code: int | None = None
     ended_because: str = ""
-    files_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

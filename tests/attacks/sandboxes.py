@@ -14,7 +14,6 @@ from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits
-from agent_core.providers.sandbox.lent_folder import FolderLender
 from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, bubblewrap_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import Limits
@@ -54,7 +53,7 @@ except (MemoryError, ValueError) as error:
 
 
 def real_sandbox(
-    data: Path, workspaces: FolderWorkspaces | FolderLender | None = None, limits: ProgramLimits = LIMITS
+    data: Path, workspaces: FolderWorkspaces | None = None, limits: ProgramLimits = LIMITS
 ) -> ProcessSandbox:
     """Bubblewrap's, for a bot with this data folder; raise NotInstalled."""
     need(*SANDBOX)
@@ -62,7 +61,7 @@ def real_sandbox(
 
 
 def possible_sandbox(
-    data: Path, workspaces: FolderWorkspaces | FolderLender | None = None, limits: ProgramLimits = LIMITS
+    data: Path, workspaces: FolderWorkspaces | None = None, limits: ProgramLimits = LIMITS
 ) -> ProcessSandbox:
     """The same on a machine where it may not work."""
     return bubblewrap_sandbox(workspaces or FolderWorkspaces(data / "workspaces"), SystemClock(), data, limits)

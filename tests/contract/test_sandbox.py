@@ -1,4 +1,4 @@
-"""What every sandbox keeps to: bubblewrap on folders and on S3, Docker's command line, and the recording one."""
+"""What every sandbox keeps to: bubblewrap, Docker's command line, and the recording one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -19,9 +19,6 @@ from agent_core.providers.sandbox.backend import LIMITS
 from agent_core.providers.sandbox.docker import IMAGE
 from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, docker_sandbox
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.workspace.s3_storage import S3Storage
-from agent_core.providers.workspace.s3_workspace import S3Workspaces
-from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.sandbox import RecordingSandbox
@@ -37,7 +34,7 @@ LIMIT = 0.5  # seconds
 Made: TypeAlias = tuple[Sandbox, Workspaces]
 
 
-@pytest.fixture(params=["bubblewrap", "docker", "recording", "s3"])
+@pytest.fixture(params=["bubblewrap", "docker", "recording"])
 async def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Made]:
     """A sandbox and the workspaces it works in."""
     if request.param == "recording":
@@ -45,10 +42,7 @@ async def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyte
         yield RecordingSandbox(program=shell, workspaces=memory), memory
         return
     monkeypatch.setattr(sandbox_module, "FIRST_OUTPUT_SECONDS", PATIENCE_SECONDS)  # all programs here speak or end
-    folders: FolderWorkspaces | WorkspaceCopies = FolderWorkspaces(tmp_path / "workspaces")
-    if request.param == "s3":
-        storage = S3Storage(bucket=request.getfixturevalue("s3_bucket"))
-        folders = WorkspaceCopies(S3Workspaces(storage), tmp_path / "copies")
+    folders = FolderWorkspaces(tmp_path / "workspaces")
     if request.param == "docker":
         need(*SANDBOX)  # the stand-in's containers are made by bubblewrap
         monkeypatch.setenv("PATH", docker.install(tmp_path / "bin", images=(IMAGE,)))
@@ -257,41 +251,6 @@ async def test_one_left_running_that_ends_by_itself_is_told_of_once_it_has(sandb
             await asyncio.to_thread(lambda: None)
     assert await sandbox.list_background(ADA) == (replace(started, exit_code=5),)
     assert await sandbox.end(ADA, started.key) == replace(started, exit_code=5)
-
-
-@pytest.mark.parametrize("made", ["s3"], indirect=True)
-async def test_a_background_program_and_commands_see_each_others_files(made: Made) -> None:
-    sandbox, workspaces = made
-    files = workspaces.of(ADA)
-    waits = "echo one > made.txt; echo up; until test -s given.txt; do sleep 0.05; done; cp given.txt copied.txt"
-    started = await sandbox.start(line(waits), ADA)
-    assert await files.read("made.txt") == b"one\n"
-    await files.write("given.txt", b"given")
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await sandbox.list_background(ADA))[0].exit_code is None:
-            await asyncio.to_thread(lambda: None)
-    assert await files.read("copied.txt") == b"given"
-    assert (await sandbox.end(ADA, started.key)).files_note == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("made", ["s3"], indirect=True)
-@pytest.mark.proves("programs:conflict")
-async def test_a_run_tells_of_a_file_that_somebody_else_changed_meanwhile(made: Made) -> None:
-    sandbox, workspaces = made
-    assert isinstance(workspaces, WorkspaceCopies)
-    elsewhere, told = workspaces.stored.of(ADA), asyncio.Event()
-    await elsewhere.write("a.txt", b"before")
-    said = "echo by the program > a.txt; seq 3000; until test -s go.txt; do sleep 0.05; done"
-    running = asyncio.create_task(run(sandbox, said, lambda _: told.set()))
-    await asyncio.wait_for(told.wait(), PATIENCE_SECONDS)
-    await elsewhere.write("a.txt", b"by somebody else")
-    await workspaces.of(ADA).write("go.txt", b"go")
-    ended = await running
-    note = "a.txt was changed by somebody else meanwhile, so what the program wrote is in a.from-program.txt."
-    assert (ended.exit_code, ended.files_note) == (0, note)
-    assert await elsewhere.read("a.txt") == b"by somebody else"
-    assert await elsewhere.read("a.from-program.txt") == b"by the program\n"
 
 
 @real

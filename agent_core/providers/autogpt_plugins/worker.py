@@ -23,9 +23,9 @@ from agent_core.providers.egress.proxy import MAX_HEADER_BYTES, EgressProxy
 from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, user_for
 from agent_core.providers.sandbox.bubblewrap import Additions, BubblewrapBackend
 from agent_core.providers.sandbox.bwrap_process import BwrapProcess, wait_readable
-from agent_core.providers.sandbox.lent_folder import LentFolder
 from agent_core.providers.sandbox.supervisor import ProcessSupervisor
 from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
+from agent_core.providers.workspace.folder_workspace import FolderFiles
 
 PROGRAM, TEMPLATE = (Path(__file__).with_name(name) for name in ("worker_program.py", "template_stand_in.py"))
 LIFE_SECONDS = 24 * 3600.0
@@ -69,14 +69,14 @@ class WorkerHost:
     is_open: bool = False
     limits: ProgramLimits = LIMITS
 
-    async def start(self, found: FoundPlugin, lent: LentFolder, sites: Sites | None) -> "PluginWorker":
+    async def start(self, found: FoundPlugin, files: FolderFiles, sites: Sites | None) -> "PluginWorker":
         """A worker that has loaded nothing yet, in this folder; `sites`: None for no network.
 
         Raise CommandError if it cannot be started.
         """
-        quota = WorkspaceQuota(lent.files.folder, lent.files.limits)
+        quota = WorkspaceQuota(files.folder, files.limits)
         try:
-            usage = await asyncio.to_thread(quota.hand_over, user_for(lent.files.folder.name))
+            usage = await asyncio.to_thread(quota.hand_over, user_for(files.folder.name))
         except OSError as error:
             raise CommandError(f"The workspace cannot be used: {error.strerror}.") from None
         network = "none" if sites is None else "open" if self.is_open else "gateway" if self.gateway else "none"
@@ -89,14 +89,14 @@ class WorkerHost:
                 has_network=network == "open",
             )
             try:
-                process = await self.backend.start(line, lent.files.folder, _sealed(found), more)
+                process = await self.backend.start(line, files.folder, _sealed(found), more)
             except BaseException:
                 ours.close()
                 raise
         supervisor = ProcessSupervisor(
             process=process, quota=quota, limits=self.limits, clock=self.clock, allowed_usage=usage
         )
-        worker = PluginWorker(host=self, found=found, lent=lent, channel=ours, process=process)
+        worker = PluginWorker(host=self, found=found, channel=ours, process=process)
         worker.life = asyncio.create_task(supervisor.supervise(LIFE_SECONDS))
         try:
             await worker.connect(sites if network == "gateway" else None)
@@ -116,7 +116,6 @@ class PluginWorker:
 
     host: WorkerHost
     found: FoundPlugin
-    lent: LentFolder
     channel: socket.socket
     process: BwrapProcess
     life: "asyncio.Task[Any] | None" = None
@@ -188,7 +187,7 @@ class PluginWorker:
         return answer
 
     async def end(self) -> None:
-        """End the whole process tree, also if this is cancelled meanwhile, and save the changes of a lent folder."""
+        """End the whole process tree, also if this is cancelled meanwhile."""
         self.is_over = True
         if self.resting and self.resting is not asyncio.current_task():
             self.resting.cancel()
@@ -209,8 +208,6 @@ class PluginWorker:
             self.channel.close()
         if self.life:
             await asyncio.wait([self.life])
-        with suppress(CommandError):
-            await self.lent.give_back()
 
     async def _rest(self) -> None:
         """Stop all processes after REST_SECONDS without a question; end the worker if they cannot be stopped."""

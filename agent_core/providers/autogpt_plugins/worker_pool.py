@@ -14,7 +14,6 @@ from agent_core.model.ids import AgentId
 from agent_core.plugins.plugin import LoadSites
 from agent_core.providers.autogpt_plugins.discovery import FoundPlugin
 from agent_core.providers.autogpt_plugins.worker import PluginWorker, WorkerHost
-from agent_core.providers.sandbox.lent_folder import FolderLender, LentFolder
 from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.providers.workspace.workspace_paths import LIMITS
 
@@ -39,7 +38,7 @@ class WorkerPool:
     """Starts and ends workers. `load_sites`: loads which sites the agents of a channel may reach."""
 
     host: WorkerHost
-    workspaces: FolderWorkspaces | FolderLender
+    workspaces: FolderWorkspaces
     idle_seconds: float = IDLE_SECONDS
     load_sites: LoadSites | None = None
     _places: dict[Key, Place] = field(default_factory=dict)
@@ -54,7 +53,7 @@ class WorkerPool:
         root.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".plugin-", dir=root, ignore_cleanup_errors=True) as folder:
             files = FolderFiles(Path(folder) / "empty", LIMITS)
-            worker = await self.host.start(found, LentFolder(files), None)
+            worker = await self.host.start(found, files, None)
             try:
                 return await worker.load(("", "", ()), self.host.seconds)
             finally:
@@ -102,16 +101,7 @@ class WorkerPool:
         sites = await self.load_sites(context) if self.load_sites else None
         agent = context.agent
         self._lent_to.add(agent.id)
-        lent = (
-            LentFolder(self.workspaces.of(agent))
-            if isinstance(self.workspaces, FolderWorkspaces)
-            else await self.workspaces.lend(agent)
-        )
-        try:
-            worker = await self.host.start(found, lent, sites)
-        except BaseException:
-            await lent.give_back()
-            raise
+        worker = await self.host.start(found, self.workspaces.of(agent), sites)
         try:
             await worker.load((agent.name, agent.role, agent.goals))
         except BaseException:

@@ -17,7 +17,6 @@ from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits, SandboxBackend, user_for
 from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 from agent_core.providers.sandbox.docker import IMAGE, DockerBackend
-from agent_core.providers.sandbox.lent_folder import FolderLender, LentFolder
 from agent_core.providers.sandbox.sandbox_self_test import find_escapes
 from agent_core.providers.sandbox.supervisor import ProcessSupervisor, ignore_output
 from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
@@ -38,11 +37,10 @@ class BackgroundProcess:
     record: Background
     supervisor: ProcessSupervisor
     task: "asyncio.Task[ProgramRun]"
-    lent: LentFolder
 
     @property
     def state(self) -> Background:
-        record = replace(self.record, output=self.supervisor.output.text, files_note=self.lent.note)
+        record = replace(self.record, output=self.supervisor.output.text)
         if not self.task.done():
             return record
         if self.task.cancelled():
@@ -66,22 +64,17 @@ class BackgroundProcess:
         self.task.cancel()
         await asyncio.wait([self.task])
         await self.supervisor.end()  # a task cancelled before its first step did not end it
-        await self.lent.give_back()
         return self.state
 
 
 @dataclass(slots=True, kw_only=True)
 class ProcessSandbox:
-    """Implements `Sandbox`. Every program runs through the backend.
-
-    `lender`: lends folders with copies of the workspaces, if those are not in folders of this machine.
-    """
+    """Implements `Sandbox`. Every program runs through the backend, in the folder of its agent's workspace."""
 
     backend: SandboxBackend
     workspaces: FolderWorkspaces
     clock: Clock
     limits: ProgramLimits = LIMITS
-    lender: FolderLender | None = None
     _background: dict[AgentId, list[BackgroundProcess]] = field(default_factory=dict)
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -99,26 +92,16 @@ class ProcessSandbox:
         report: Callable[[str], None] = ignore_output,
         sealed: Mapping[str, bytes] = NOTHING_SEALED,
     ) -> ProgramRun:
-        lent = await self._lend(agent)
-        try:
-            supervisor = await self._start_process(argv, lent.files, sealed)
-            run = await supervisor.supervise(seconds, report)
-        finally:
-            note = await lent.give_back()
-        return replace(run, files_note=note)
+        supervisor = await self._start_process(argv, self.workspaces.of(agent), sealed)
+        return await supervisor.supervise(seconds, report)
 
     async def start(self, argv: Sequence[str], agent: Agent) -> Background:
         self._require_slot(agent)
-        lent = await self._lend(agent)
-        try:
-            supervisor = await self._start_process(argv, lent.files)
-        except BaseException:
-            await lent.give_back()
-            raise
-        task = asyncio.create_task(self._supervise(supervisor, lent))
+        supervisor = await self._start_process(argv, self.workspaces.of(agent))
+        task = asyncio.create_task(supervisor.supervise(self.limits.background_seconds))
         task.add_done_callback(_log_fault)
         record = Background(key=f"p{next(self._numbers)}", line=_shown_command(argv), started_at=self.clock.now())
-        running = BackgroundProcess(record=record, supervisor=supervisor, task=task, lent=lent)
+        running = BackgroundProcess(record=record, supervisor=supervisor, task=task)
         self._background.setdefault(agent.id, []).append(running)
         try:
             await running.wait_for_output(self.clock)
@@ -145,15 +128,6 @@ class ProcessSandbox:
     async def close(self) -> None:
         for agent_id in tuple(self._background):
             await self.end_all(agent_id)
-
-    async def _lend(self, agent: Agent) -> LentFolder:
-        return await self.lender.lend(agent) if self.lender else LentFolder(self.workspaces.of(agent))
-
-    async def _supervise(self, supervisor: ProcessSupervisor, lent: LentFolder) -> ProgramRun:
-        try:
-            return await supervisor.supervise(self.limits.background_seconds)
-        finally:
-            await lent.give_back()
 
     async def _run_in_folder(self, argv: Sequence[str], folder: Path, seconds: float) -> ProgramRun:
         supervisor = await self._start_process(argv, FolderFiles(folder, self.workspaces.limits))
@@ -198,16 +172,15 @@ def _shown_command(argv: Sequence[str]) -> str:
 
 
 def bubblewrap_sandbox(
-    workspaces: FolderWorkspaces | FolderLender, clock: Clock, data: Path, limits: ProgramLimits = LIMITS
+    workspaces: FolderWorkspaces, clock: Clock, data: Path, limits: ProgramLimits = LIMITS
 ) -> ProcessSandbox:
     """A sandbox with bubblewrap. `data` is the folder of the database, which programs must not see."""
-    folders, lender = _folders_of(workspaces)
-    backend = BubblewrapBackend(data=data, file_bytes=folders.limits.file_bytes, limits=limits)
-    return ProcessSandbox(backend=backend, workspaces=folders, clock=clock, limits=limits, lender=lender)
+    backend = BubblewrapBackend(data=data, file_bytes=workspaces.limits.file_bytes, limits=limits)
+    return ProcessSandbox(backend=backend, workspaces=workspaces, clock=clock, limits=limits)
 
 
 def docker_sandbox(
-    workspaces: FolderWorkspaces | FolderLender,
+    workspaces: FolderWorkspaces,
     clock: Clock,
     data: Path,
     limits: ProgramLimits = LIMITS,
@@ -216,13 +189,6 @@ def docker_sandbox(
     is_shared: bool = False,
 ) -> ProcessSandbox:
     """A sandbox with Docker. `data`: a folder for copies of sealed files, which other processes use if `is_shared`."""
-    folders, lender = _folders_of(workspaces)
-    file_bytes = folders.limits.file_bytes
+    file_bytes = workspaces.limits.file_bytes
     backend = DockerBackend(data=data, file_bytes=file_bytes, limits=limits, image=image, is_shared=is_shared)
-    return ProcessSandbox(backend=backend, workspaces=folders, clock=clock, limits=limits, lender=lender)
-
-
-def _folders_of(workspaces: FolderWorkspaces | FolderLender) -> tuple[FolderWorkspaces, FolderLender | None]:
-    if isinstance(workspaces, FolderWorkspaces):
-        return workspaces, None
-    return FolderWorkspaces(workspaces.root, workspaces.limits), workspaces
+    return ProcessSandbox(backend=backend, workspaces=workspaces, clock=clock, limits=limits)

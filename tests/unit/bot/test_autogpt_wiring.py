@@ -9,7 +9,6 @@ import pytest
 from agent_core.errors import SettingsError
 from agent_core.providers.autogpt_plugins.worker import LOAD_SECONDS
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.autogpt_wiring import load_all_plugins, plugin_environment
 from bot.plugin_findings import plugins_finding
 from bot.settings import Settings, load
@@ -41,15 +40,14 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.mark.slow
 async def test_plugins_of_autogpt_are_loaded_beside_signoffs_own(settings: Settings) -> None:
     need(*SANDBOX)
-    folders = FolderWorkspaces(settings.home / "workspaces")
-    plugins = await load_all_plugins(settings, folders, SystemClock())
+    plugins = await load_all_plugins(settings, SystemClock())
     assert [each.name for each in plugins.loaded] == ["own", "TeaPlugin"]
     assert plugins.thoughts is not None
     assert plugins.faults == [
         "zip mate.zip: MatePlugin not allowed; ALLOWLISTED_PLUGINS names what may run",
         "SoupPlugin (zip soup.zip): it needs bs4_of_2023, which PLUGIN_PYTHON does not have",
     ]
-    assert [*folders.root.iterdir()] == []
+    assert [*(settings.home / "workspaces").iterdir()] == []
     await plugins.close()
 
 
@@ -92,11 +90,19 @@ async def test_without_a_sandbox_plugins_of_autogpt_are_off_and_others_are_not(
     assert "plugins of AutoGPT are off: they run in the sandbox bubblewrap only. The sandbox cannot" in finding.why
 
 
+async def test_with_files_in_a_bucket_plugins_of_autogpt_are_off_and_others_are_not(settings: Settings) -> None:
+    finding = await plugins_finding(settings.model_copy(update={"workspace_url": "s3://bucket/x"}))
+    assert finding is not None
+    assert finding.why.startswith("own sha256:")
+    assert "plugins of AutoGPT are off: the agents' files are in a bucket, and programs and plugins" in finding.why
+    assert "Set WORKSPACE_URL to a folder of this machine, or to one that is mounted" in finding.why
+
+
 async def test_a_python_that_is_none_is_a_fault_of_its_setting(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "python").write_text("no program")
     wrong = settings.model_copy(update={"plugin_python": tmp_path / "python"})
     with pytest.raises(SettingsError, match="PLUGIN_PYTHON"):
-        await load_all_plugins(wrong, FolderWorkspaces(settings.home / "workspaces"), SystemClock())
+        await load_all_plugins(wrong, SystemClock())
     finding = await plugins_finding(wrong)
     assert finding is not None
     assert (finding.state, finding.variable) == ("fault", "PLUGIN_PYTHON")

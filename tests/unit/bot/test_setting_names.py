@@ -12,7 +12,6 @@ from agent_core.providers.documents.document_reader import DocumentReader
 from agent_core.providers.llm.anthropic_model import ClaudeModel
 from agent_core.providers.llm.endpoint_errors import Ability
 from agent_core.providers.llm.fallback_model import FallbackModel
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.bootstrap import assemble
 from bot.model_wiring import make_embedder, make_model, make_search
 from bot.settings import Settings, load
@@ -129,7 +128,7 @@ async def test_a_sandbox_that_cannot_run_is_told_with_its_variable(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     given = {"SIGNOFF_HOME": str(tmp_path), "EXECUTE_LOCAL_COMMANDS": "true", "SANDBOX": "docker"}
-    _, why = await make_sandbox(load(given, None), FolderWorkspaces(tmp_path), SystemClock())
+    _, why = await make_sandbox(load(given, None), SystemClock())
     assert why.startswith("the sandbox (SANDBOX=docker) did not stand its test.")
 
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.errors import FilesTaken, SettingsError
+from agent_core.errors import FilesTaken, SettingsError, UnusableReply
 from agent_core.model.files import StorageIdentity
 from agent_core.model.ids import AgentId
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
-from agent_core.providers.workspace.workspace_copies import WorkspaceCopies
 from agent_core.providers.workspace.workspace_paths import IDENTITY_NAME, OWNER_NAME
 from agent_core.service.shared_storage import record_storage
 from agent_core.testing.database import TemporaryDatabase
@@ -25,9 +24,11 @@ from agent_core.testing.examples import an_agent
 from agent_core.transfer.transfer import Transfer
 from bot.bootstrap import assemble, probes
 from bot.doctor import findings, report
+from bot.findings import IN_A_BUCKET, tool_findings
 from bot.settings import Settings, load
+from bot.tool_wiring import tool_probes
 from bot.transfer_commands import export_data
-from bot.workspace_wiring import check_storage, find_workspaces_fault, open_workspaces, stored_files
+from bot.workspace_wiring import check_storage, find_workspaces_fault, make_workspaces, stored_files
 from tests.standins.s3 import S3Gate
 
 ADA = an_agent(id=AgentId("0ada"))
@@ -50,8 +51,8 @@ def settings_for(home: Path, bucket: S3Bucket | None = None, **given: str) -> Se
 
 async def test_files_are_in_the_data_folder_unless_a_setting_says_otherwise(tmp_path: Path) -> None:
     for url, folder in (("", "home/workspaces"), (f"file://{tmp_path}/shared/", "shared")):
-        async with open_workspaces(settings_for(tmp_path / "home", WORKSPACE_URL=url)) as workspaces:
-            assert workspaces == FolderWorkspaces(tmp_path / folder)
+        workspaces = make_workspaces(settings_for(tmp_path / "home", WORKSPACE_URL=url))
+        assert workspaces == FolderWorkspaces(tmp_path / folder)
 
 
 @pytest.mark.parametrize(
@@ -69,21 +70,24 @@ def test_an_endpoint_without_a_bucket_is_refused(tmp_path: Path) -> None:
         settings_for(tmp_path, WORKSPACE_ENDPOINT="https://minio.example.com")
 
 
-async def test_a_process_keeps_files_in_the_bucket_and_leaves_no_copies(
-    tmp_path: Path,
-    s3_bucket: S3Bucket,
-) -> None:
-    settings = settings_for(tmp_path, s3_bucket)
-    async with assemble(settings), open_workspaces(settings) as workspaces:
-        assert isinstance(workspaces, WorkspaceCopies)
-        await workspaces.of(ADA).write("a.txt", b"a")
-        lent = await workspaces.lend(ADA)
-        assert await lent.files.read("a.txt") == b"a"
-        assert lent.files.folder.is_relative_to(tmp_path / "program-files")
-        await lent.give_back()
+@pytest.mark.proves("programs:folder")
+async def test_a_bucket_keeps_files_and_no_program_runs(tmp_path: Path, s3_bucket: S3Bucket) -> None:
+    settings = settings_for(tmp_path, s3_bucket, EXECUTE_LOCAL_COMMANDS="true")
+    async with assemble(settings) as signoff:
+        await make_workspaces(settings).of(ADA).write("a.txt", b"a")
+        with pytest.raises(UnusableReply, match=f"execute_shell is switched off here: {IN_A_BUCKET}"):
+            signoff.core.loop.runner.commands.get("execute_shell")
     assert not (tmp_path / "workspaces").exists()
-    assert [*(tmp_path / "program-files").iterdir()] == []
     assert [file.path for file in stored_files(settings).files()] == ["0ada", "0ada/a.txt"]
+
+
+@pytest.mark.proves("programs:folder")
+@pytest.mark.parametrize(("allowed", "state"), [("true", "fault"), ("false", "off")])
+async def test_the_doctor_tells_what_programs_need_beside_a_bucket(tmp_path: Path, allowed: str, state: str) -> None:
+    settings = settings_for(tmp_path, WORKSPACE_URL="s3://b-1/x", EXECUTE_LOCAL_COMMANDS=allowed)
+    [finding] = [each for each in await tool_findings(settings, tool_probes(settings)) if each.name == "programs"]
+    assert finding.state == state
+    assert f"{IN_A_BUCKET}. Set WORKSPACE_URL to a folder of this machine" in finding.why
 
 
 async def test_a_bucket_that_cannot_be_used_stops_the_start_in_one_line(
@@ -157,8 +161,7 @@ async def test_without_the_package_one_line_says_what_to_install(
     said = "needs the package obstore for a bucket: run make extras EXTRAS=s3, then start again."
     assert await find_workspaces_fault(settings) == said
     with pytest.raises(SettingsError, match="WORKSPACE_URL: needs the package obstore"):
-        async with open_workspaces(settings):
-            pass
+        make_workspaces(settings)
 
 
 @pytest.mark.slow
@@ -170,14 +173,14 @@ def test_a_process_with_a_folder_does_not_load_the_package() -> None:
 
 
 async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket) -> None:
-    async with open_workspaces(settings_for(tmp_path, s3_bucket)) as bucket:
-        for workspaces in (FolderWorkspaces(tmp_path / "files"), bucket):
-            first, *others = await asyncio.gather(*(workspaces.identify() for _ in range(4)))
-            assert len(first.id) == 32
-            assert others == [first] * 3
-        files, other = FolderWorkspaces(tmp_path / "files"), FolderWorkspaces(tmp_path / "other")
-        assert (await files.identify()).id != (await other.identify()).id
-        assert (await bucket.identify()).place == f"s3://{s3_bucket.bucket}/{s3_bucket.prefix}"
+    bucket = make_workspaces(settings_for(tmp_path, s3_bucket))
+    for workspaces in (FolderWorkspaces(tmp_path / "files"), bucket):
+        first, *others = await asyncio.gather(*(workspaces.identify() for _ in range(4)))
+        assert len(first.id) == 32
+        assert others == [first] * 3
+    files, other = FolderWorkspaces(tmp_path / "files"), FolderWorkspaces(tmp_path / "other")
+    assert (await files.identify()).id != (await other.identify()).id
+    assert (await bucket.identify()).place == f"s3://{s3_bucket.bucket}/{s3_bucket.prefix}"
 
 
 async def test_an_editor_may_end_the_lines_of_the_identities(tmp_path: Path) -> None:
@@ -207,8 +210,8 @@ async def test_two_processes_with_different_folders_are_told_in_one_line(
     with caplog.at_level(logging.WARNING):
         for home in ("first", "second", "second"):
             settings = settings_for(tmp_path / home, DATABASE_URL=SHARED)
-            async with open_workspaces(settings) as workspaces:
-                await check_storage(settings, workspaces, database)
+            workspaces = make_workspaces(settings)
+            await check_storage(settings, workspaces, database)
     [record] = caplog.records
     said = record.getMessage()
     assert "\n" not in said
@@ -228,11 +231,11 @@ async def test_a_place_is_used_by_the_first_database_that_starts_on_it(
     bucket = s3_bucket if kind == "bucket" else None
     url = {} if bucket else {"WORKSPACE_URL": (tmp_path / "shared").as_uri()}
     settings = settings_for(tmp_path / "home", bucket, **url)
-    async with open_workspaces(settings) as workspaces:
-        await asyncio.gather(*(check_storage(settings, workspaces, first) for _ in range(4)))
-        with pytest.raises(SettingsError, match=r"belong to another database\. Set DATABASE_URL to that one"):
-            await check_storage(settings, workspaces, second)
-        await check_storage(settings, workspaces, first)
+    workspaces = make_workspaces(settings)
+    await asyncio.gather(*(check_storage(settings, workspaces, first) for _ in range(4)))
+    with pytest.raises(SettingsError, match=r"belong to another database\. Set DATABASE_URL to that one"):
+        await check_storage(settings, workspaces, second)
+    await check_storage(settings, workspaces, first)
 
 
 @pytest.mark.slow
@@ -270,8 +273,8 @@ async def _start(settings: Settings) -> None:
     await upgrade(settings.database_url)
     database = SqlDatabase(settings.database_url)
     try:
-        async with open_workspaces(settings) as workspaces:
-            await check_storage(settings, workspaces, database)
+        workspaces = make_workspaces(settings)
+        await check_storage(settings, workspaces, database)
     finally:
         await database.close()
 
@@ -302,8 +305,8 @@ async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_
 async def _start_on_postgres(settings: Settings) -> None:
     """Mark the files as those of a database on PostgreSQL."""
     on_postgres = settings.model_copy(update={"database_url": "postgresql://db.example.com/signoff"})
-    async with open_workspaces(on_postgres) as workspaces:
-        await check_storage(on_postgres, workspaces, TemporaryDatabase())
+    workspaces = make_workspaces(on_postgres)
+    await check_storage(on_postgres, workspaces, TemporaryDatabase())
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\0" * 32])
@@ -351,7 +354,7 @@ async def test_without_workspace_url_a_database_is_not_backed_up_without_its_fil
 async def test_on_sqlite_nothing_is_compared(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "home")
     database = SqlDatabase(settings.database_url)
-    async with open_workspaces(settings) as workspaces:
-        await check_storage(settings, workspaces, database)
+    workspaces = make_workspaces(settings)
+    await check_storage(settings, workspaces, database)
     await database.close()
     assert not (tmp_path / "home").exists()
