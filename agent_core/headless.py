@@ -86,7 +86,7 @@ async def open_core(folder: Path, *, base_url: str, api_key: str = "", model: st
     ports = CorePorts(
         database=database,
         model=endpoint,
-        index=DatabaseVectorIndex(database, folder / "vectors"),
+        index=DatabaseVectorIndex(database),
         surfaces=(HeadlessSurface(),),
         workspaces=FolderWorkspaces(folder / "workspaces"),
     )

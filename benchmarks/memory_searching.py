@@ -35,10 +35,9 @@ async def measure(folder: Path) -> dict[str, float]:
     database = SqlDatabase(f"sqlite:///{folder / 'signoff.db'}")
     ids = await _ids(database)
     asked, truth = _load_queries(folder, ids)
-    idle = _memory("RssAnon")
-    first = await _time_search(DatabaseVectorIndex(database, folder / "index"), asked[:1])
-    index = DatabaseVectorIndex(database, folder / "index")
-    again = await _time_search(index, asked[:1])
+    idle = _memory()
+    index = DatabaseVectorIndex(database)
+    first = await _time_search(index, asked[:1])
     await _time_search(index, asked[:WARMING])
     seconds: list[float] = []
     hits = 0
@@ -47,7 +46,7 @@ async def measure(folder: Path) -> dict[str, float]:
         found = await index.nearest(SPACE, PLACE, vector, BEST)
         seconds.append(time.perf_counter() - before)
         hits += len(nearest & {memory_id for memory_id, _ in found})
-    held = _memory("RssAnon")
+    held = _memory()
     appends = [await _time_append(database, index, vector) for vector in asked[:APPENDED]]
     await database.close()
     return {
@@ -57,11 +56,8 @@ async def measure(folder: Path) -> dict[str, float]:
         "save": median(save for save, _ in appends),
         "search_after": median(search for _, search in appends),
         "first": first,
-        "again": again,
         "idle": idle,
         "held": held,
-        "mapped": _memory("RssFile"),
-        "file": sum(path.stat().st_size for path in (folder / "index").glob("*.vectors")),
     }
 
 
@@ -104,11 +100,11 @@ async def _time_append(database: SqlDatabase, index: DatabaseVectorIndex, vector
     return between - before, time.perf_counter() - between
 
 
-def _memory(kind: str) -> int:
-    """Bytes of memory of this kind that the process holds, or 0 where the system does not tell in /proc."""
+def _memory() -> int:
+    """Bytes of memory that the process holds, or 0 where the system does not tell in /proc."""
     with suppress(OSError):
         lines = Path("/proc/self/status").read_text("utf-8").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{kind}:"))
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
     return 0
 
 

@@ -158,7 +158,7 @@ async def run_core(folder: Path, replies: Sequence[Mapping[str, Any]], url: str)
         CorePorts(
             database=database,
             model=ReplayModel(iter(replies)),
-            index=DatabaseVectorIndex(database, folder / "vectors"),
+            index=DatabaseVectorIndex(database),
             embedder=LocalEmbedder(),
             surfaces=(surface,),
             workspaces=FolderWorkspaces(folder / "workspaces"),

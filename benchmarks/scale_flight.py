@@ -69,7 +69,7 @@ async def run_agents(folder: Path, agents: int) -> AsyncIterator[SlowModel]:
         CorePorts(
             database=database,
             model=model,
-            index=DatabaseVectorIndex(database, folder / "vectors"),
+            index=DatabaseVectorIndex(database),
             embedder=LocalEmbedder(),
             surfaces=(WebSurface(),),
             workspaces=FolderWorkspaces(folder / "workspaces"),

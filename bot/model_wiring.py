@@ -4,6 +4,7 @@ Part of the composition root, like `bot.bootstrap`. Modules are imported only if
 """
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -254,7 +255,7 @@ def make_embedder(settings: Settings) -> Embedder:
 
 
 def make_index(settings: Settings, database: Database) -> MemoryIndex:
-    """Pinecone if its key is set, else an index of this process, with its vectors in the data folder."""
+    """Pinecone if its key is set, else an index of this process on the database."""
     if key := settings.pinecone_api_key.get_secret_value():
         from agent_core.providers.vector_index.pinecone_index import PineconeIndex, PineconeSettings
 
@@ -268,7 +269,8 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
         )
     from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 
-    return DatabaseVectorIndex(database, settings.home / "vectors")
+    shutil.rmtree(settings.home / "vectors", ignore_errors=True)  # an earlier release kept vectors in files
+    return DatabaseVectorIndex(database)
 
 
 def make_search(settings: Settings) -> Search:

@@ -2,7 +2,6 @@
 
 import argparse
 import logging
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,7 +65,6 @@ async def import_data(settings: Settings, arguments: Sequence[str]) -> int:
     try:
         with home_lock(settings):
             done = await _transfer(settings).import_from(given.file, resume=given.resume, take_files=given.take_files)
-            shutil.rmtree(settings.home / "vectors", ignore_errors=True)  # a cache of the vectors of other memories
     except Timeout:
         return _tell_fault(f"Nothing was imported. A Signoff is at work in {settings.home}: stop it first.")
     except FilesTaken as fault:

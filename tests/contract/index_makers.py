@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from agent_core.ports.database import Database
 from agent_core.ports.models import MemoryIndex
-from agent_core.providers.vector_index.database_vector_index import MAX_IN_MEMORY_VECTORS, DatabaseVectorIndex
+from agent_core.providers.vector_index.database_vector_index import MAX_BYTES, DatabaseVectorIndex
 from agent_core.providers.vector_index.pinecone_index import PineconeIndex
 from agent_core.testing.memory_index import InMemoryIndex
 from tests.standins.pinecone import KEY, new_name, pinecone_standin
@@ -31,15 +31,13 @@ def in_memory(_database: Database, _folder: Path) -> Opener:
     return opened
 
 
-def embedded(few: int) -> Maker:
-    """The one without a service; spaces with more vectors than `few` are in files."""
+def embedded(max_bytes: int) -> Maker:
+    """The one without a service, with so much memory for vectors."""
 
-    def maker(database: Database, folder: Path) -> Opener:
+    def maker(database: Database, _folder: Path) -> Opener:
         @asynccontextmanager
         async def opened() -> AsyncIterator[MemoryIndex]:
-            index = DatabaseVectorIndex(database, folder, max_in_memory=few)
-            yield index
-            index.close()
+            yield DatabaseVectorIndex(database, max_bytes=max_bytes)
 
         return opened
 
@@ -62,8 +60,8 @@ def pinecone(_database: Database, _folder: Path) -> Opener:
 
 MAKERS: dict[str, Maker] = {
     "in memory": in_memory,
-    "embedded": embedded(few=MAX_IN_MEMORY_VECTORS),
-    "embedded in files": embedded(few=0),
+    "embedded": embedded(MAX_BYTES),
+    "embedded, in pages": embedded(0),
     "pinecone": pinecone,
 }
 ANY_LENGTH = tuple(name for name in MAKERS if name != "pinecone")  # whose index has vectors of one length

@@ -58,16 +58,15 @@ def memory() -> Database:
 
 
 class House:
-    """A Stage on a real database, a folder of workspaces and files of vectors, all below one folder."""
+    """A Stage on a real database, and a folder of workspaces, both below one folder."""
 
     def __init__(self, url: str, home: Path, *replies: str) -> None:
         self.url, self.home, self.database = url, home, SqlDatabase(url)
-        self.index = DatabaseVectorIndex(self.database, home / "vectors", max_in_memory=0)
         self.stage = Stage(
             database=self.database,
             model=ScriptedModel(*replies),
             workspaces=FolderWorkspaces(home / "workspaces"),
-            index=self.index,
+            index=DatabaseVectorIndex(self.database),
         )
 
     async def work(self) -> Agent:
@@ -85,11 +84,10 @@ class House:
         return agent
 
     async def close(self) -> None:
-        self.index.close()
         await self.database.close()
 
     def files_with(self, mark: str) -> list[str]:
-        """The files below the home that have the marker, and all that are in workspaces or vectors, but for locks."""
+        """The files below the home that have the marker, and all that are in workspaces, but for locks."""
         files = [path for path in self.home.rglob("*") if path.is_file() and path.parent.name != LOCKS_FOLDER]
         kept = [path for path in files if mark.encode() in path.read_bytes() or "signoff.db" not in path.name]
         return sorted(str(path.relative_to(self.home)) for path in kept)
@@ -122,7 +120,7 @@ async def test_nothing_of_a_deleted_agent_is_left_in_any_file(sqlite_url: str, t
     async with house(sqlite_url, tmp_path, *STEPS, DONE) as here:
         agent = await here.work()
         before = {name.partition("/")[0] for name in here.files_with(MARK)}
-        assert before == {"signoff.db", "signoff.db-wal", "vectors", "workspaces"}
+        assert before == {"signoff.db", "signoff.db-wal", "workspaces"}
         await here.stage.service.delete(agent.id, here.stage.origin())
         assert here.files_with(MARK) == []
         assert await rows_with(sqlite_url, MARK) == []

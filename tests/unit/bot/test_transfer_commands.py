@@ -36,11 +36,9 @@ async def test_an_export_and_its_import_say_what_they_did(home: Path) -> None:
         f"Exported 1 agent (2 rows) and 1 file to x.zip. {PRIVATE}\n"
         "Left out: 'agent-ada/link'. Agents cannot use links, devices and unusual names either.\n",
     )
-    made_by_other_memories(folder / "new")
     code, output = await said(folder, "import", "x.zip", SIGNOFF_HOME="new")
     new = folder / "new"
     assert (code, output) == (0, f"Imported 1 agent (2 rows) and 1 file into sqlite:///{new}/signoff.db and {new}.\n")
-    assert sorted(names(new / "vectors")) == []
     code, output = await said(folder, "import", "x.zip", SIGNOFF_HOME="new")
     assert (code, output) == (
         1,
@@ -56,11 +54,6 @@ async def test_a_backup_is_an_export(home: Path) -> None:
     code, output = await said(folder, "import", "x.zip", SIGNOFF_HOME="new")
     assert (code, output.partition(" into ")[0]) == (0, "Imported 1 agent (2 rows) and 1 file")
     assert (folder / "new/workspaces/agent-ada/poem.txt").read_bytes() == b"Roses"
-
-
-def made_by_other_memories(home: Path) -> None:
-    (home / "vectors").mkdir(parents=True)
-    (home / "vectors/x.vectors").touch()
 
 
 def names(folder: Path) -> list[str]:
