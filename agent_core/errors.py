@@ -7,6 +7,7 @@ SignoffError
 │   ├── NotAllowed             they lack the right
 │   ├── AlreadyDecided         another decision was first
 │   ├── ChangedSinceShown      the card shows something else than what would run
+│   ├── SearchTooLong          there is too much to search
 │   ├── UnreadableRecord       a newer release saved the record in a form that this one does not know
 │   └── NotPossible            the state of the agent or turn does not allow it
 ├── ModelError                 the loop waits, pauses or tells the model
@@ -85,6 +86,13 @@ class ChangedSinceShown(PersonError):
         self.number, self.remark = number, remark
         what = remark or "It would not run what was shown to you."
         super().__init__(f"Nothing was decided: turn {number} changed after this was shown to you. {what} Look again.")
+
+
+class SearchTooLong(PersonError):
+    """There is too much to search in `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The search was ended after {seconds:g} seconds. Choose one channel to search in.")
 
 
 class UnreadableRecord(PersonError):

@@ -197,7 +197,7 @@ PROMISES: dict[str, str] = {
     "page:queue-short": "Needs approval shows ten cards; other agents and the receipts of many approvals are folded.",
     "page:rights": "Who may not decide is offered no button that is refused on the page, and reads who decides.",
     "page:search": "Search finds agents, files, turns and notes with all words, whatever their case and language.",
-    "page:search-bounded": "A search of any length ends after about a second, says what it read, and can go on.",
+    "page:search-bounded": "A search shows fifty turns and notes at a time, can go on, and ends after ten seconds.",
     "page:search-sealed": "A search finds nothing in a channel that was not asked for.",
     "page:selected": "Selected cards are approved each by its own hash, and the answer tells what became of each.",
     "page:settles": "The page ignores clicks and keys on a control that appeared or moved within 700 ms.",

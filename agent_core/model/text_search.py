@@ -12,7 +12,6 @@ from agent_core.model.turn import Turn, text_of
 
 MAX_QUERY_CHARACTERS, MAX_WORDS = 200, 8
 EXCERPT_CHARACTERS, CHARACTERS_BEFORE = 240, 60
-MAX_HURRIED_CHARACTERS = 2_000  # of each text, for an excerpt when the time of a search is over
 WHITE_SPACE = re.compile(r"\s+")
 
 
@@ -97,11 +96,6 @@ def excerpt_of(texts: Sequence[LabelledText], words: Sequence[str]) -> Excerpt:
 def spans_of(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Where the folded words occur in the text, in order and without overlaps."""
     return _spans(text, fold(text), words)
-
-
-def beginnings_of(texts: Sequence[LabelledText]) -> tuple[LabelledText, ...]:
-    """The first MAX_HURRIED_CHARACTERS of each text: of these an excerpt is made at once."""
-    return tuple(LabelledText(each.label, each.text[:MAX_HURRIED_CHARACTERS]) for each in texts)
 
 
 def _texts_of_turn(turn: Turn) -> Iterator[LabelledText]:

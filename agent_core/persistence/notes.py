@@ -14,6 +14,7 @@ from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
+from agent_core.persistence.text_search import put_text
 from agent_core.persistence.write_buffer import SqlRepository, agent_values, read_value
 
 _NOTES = (
@@ -64,6 +65,7 @@ class SqlNotes(SqlRepository):
 
     def add(self, note: Note) -> None:
         self._buffer.queue(_ADD, _columns(note) | {"taken_into": note.taken_into})
+        put_text(self._buffer, note)
 
     def take(self, notes: Sequence[Note], turn_id: TurnId) -> None:
         if notes:

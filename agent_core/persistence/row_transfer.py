@@ -27,6 +27,7 @@ from agent_core.persistence.connections import make_engine, transaction
 from agent_core.persistence.outages import is_outage, translate_outage
 from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, read_version, run_on, upgrade, version
 from agent_core.persistence.tables import AnyText, UtcDateTime, metadata, preferences
+from agent_core.persistence.text_search import put_all_texts
 
 Take: TypeAlias = Callable[[str, Iterator[bytes]], None]
 Give: TypeAlias = Callable[[str], Generator[bytes, None, None]]
@@ -35,9 +36,9 @@ Values: TypeAlias = dict[str, Any]
 BATCH_ROWS = 200
 SNAPSHOT = {"sqlite": "BEGIN", "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 BYTE_ORDER = {"sqlite": "BINARY", "postgresql": "C"}  # collations, so that both databases sort alike
-OF_PROCESSES = ("workers", "claims")  # of the processes that run now
+LEFT_OUT = ("workers", "claims", "texts")  # of the processes that run now; made from the records
 TABLES = tuple(  # agents before the records that refer to them
-    each for each in metadata.sorted_tables if each.name not in OF_PROCESSES
+    each for each in metadata.sorted_tables if each.name not in LEFT_OUT
 )
 NAMES = tuple(each.name for each in TABLES)
 _KEYS = {each.name: tuple(each.primary_key.columns.keys()) for each in TABLES}
@@ -84,7 +85,7 @@ async def write_rows(url: str, give: Give, *, compares: bool) -> int:
 
 
 async def finish_import(url: str) -> None:
-    """Remove the mark of `start_import`, and the id of the database that was exported: this is another one."""
+    """Let people search in what was imported. Remove the mark of `start_import`, and the id of the other database."""
     await _run(url, _finish)
 
 
@@ -163,6 +164,7 @@ def _write(connection: Connection, give: Give, compares: bool, is_cancelled: Eve
 
 def _finish(connection: Connection, is_cancelled: Event) -> None:
     with transaction(connection):
+        put_all_texts(connection)
         connection.execute(delete(preferences).where(preferences.c.key == DATABASE_ID))
         connection.execute(_UPDATE_VERSION, {"version": HEAD})
 

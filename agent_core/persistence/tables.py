@@ -168,6 +168,17 @@ notices = Table(
 UNTOLD = ~notices.c.told
 Index("notices_untold", notices.c.agent_id, notices.c.at, sqlite_where=UNTOLD, postgresql_where=UNTOLD)
 
+texts = Table(  # what people search of agents, turns and notes, folded; `kind`: Agent, Turn or Note
+    "texts",
+    metadata,
+    Column("kind", AnyText, primary_key=True),
+    Column("id", AnyText, primary_key=True),
+    Column("channel", AnyText, nullable=False),
+    Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), nullable=False),
+    Column("folded", AnyText, nullable=False),
+    Index("texts_of", "agent_id"),
+)
+
 workers = Table(
     "workers",
     metadata,

@@ -138,13 +138,13 @@ async def _list_sharers(work: UnitOfWork, agent: Agent) -> tuple[Agent, ...]:
 async def _search(work: UnitOfWork, agent: Agent, path: str) -> tuple[list[FileChange], bool]:
     """What the agent's turns and notes tell of the file, and whether older ones were not searched."""
     search = work.text_search
-    turns = await search.turns_changing(agent, path, among=MAX_SEARCHED_TURNS, most=MAX_READ_TURNS)
-    notes = await search.notes_adding(agent, path, most=MAX_ADDITIONS)
+    turns, are_more_turns = await search.turns_changing(agent, path, among=MAX_SEARCHED_TURNS, most=MAX_READ_TURNS)
+    notes, are_more_notes = await search.notes_adding(agent, path, most=MAX_ADDITIONS)
     changes: list[FileChange] = [
-        *(FileVersion(agent=agent, turn=turn) for turn in turns.found),
-        *(FileAddition(note=note) for note in notes.found),
+        *(FileVersion(agent=agent, turn=turn) for turn in turns),
+        *(FileAddition(note=note) for note in notes),
     ]
-    return changes, agent.turns > MAX_SEARCHED_TURNS or bool(turns.up_to or notes.up_to)
+    return changes, agent.turns > MAX_SEARCHED_TURNS or are_more_turns or are_more_notes
 
 
 def _happened_at(change: FileChange) -> tuple[datetime, str]:

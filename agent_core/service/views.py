@@ -213,7 +213,7 @@ class AgentViews:
 
     @property
     def searches(self) -> TextSearches:
-        return TextSearches(database=self.database, workspaces=self.workspaces, clock=self.clock)
+        return TextSearches(database=self.database, workspaces=self.workspaces)
 
     @property
     def glances(self) -> Glances:

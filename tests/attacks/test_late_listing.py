@@ -8,7 +8,6 @@ import pytest
 
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
-from agent_core.providers.clock import SystemClock
 from agent_core.service.text_search import TextSearches
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, a_turn, an_agent, keep
@@ -38,7 +37,7 @@ class SilentWorkspaces(InMemoryWorkspaces):
 async def test_a_search_ends_although_the_storage_of_files_does_not_answer() -> None:
     database = TemporaryDatabase()
     await keep(database, an_agent(), a_turn(an_agent()))
-    searches = TextSearches(database=database, workspaces=SilentWorkspaces(), clock=SystemClock())
+    searches = TextSearches(database=database, workspaces=SilentWorkspaces())
     async with asyncio.timeout(PROMISED_SECONDS + MARGIN_SECONDS):
         found = await searches.find([CHANNEL], ["poem"])
     assert len(found.entries) == 1

@@ -29,10 +29,10 @@ def ran(number: int, target: str, result: Result = OK, **changes: object) -> Tur
     return replace(done, **changes)  # type: ignore[arg-type]
 
 
-async def changing(database: Database, path: str, *, among: int = 99, most: int = 9) -> tuple[list[int], str]:
+async def changing(database: Database, path: str, *, among: int = 99, most: int = 9) -> tuple[list[int], bool]:
     async with database.begin() as work:
-        found = await work.text_search.turns_changing(ADA, path, among=among, most=most)
-    return [turn.number for turn in found.found], found.up_to
+        found, are_more = await work.text_search.turns_changing(ADA, path, among=among, most=most)
+    return [turn.number for turn in found], are_more
 
 
 @pytest.mark.proves("files:versions")
@@ -50,14 +50,14 @@ async def changing(database: Database, path: str, *, among: int = 99, most: int 
 )
 async def test_a_turn_is_found_by_the_file_that_it_changed(database: Database, path: str, target: str) -> None:
     await keep(database, ADA, ran(1, target), ran(2, "other.txt"), ran(3, target))
-    assert await changing(database, path) == ([3, 1], "")
+    assert await changing(database, path) == ([3, 1], False)
 
 
 @pytest.mark.proves("files:versions")
 @pytest.mark.parametrize("risk", ["write", "delete"])
 async def test_a_turn_is_found_by_each_risk_that_changes_files(database: Database, risk: RiskClass) -> None:
     await keep(database, ADA, ran(1, "a.md", risks=(risk,)), ran(2, "a.md", risks=("network",)))
-    assert await changing(database, "a.md") == ([1], "")
+    assert await changing(database, "a.md") == ([1], False)
 
 
 async def test_turns_that_changed_no_such_file_are_not_found(database: Database) -> None:
@@ -68,14 +68,14 @@ async def test_turns_that_changed_no_such_file_are_not_found(database: Database)
     made = ran(4, "b.md", Succeeded("ok", files=("pictures/a.md", "a.md")))
     asked = a_turn(ADA, id=TurnId("t-05"), number=5, proposal=read.proposal)
     await keep(database, ADA, BOB, EVA, read, failed, mentioned, made, asked, ran(6, "A.md"), other, elsewhere)
-    assert await changing(database, "a.md") == ([4], "")
-    assert await changing(database, "pictures/a.md") == ([4], "")
+    assert await changing(database, "a.md") == ([4], False)
+    assert await changing(database, "pictures/a.md") == ([4], False)
 
 
 async def test_only_so_many_of_the_newest_turns_are_searched(database: Database) -> None:
     await keep(database, ADA, *(ran(number, "a.md") for number in range(1, 13)))
-    assert await changing(database, "a.md", among=3) == ([12, 11, 10], "")
-    assert await changing(database, "a.md", most=2) == ([12, 11], "t-11")
+    assert await changing(database, "a.md", among=3) == ([12, 11, 10], False)
+    assert await changing(database, "a.md", most=2) == ([12, 11], True)
 
 
 @pytest.mark.proves("files:versions")
@@ -94,5 +94,5 @@ async def test_the_notes_of_people_who_added_a_file_are_found_and_no_others(data
     async with database.begin() as work:
         found = await work.text_search.notes_adding(ADA, name, most=9)
         newest = await work.text_search.notes_adding(ADA, name, most=2)
-    assert (found.found, found.up_to) == (tuple(reversed(told)), "")
-    assert (newest.found, newest.up_to) == ((told[2], told[1]), "note-1")
+    assert found == (tuple(reversed(told)), False)
+    assert newest == ((told[2], told[1]), True)

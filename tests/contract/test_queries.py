@@ -72,11 +72,11 @@ QUERIES: dict[str, tuple[Callable[[UnitOfWork], Awaitable[object]], list[str]]] 
     ),
     "search": (
         lambda work: work.text_search.turns([CHANNEL], ["a"], before=LAST, most=40),
-        ["turns_in (channel=? AND id<?)"],
+        ["autoindex_texts_1 (kind=? AND id<?)", "autoindex_turns_1 (id=?)"],
     ),
     "search of all channels": (
         lambda work: work.text_search.turns([CHANNEL, ELSEWHERE], ["a"], before=LAST, most=40),
-        ["autoindex_turns_1 (id<?)"],
+        ["autoindex_texts_1 (kind=? AND id<?)", "autoindex_turns_1 (id=?)"],
     ),
     "versions of a file": (
         lambda work: work.text_search.turns_changing(replace(ADA, turns=900), "a.md", among=100, most=40),

@@ -1,23 +1,18 @@
 """Search for words in stored agents, turns and notes, on every database."""
 
-import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import ApproveEdited, Reject
 from agent_core.model.ids import AgentId, NoteId, TurnId
 from agent_core.model.result import Succeeded
-from agent_core.model.text_search import fold, has_all, texts_of, words_of
+from agent_core.model.text_search import words_of
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.like_patterns import ESCAPE, patterns_of
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_note, a_turn, an_agent, keep
 from tests.tables import on_database
@@ -58,7 +53,7 @@ async def found(
     """The ids of the turns that are found."""
     async with database.begin() as work:
         page = await work.text_search.turns(channels, words_of(query), before=before, most=most)
-    return [turn.id for turn in page.found]
+    return [turn.id for turn in page]
 
 
 @pytest.mark.proves("page:search")
@@ -92,14 +87,10 @@ async def test_nothing_is_found_outside_the_channels_that_are_searched(database:
     assert await found(database, "red", channels=[]) == []
 
 
-async def test_a_search_goes_on_where_a_slice_ended(database: Database) -> None:
+async def test_a_search_goes_on_where_the_one_before_ended(database: Database) -> None:
     await keep(database, ADA, *[saying("red" if number % 2 else "blue", number) for number in range(1, 6)])
-    async with database.begin() as work:
-        first = await work.text_search.turns([CHANNEL], ["red"], before="", most=2)
-        second = await work.text_search.turns([CHANNEL], ["red"], before=first.up_to, most=2)
-        last = await work.text_search.turns([CHANNEL], ["red"], before=second.up_to, most=2)
-    assert [[turn.id for turn in each.found] for each in (first, second, last)] == [["t-05"], ["t-03"], ["t-01"]]
-    assert [each.up_to for each in (first, second, last)] == ["t-04", "t-02", ""]
+    assert await found(database, "red", most=2) == ["t-05", "t-03"]
+    assert await found(database, "red", most=2, before="t-03") == ["t-01"]
 
 
 async def test_result_reason_and_both_versions_of_an_edited_command_are_searched(database: Database) -> None:
@@ -121,9 +112,9 @@ async def test_agents_are_found_by_name_role_and_goals_and_notes_by_text(databas
     async with database.begin() as work:
         for query in ("ada", "writer", "süden straße"):
             agents = await work.text_search.agents([CHANNEL], words_of(query), before="", most=9)
-            assert [agent.id for agent in agents.found] == [ADA.id]
+            assert [agent.id for agent in agents] == [ADA.id]
         notes = await work.text_search.notes([CHANNEL], words_of("euro ana"), before="", most=9)
-    assert notes.found == (replace(note, taken_into=TurnId("t-01")),)
+    assert notes == (replace(note, taken_into=TurnId("t-01")),)
 
 
 async def test_a_turn_in_a_form_of_a_newer_release_is_not_found(sqlite_url: str) -> None:
@@ -133,23 +124,3 @@ async def test_a_turn_in_a_form_of_a_newer_release_is_not_found(sqlite_url: str)
     await on_database(sqlite_url, lambda connection: connection.exec_driver_sql(melted))
     assert await found(database, "red") == ["t-02"]
     await database.close()
-
-
-@given(st.text(min_size=1, max_size=6), st.text(max_size=4), st.text(max_size=4))
-def test_the_patterns_match_every_text_with_the_word(word: str, before: str, after: str) -> None:
-    turn = saying(f"{before}{word}{after}")
-    for each in words_of(word):
-        stored = json.dumps(f"{before}{word.swapcase()}{after}")
-        if each in fold(json.loads(stored)):
-            assert all(is_like(stored, pattern) for pattern in patterns_of(each))
-        assert not has_all(texts_of(turn), [each]) or all(
-            is_like(json.dumps(turn.call.arguments), pattern) for pattern in patterns_of(each)
-        )
-
-
-def is_like(text: str, pattern: str) -> bool:
-    connection = sqlite3.connect(":memory:")
-    try:
-        return bool(connection.execute(f"SELECT ? LIKE ? ESCAPE '{ESCAPE}'", (text, pattern)).fetchone()[0])
-    finally:
-        connection.close()

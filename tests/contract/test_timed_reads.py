@@ -1,24 +1,19 @@
-"""Reads that end when their time is over, and slices of a search that end although records are long."""
+"""Reads that end when their time is over, and a search that says so."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import Select, func, literal, select
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.ids import TurnId
-from agent_core.model.result import Succeeded
+from agent_core.model.ids import NoteId
 from agent_core.persistence import text_search
 from agent_core.persistence.connections import Connections, TooLong
 from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.server_connections import ServerConnections
 from agent_core.ports.database import Database
-from agent_core.testing.examples import CHANNEL, a_turn, an_agent, keep
-
-ELSEWHERE = ChannelScope("slack", "T1", "C1")
-LONG = "Ж中é слово " * 20_000  # 200,000 characters, as the output of a program may have
-MANY = 12
+from agent_core.service.text_search import SearchPage, TextSearches
+from agent_core.testing.examples import CHANNEL, a_note, an_agent, keep
+from agent_core.testing.files import InMemoryWorkspaces
 
 
 def count_to(number: int) -> Select[int]:
@@ -54,29 +49,10 @@ async def test_a_read_ends_also_if_its_time_is_over_before_it_begins(sqlite_url:
     await connections.close()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:search-bounded")
-@pytest.mark.parametrize("word", ["слово", "слова"])
-async def test_a_slice_of_long_records_ends_early_and_the_search_goes_on_to_the_last(
-    database: Database, word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text_search, "SLICE_SECONDS", 0.001)  # no machine reads MANY of these records in it
-    agent = an_agent(turns=MANY)
-    ids = [TurnId(f"t-{number:02}") for number in range(1, MANY + 1)]
-    turns = [a_turn(agent, id=each, number=number, state="done") for number, each in enumerate(ids, 1)]
-    oldest, *others = turns
-    await keep(database, agent, replace(oldest, result=Succeeded(f"{LONG} слова")))
-    await keep(database, *[replace(turn, result=Succeeded(LONG)) for turn in others])
-    found, before, most, slices = list[str](), "", 4_000, 0
-    async with database.begin() as work:
-        while True:
-            part = await work.text_search.turns([CHANNEL, ELSEWHERE], [word], before=before, most=most)
-            found += [turn.id for turn in part.found]
-            slices += 1
-            assert part.most <= most
-            if not part.up_to:
-                break
-            assert part.up_to < (before or "u")
-            before = part.up_to
-    assert slices > 1
-    assert found == (ids[::-1] if word == "слово" else ids[:1])
+async def test_a_search_whose_time_is_over_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_search, "MOST_SECONDS", 0.001)
+    ada = an_agent()
+    await keep(database, ada, *[a_note(ada, id=NoteId(f"n-{each}"), text="а" * 500_000) for each in range(50)])
+    found = await TextSearches(database=database, workspaces=InMemoryWorkspaces()).find([CHANNEL], ["аб"])
+    assert found == SearchPage(ended="The search was ended after 0.001 seconds. Choose one channel to search in.")

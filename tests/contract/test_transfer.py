@@ -126,6 +126,7 @@ async def test_an_agent_is_the_same_in_every_way_after_a_move(pair: tuple[str, s
         assert await work.agents.of(CHANNEL) == (ada, bob)
         assert await work.turns.of(ada, last=9) == (a_turn(ada),)
         assert await work.notes.of(ada) == (a_note(ada),)
+        assert await work.text_search.turns([CHANNEL], ["poem"], most=9) == (a_turn(ada),)
         assert await work.memories.vectors(ada, "here", most=9) == ((memory.id, Vector(b"1\x00\xff4")),)
         assert await work.memories.version(ada) == MemoryVersion(added=1)
         assert await work.preferences.get(CHANNEL, LONG[:20]) == LONG

@@ -85,6 +85,8 @@ async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> N
     async with database.begin() as work:
         assert await everyone(work) == AGENTS
         assert await work.turns.of(ADA, last=9) == (TURN,)
+        assert await work.text_search.turns([HERE], ["poem"], most=9) == (TURN,)
+        assert await work.text_search.agents([HERE], ["eva"], most=9) == (EVA,)
         assert [await work.agents.in_thread(agent.thread) for agent in AGENTS if agent.thread] == [ADA, EVA]
         assert await work.agents.list_by_owner("slack", "T_1", "u-ana") == (ADA, BOB)
         assert await work.agents.list_by_owner("slack", "T_1", "u\\eva") == (EVA,)

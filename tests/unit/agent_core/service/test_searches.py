@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, NoteId, TurnId, new_id
 from agent_core.model.note import Note
-from agent_core.model.text_search import MAX_HURRIED_CHARACTERS, LabelledText, excerpt_of
+from agent_core.model.text_search import LabelledText, excerpt_of
 from agent_core.model.turn import Turn
-from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.service.text_search import MAX_FOUND, TextSearches
-from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces
@@ -25,18 +23,8 @@ ADA = an_agent(turns=MANY)
 EVA = an_agent(id=AgentId("agent-eva"), channel=ELSEWHERE, role="another")
 
 
-class HurriedClock(FakeClock):
-    """A clock on which each look takes a second."""
-
-    looks = 0
-
-    def now(self) -> datetime:
-        self.looks += 1
-        return super().now() + timedelta(seconds=self.looks)
-
-
-def searches(database: Database, clock: Clock | None = None) -> TextSearches:
-    return TextSearches(database=database, workspaces=InMemoryWorkspaces(), clock=clock or FakeClock())
+def searches(database: Database) -> TextSearches:
+    return TextSearches(database=database, workspaces=InMemoryWorkspaces())
 
 
 def turns(number: int = MANY) -> list[Turn]:
@@ -56,18 +44,6 @@ async def test_a_page_has_fifty_newest_first_and_the_next_one_goes_on(database: 
     third = await searches(database).find([CHANNEL], ["poem"], before=second.earlier)
     assert [len(second.entries), len(third.entries), third.earlier] == [MAX_FOUND, 20, ""]
     assert second.agents == ()
-
-
-@pytest.mark.proves("page:search-bounded")
-async def test_a_search_whose_time_is_over_says_how_far_it_came_and_goes_on_there(database: TemporaryDatabase) -> None:
-    await keep(database, ADA, *turns())
-    search = searches(database, HurriedClock())
-    found = await search.find([CHANNEL], ["unicorn"])
-    assert (found.is_empty, found.searched_since) == (True, NOON + timedelta(seconds=MANY - 249))
-    pages = 1
-    while found.earlier:
-        found, pages = await search.find([CHANNEL], ["unicorn"], before=found.earlier), pages + 1
-    assert pages == 3
 
 
 async def test_a_link_leads_to_the_page_of_the_thread_that_has_the_turn(database: TemporaryDatabase) -> None:
@@ -122,16 +98,6 @@ def test_an_excerpt_begins_and_ends_with_a_whole_word_where_the_text_has_spaces(
     assert set(whole.split()) == {*language.split(), "needle"}
     assert 200 < len(whole) <= 240
     assert whole == whole.strip()
-
-
-@pytest.mark.proves("page:search-bounded")
-async def test_when_time_is_over_excerpts_are_made_of_the_beginnings_of_texts(database: TemporaryDatabase) -> None:
-    await keep(database, ADA, a_note(ADA, text=f"{'x ' * MAX_HURRIED_CHARACTERS}needle"))
-    found = {
-        clock: await searches(database, clock).find([CHANNEL], ["needle"]) for clock in (FakeClock(), HurriedClock())
-    }
-    excerpts = [page.entries[0].excerpt for page in found.values()]
-    assert [any(is_marked for _, is_marked in excerpt.pieces) for excerpt in excerpts] == [True, False]
 
 
 @pytest.fixture

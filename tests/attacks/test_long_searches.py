@@ -1,4 +1,4 @@
-"""An attack on the time of one search: a slice is bounded by its records, and not by how long they are."""
+"""An attack on the time of one search: many turns with long results."""
 
 import sqlite3
 from dataclasses import replace
@@ -13,12 +13,11 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.providers.clock import SystemClock
 from agent_core.service.text_search import TextSearches
 from agent_core.testing.examples import CHANNEL, NOON, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces
 
-LONG, SHORT = 600, 1_250  # long turns behind as many short ones as two slices have
+LONG, SHORT = 600, 1_250
 RESULT = "Ж中é слово " * 20_000  # 200,000 characters, as the output of a program may have
 MOST_SPENT = 2  # seconds of all threads
 AGENT = replace(an_agent(), turns=LONG + SHORT)
@@ -32,10 +31,11 @@ def turn(number: int, result: str) -> Turn:
 
 
 def lengthen(path: Path) -> None:
-    """Give the oldest turns the result of the first one, in the file itself, because that is fast."""
+    """Give the oldest turns the text of the first one, in the file itself, because that is fast."""
     with sqlite3.connect(path) as connection:
+        long = "(SELECT folded FROM texts WHERE id = (SELECT id FROM turns WHERE number = 1))"
         connection.execute(
-            "UPDATE turns SET data = (SELECT data FROM turns WHERE number = 1) WHERE number <= ?", [LONG]
+            f"UPDATE texts SET folded = {long} WHERE id IN (SELECT id FROM turns WHERE number <= {LONG})"
         )
 
 
@@ -51,7 +51,7 @@ async def test_a_search_ends_although_older_turns_have_long_results(tmp_path: Pa
         )
         lengthen(path)
         begun = process_time()
-        searches = TextSearches(database=database, workspaces=InMemoryWorkspaces(), clock=SystemClock())
+        searches = TextSearches(database=database, workspaces=InMemoryWorkspaces())
         await searches.find([CHANNEL], ["слова"])
         spent = process_time() - begun
     finally:
