@@ -262,10 +262,10 @@ def _columns(agent: Agent) -> dict[str, object]:
     }
 
 
-def _changed_columns(before: Agent, agent: Agent) -> dict[str, object]:
+def _changed_columns(before: Agent | None, agent: Agent) -> dict[str, object]:
     """The columns that differ. A database renews the indexes of each column that a statement names."""
-    old = _columns(before)
-    return {name: value for name, value in _columns(agent).items() if value != old[name]}
+    old = _columns(before) if before else {}
+    return {name: value for name, value in _columns(agent).items() if name not in old or value != old[name]}
 
 
 def _workspace(channel: ChannelScope) -> str:

@@ -21,10 +21,12 @@ from agent_core.persistence.connections import TooLong
 from agent_core.persistence.json_codec import decode_once
 from agent_core.persistence.tables import AnyText, agents, notes, texts, turns
 from agent_core.persistence.turns import SqlTurns
+from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
 from agent_core.persistence.writes import Values
 
 R = TypeVar("R", bound=Agent | Turn | Note)
+A = TypeVar("A", Agent, Turn)
 
 MOST_SECONDS = 10.0  # of one search: for a million records on SQLite it takes three
 BATCH_ROWS = 100
@@ -47,7 +49,7 @@ class SearchedAgents(SqlAgents):
 
     def save(self, agent: Agent) -> None:
         super().save(agent)
-        put_text(self._buffer, agent)
+        put_changed_text(self._buffer, self._pending, agent)
 
 
 class SearchedTurns(SqlTurns):
@@ -59,7 +61,7 @@ class SearchedTurns(SqlTurns):
 
     def save(self, turn: Turn) -> None:
         super().save(turn)
-        put_text(self._buffer, turn)
+        put_changed_text(self._buffer, self._pending, turn)
 
 
 class SqlTextSearch(SqlRepository):
@@ -126,6 +128,13 @@ def put_text(buffer: WriteBuffer, record: Agent | Turn | Note) -> None:
     """Save what is searched of a record, after the record."""
     values = _text_values(record)
     buffer.queue(_PUT, values, key=("text", values["kind"], record.id))
+
+
+def put_changed_text(buffer: WriteBuffer, pending: UnsavedRecords[A], record: A) -> None:
+    """As `put_text`, unless it is the text that the unit of work read."""
+    before = pending.as_read(record)
+    if before is None or texts_of(before) != texts_of(record):
+        put_text(buffer, record)
 
 
 def put_all_texts(connection: Connection) -> None:

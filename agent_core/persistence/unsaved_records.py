@@ -34,9 +34,9 @@ class UnsavedRecords(Generic[R]):
             self._unknown.setdefault(record.id, unknown)
         return record
 
-    def as_read(self, record: R) -> R:
-        """The record as it was first read; raise KeyError if it was not."""
-        return self._as_read[record.id]
+    def as_read(self, record: R) -> R | None:
+        """The record as it was first read; None if this unit of work adds it."""
+        return self._as_read.get(record.id)
 
     def unknown_fields(self, record: R) -> UnknownFields | None:
         """The fields that the record was read with and that this release does not know."""
