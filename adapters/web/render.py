@@ -36,7 +36,6 @@ from adapters.visible_text import finalized, visible
 from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.file_preview import has_source, medium_of
-from adapters.web.marked_words import mark_words
 from adapters.web.thread_entries import group_entries, last_decided
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -165,7 +164,6 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     free_text,
     model_text,
     kind_of,
-    mark_words,
     most_times,
     size_text,
     Button,

@@ -17,7 +17,6 @@ from adapters.web.requests import agent_id_of, channel_of, is_own, read_form, tu
 from agent_core.errors import CommitUnknown, DatabaseAway, InvalidInput
 from agent_core.model.agent import Thinking
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
-from agent_core.model.text_search import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ async def thread_page(
 ) -> web.Response:
     """An agent's thread: its newest turns, or those before `?before=`. `told`: an answer for this person alone.
 
-    In the turn or note `?found=`, the words of `?q=` are marked.
+    The turn `?found=`, to which a search leads, is not folded.
     """
     channel, views = channel_of(request), workspace.views
     number = turn_before(request)
@@ -71,7 +70,6 @@ async def thread_page(
         can_decide=is_own(channel) and views.may_decide(thread.agent, person_of(request)),
         is_newest=number is None,
         found=request.query.get("found", ""),
-        words=words_of(request.query.get("q", "")),
         is_thinking=isinstance(thread.agent.status, Thinking),
         spec_of=views.spec,
     )

@@ -93,11 +93,6 @@ def excerpt_of(texts: Sequence[LabelledText], words: Sequence[str]) -> Excerpt:
     return Excerpt(label, pieces, begins=start == 0, ends=end == len(text))
 
 
-def spans_of(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where the folded words occur in the text, in order and without overlaps."""
-    return _spans(text, fold(text), words)
-
-
 def _texts_of_turn(turn: Turn) -> Iterator[LabelledText]:
     yield LabelledText("command", turn.call.name)
     calls = (turn.call, turn.proposal.call) if turn.is_edited else (turn.call,)

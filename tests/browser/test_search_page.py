@@ -38,7 +38,9 @@ async def three_turns(chat: BrowserChat, model: ScriptedModel) -> None:
 
 
 @pytest.mark.proves("page:search")
-async def test_the_key_opens_the_box_and_a_result_opens_its_folded_turn(ana: BrowserChat, model: ScriptedModel) -> None:
+async def test_the_key_opens_the_box_and_a_result_leads_to_its_turn_which_is_not_folded(
+    ana: BrowserChat, model: ScriptedModel
+) -> None:
     await three_turns(ana, model)
     await ana.page.evaluate("document.activeElement.blur()")
     await ana.page.keyboard.press("/")
@@ -50,11 +52,9 @@ async def test_the_key_opens_the_box_and_a_result_opens_its_folded_turn(ana: Bro
     await ana.page.keyboard.press("Enter")
     await expect(ana.page.locator("mark")).to_have_text(["Preis", "Straße"])
     await ana.page.get_by_role("link", name=re.compile("Clerk · turn 1")).press("Enter")
-    await expect(ana.page.locator("details.fold").first).to_have_attribute("open", "")
     turn = ana.page.get_by_role("article", name=re.compile("turn 1"))
     await expect(turn).to_be_in_viewport()
-    await expect(turn.locator("mark", has_text="Straße").first).to_be_visible()
-    await expect(ana.page.locator("mark")).to_have_count(await turn.locator("mark").count())
+    await expect(turn.locator("details.fold")).to_have_count(0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -71,7 +71,7 @@ async def test_the_search_page_passes_axe_and_fits_its_screen(
         assert await ana.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await ana.page.goto(f"{ana.base}/search?q=السوق")
     await ana.page.get_by_role("link", name=re.compile("turn 2")).click()
-    await expect(ana.page.locator("article mark").first).to_have_text("السوق")
+    await expect(ana.page.get_by_role("article", name=re.compile("turn 2"))).to_be_in_viewport()
     found = await Axe().run(ana.page)
     assert found.violations_count == 0, found.generate_report()
     await ana.page.goto(f"{ana.base}/search?q=clerk")

@@ -54,34 +54,29 @@ async def test_agents_files_turns_and_notes_are_found_with_a_link_to_each(ana: P
     assert re.findall(r"<h2[^>]*>(.*?)</h2>", page) == ["Agents", "Files", "Turns and notes"]
     agent, file, note, turn = links(page)
     assert (agent, file) == (ana.path, f"{ana.path}/view/umsatz.md")
-    assert re.fullmatch(rf"{ana.path}\?found=(.+)&q=umsatz#\1", note)
-    assert turn == f"{ana.path}?found={card.turn}&q=umsatz#{card.turn}"
+    assert re.fullmatch(rf"{ana.path}\?found=(.+)#\1", note)
+    assert turn == f"{ana.path}?found={card.turn}#{card.turn}"
     assert {each.casefold() for each in marked(page)} == {"umsatz"}
-    assert links(await page_of(ana, "UMSATZ strasse")) == [turn.replace("q=umsatz", "q=UMSATZ%20strasse")]
+    assert links(await page_of(ana, "UMSATZ strasse")) == [turn]
 
 
 @pytest.mark.proves("page:search")
-async def test_a_turn_or_note_that_is_opened_from_a_search_has_the_words_marked_and_nothing_else_has(
-    ana: PageChat, model: ScriptedModel
-) -> None:
-    model.say(writing("a.md", "<b>هذا تقرير</b> & über"), writing("b.md", "تقرير"))
-    await ana.new_agent("Ada", "writes تقرير", "Write a file")
-    await (await ana.asks("write_to_file")).press("Approve")
+async def test_a_turn_that_is_opened_from_a_search_is_not_folded(ana: PageChat, model: ScriptedModel) -> None:
+    model.say(writing("a.md", "one"), writing("b.md", "two"), writing("c.md", "three"))
+    await ana.new_agent("Ada", "writes", "Write files")
+    for _ in range(2):
+        await (await ana.asks("write_to_file")).press("Approve")
     await ana.asks("write_to_file")
-    await ana.send("say", {"text": "ist <i>ÜBER</i> & fertig?!"})
-    for query, words in (("تقرير", {"تقرير"}), ("& <b> ÜBER", {"&amp;", "&lt;b&gt;", "über", "ÜBER"})):
-        for link in links(await page_of(ana, query)):
-            async with ana.session.get(f"{ana.base}{link}") as answer:
-                source = await answer.text()
-            if "found=" in link:
-                entries = re.findall(
-                    r'(?s)<(?:article|div class="note")[^>]* id="([^"]+)".*?</(?:article|div)>', source
-                )
-                assert entries
-                assert marked(source)
-                assert set(marked(source)) <= words
-                assert "<b>هذا" not in source
-                assert "<i>" not in source
+    *_, link = links(await page_of(ana, "a.md"))
+    folded = [await _folded(ana, each) for each in (ana.path, link)]
+    assert (len(folded[0]), folded[1]) == (1, [])
+    assert f"found={folded[0][0]}#" in link
+
+
+async def _folded(chat: PageChat, path: str) -> list[str]:
+    """The ids of the turns that are folded on a page."""
+    async with chat.session.get(f"{chat.base}{path}") as answer:
+        return re.findall(r'<details class="fold" id="fold-([^"]+)"', await answer.text())
 
 
 @pytest.mark.proves("page:search")
