@@ -1,4 +1,4 @@
-"""Answers of tool servers that would keep the event loop of all agents busy: 100 ms are promised at most."""
+"""Answers of tool servers that are long or wrong, and hold up the event loop of all agents for less than 100 ms."""
 
 from pathlib import Path
 
@@ -16,15 +16,8 @@ from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 
 LONGEST_PAUSE = 0.1
-REFUSED, REFUSED_LIST = "sent a message of more than 30,000 parts", "sent a list of more than 1,000 entries"
 ANSWERS = {
     "hidden": """{"content": [{"type": "text", "text": "\\u200d\\u200b" * 75_000}]}""",
-    "wide": """{"content": [], "structuredContent": {"a": [[] for _ in range(900_000)], "b": 1}}""",
-    "zeros": """{"content": [], "structuredContent": {"result": [0] * 1_300_000}}""",
-    "names": """{"content": [], "structuredContent": {str(number): "" for number in range(300_000)}}""",
-    "blocks": """{"content": [{"type": "text", "text": "x"}] * 120_000}""",
-    "fewer blocks": """{"content": [{"type": "text", "text": "x"}] * 9_900}""",
-    "no blocks": """{"content": [0] * 29_000}""",
     "few blocks": """{"content": [{"type": "text", "text": "x"}] * 1_000}""",
     "few wrong blocks": """{"content": [{}] * 1_000}""",
     "fewer values": """{"content": [], "structuredContent": {"a": [[] for _ in range(14_000)], "b": 1}}""",
@@ -57,12 +50,6 @@ async def told(folder: Path, behaviour: str) -> str:
 @pytest.mark.parametrize(
     "what",
     [
-        pytest.param("wide", marks=attack("servers", "An answer of 900,000 empty lists", REFUSED)),
-        pytest.param("zeros", marks=attack("servers", "An answer of 1,300,000 numbers", REFUSED)),
-        pytest.param("names", marks=attack("servers", "An answer of 300,000 names", REFUSED)),
-        pytest.param("blocks", marks=attack("servers", "An answer of 120,000 texts", REFUSED)),
-        pytest.param("fewer blocks", marks=attack("servers", "An answer of 9,900 texts", REFUSED_LIST)),
-        pytest.param("no blocks", marks=attack("servers", "An answer of 29,000 wrong blocks", REFUSED_LIST)),
         pytest.param("few blocks", marks=attack("servers", "An answer of 1,000 texts", "x")),
         pytest.param("few wrong blocks", marks=attack("servers", "An answer of 1,000 wrong blocks", "cannot be read")),
         pytest.param("fewer values", marks=attack("servers", "An answer of 14,000 empty lists", "[]")),

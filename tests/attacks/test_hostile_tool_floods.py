@@ -1,13 +1,12 @@
 """Tool servers that would send more than they may, in many parts."""
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_UNREAD
+from agent_core.providers.mcp.flow_limit import MAX_BYTES
 from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 
@@ -41,13 +40,6 @@ async def test_answers_to_pings_do_not_let_a_flood_go_on(tmp_path: Path, answer:
     assert answer in told
 
 
-UNREAD = """
-def called(params):
-    for number in range(4_900):
-        send({"id": number, "method": "elicitation/create", "params": {"message": "x", "requestedSchema": {}}})
-    HERE.joinpath("unread").touch()
-    time.sleep(600)
-"""
 PRINTS = """
 def called(params):
     for _ in range(400):
@@ -56,28 +48,9 @@ def called(params):
 """
 FAULTY = """
 def called(params):
-    block = {"type": "text", "annotations": {"audience": ["nobody"] * AUDIENCE}}
+    block = {"type": "text", "annotations": {"audience": ["nobody"] * 4}}
     return {"content": [block] * 900}
 """
-NESTED = """
-def called(params):
-    content = [{"type": "text", "text": ""}] * 9_500
-    message = {"role": "user", "content": content}
-    send({"id": "s", "method": "sampling/createMessage", "params": {"maxTokens": 9, "messages": [message]}})
-    time.sleep(600)
-"""
-
-
-@pytest.mark.slow
-@attack(
-    "servers", "Questions, of whose answers it reads none", "does not read the answers to more than 1,000 questions"
-)
-async def test_answers_that_nobody_reads_do_not_fill_the_memory(tmp_path: Path, answer: str) -> None:
-    async with running(program(tmp_path, UNREAD)) as server:
-        await until(lambda: server.state.condition == "connected")
-        with pytest.raises(CommandError, match=answer):
-            await server.call("pour", {}, print)
-        assert len(asyncio.all_tasks()) < MAX_UNREAD + 50
 
 
 @pytest.mark.slow
@@ -93,22 +66,12 @@ async def test_empty_lines_on_standard_error_hold_up_nothing(tmp_path: Path, ans
 
 @attack("servers", "An answer with tens of thousands of faults", "Parts of its answer cannot be read")
 async def test_an_answer_of_many_faults_holds_up_nothing(tmp_path: Path, answer: str) -> None:
-    async with running(program(tmp_path, FAULTY.replace("AUDIENCE", "4"))) as server:
+    async with running(program(tmp_path, FAULTY)) as server:
         await until(lambda: server.state.condition == "connected")
         with heartbeat() as beat:
             told = await server.call("pour", {}, print)
     assert answer in told.text
     assert len(told.text) < 200
-    assert beat.longest < 0.1
-
-
-@pytest.mark.parametrize("behaviour", [FAULTY.replace("AUDIENCE", "20"), NESTED])
-@attack("servers", "Lists in lists, which take long to check", "sent lists of more than 5,000 entries together")
-async def test_lists_in_lists_hold_up_nothing(tmp_path: Path, behaviour: str, answer: str) -> None:
-    async with running(program(tmp_path, behaviour)) as server:
-        await until(lambda: server.state.condition == "connected")
-        with heartbeat() as beat, pytest.raises(CommandError, match=answer):
-            await server.call("pour", {}, print)
     assert beat.longest < 0.1
 
 

@@ -1,4 +1,4 @@
-"""Lists of tools that would keep the event loop of all agents busy: 100 ms are promised at most."""
+"""Lists of tools that are long or large, and hold up the event loop of all agents for less than 100 ms."""
 
 import json
 from pathlib import Path
@@ -25,8 +25,6 @@ def tools(cursor):
             **({"nextCursor": "50"} if first == 0 else {})}
 """
 LISTS = {
-    "tools": """{"tools": [{"name": "", "inputSchema": NONE}] * 50_000}""",
-    "fewer tools": """{"tools": [{"name": "", "inputSchema": NONE}] * 5_000}""",
     "few tools": """{"tools": [{"name": "", "inputSchema": NONE}] * 1_000}""",
     "name": """{"tools": [{"name": "", "inputSchema": {"properties": {"x" * 3_900_000: {}}, "type": "object"}}]}""",
 }
@@ -55,8 +53,6 @@ async def test_a_list_of_a_hundred_tools_does_not_hold_up_the_loop(tmp_path: Pat
 @pytest.mark.parametrize(
     "what",
     [
-        pytest.param("tools", marks=attack("servers", "A list of 50,000 tools", "away")),
-        pytest.param("fewer tools", marks=attack("servers", "A list of 5,000 tools on one page", "away")),
         pytest.param("few tools", marks=attack("servers", "A list of 1,000 tools", "connected")),
         pytest.param("name", marks=attack("servers", "A name of an argument of 3.9 MB", "connected")),
     ],

@@ -52,32 +52,3 @@ async def test_a_call_that_is_given_up_says_that_it_may_have_taken_effect(tmp_pa
         with pytest.raises(CommandError, match=answer):
             await server.call("pour", {}, print)
     assert (tmp_path / "sent").exists()
-
-
-PARTS = [b'{"jsonrpc":"2.0","id":1,"result":{"content":[', b"{}," * 20_000, b"{}," * 20_000, b"0]}}"]
-
-
-class Pieces(Chunks):
-    """One message of 40,000 parts; `between`: what its pieces are joined by."""
-
-    def __init__(self, before: bytes, between: bytes) -> None:
-        self.before, self.between = before, between
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self.before
-        for piece in PARTS:
-            yield piece + self.between
-
-
-@pytest.mark.parametrize(
-    ("is_stream", "before", "between"),
-    [(True, b"data: ", b""), (True, b"data: ", b"\r\ndata:"), (False, b"", b""), (False, b"", b"\n")],
-)
-async def test_parts_are_counted_wherever_their_lines_end(is_stream: bool, before: bytes, between: bytes) -> None:
-    told: list[str] = []
-    limit = FlowLimit(SystemClock(), told.append)
-    body = CountedBody(Pieces(before, between), limit, Request("POST", "http://tea.test/mcp"), is_stream=is_stream)
-    with pytest.raises(httpx2.ReadError):
-        async for _ in body:
-            pass
-    assert told == ["sent a message of more than 30,000 parts"]

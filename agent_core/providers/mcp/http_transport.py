@@ -10,10 +10,11 @@ from httpx2 import AsyncBaseTransport, AsyncByteStream, AsyncHTTPTransport, Requ
 
 from agent_core.ports.tool_servers import RemoteAddress
 from agent_core.providers.limited_replies import EVENT_STREAM
-from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent, parts_of
+from agent_core.providers.mcp.flow_limit import FlowLimit, TooMuchSent
 from agent_core.providers.outbound_proxy import proxy_for
 
 UNAUTHORIZED = 401
+FIELD = b"\ndata:"  # a message in a stream of events
 CONNECT_SECONDS, READ_SECONDS = 30.0, 3_600.0  # a call's own limit is that of its caller
 
 
@@ -68,40 +69,30 @@ class CountedBody(AsyncByteStream):
         if not isinstance(inner, AsyncByteStream):
             raise TypeError("This is not the body of an answer that arrives.")
         self.inner, self.limit, self.request, self.is_stream = inner, limit, request, is_stream
-        self.line, self.parts = list[bytes](), 0
+        self.last = b"\n"  # what a line may begin with in the next chunk
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
         try:
             async for chunk in self.inner:
                 size += len(chunk)
-                self.limit.count(len(chunk))
+                self.limit.count(len(chunk), messages=self._begun(chunk))
                 if not self.is_stream:
                     self.limit.require_message(size)
-                self._look(chunk)
                 yield chunk
-            self._look(b"\n")
         except TooMuchSent as refused:
             raise httpx2.ReadError(f"The server {refused}.", request=self.request) from None
 
     async def aclose(self) -> None:
         await self.inner.aclose()
 
-    def _look(self, chunk: bytes) -> None:
-        """Count messages and their parts line by line: no text of JSON goes on in the next line."""
-        ended = chunk.replace(b"\r", b"\n")
-        self.line.append(ended)
-        if b"\n" not in ended:
-            return
-        *lines, rest = b"".join(self.line).split(b"\n")
-        self.line = [rest]
-        for line in lines:
-            if self.is_stream and not line:
-                self.parts = 0  # the next message
-            elif not self.is_stream or line.startswith(b"data:"):
-                self.parts += parts_of(line)
-                self.limit.count(0, messages=int(self.is_stream))
-                self.limit.require_parts(self.parts)
+    def _begun(self, chunk: bytes) -> int:
+        """How many messages of a stream begin up to the end of this chunk, and were not counted before."""
+        if not self.is_stream:
+            return 0
+        read = (self.last + chunk).replace(b"\r", b"\n")
+        self.last = read[1 - len(FIELD) :]
+        return read.count(FIELD)
 
 
 def _asks(request: Request) -> bool:

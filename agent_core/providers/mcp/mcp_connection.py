@@ -22,13 +22,12 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import LocalProgram, ServerAnswer, ServerEntry, ServerResource, ServerTool
 from agent_core.ports.tool_sources import SourcePrompt
 from agent_core.providers.mcp.answers import answer_of, contents_of, resource_of, tool_of
-from agent_core.providers.mcp.checked_stream import check_messages
 from agent_core.providers.mcp.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.http_transport import limited_client
 from agent_core.providers.mcp.people_calls import PeopleCalls
 from agent_core.providers.mcp.prompts import list_prompts, text_of_prompt
 from agent_core.providers.mcp.questions import elicitation_callback
-from agent_core.providers.mcp.readable_results import ReadableResults
+from agent_core.providers.mcp.readable_results import ReadableResults, read_results
 from agent_core.providers.mcp.sign_in_provider import sign_in_provider
 from agent_core.providers.mcp.sign_ins import SignIns
 from agent_core.providers.mcp.stdio_transport import stdio_transport
@@ -67,7 +66,7 @@ class McpConnection:
         limit = FlowLimit(self.clock, self.end)
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(seconds):
-                transport = check_messages(await self._transport(stack, limit), limit, self.results)
+                transport = read_results(await self._transport(stack, limit), self.results)
                 client = Client(
                     transport,
                     message_handler=self._on_message,

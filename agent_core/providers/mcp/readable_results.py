@@ -4,9 +4,14 @@ The SDK refuses a result as a whole. But a tool that has run is no failure becau
 that is described wrongly is no reason to lose the others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+import mcp_types
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream
+from mcp.shared.message import SessionMessage
 from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
@@ -81,6 +86,56 @@ class ReadableResults:
         except (KeyError, ValueError):
             return True
         return True
+
+
+@asynccontextmanager
+async def read_results(
+    transport: AbstractAsyncContextManager[TransportStreams], results: ReadableResults
+) -> AsyncIterator[TransportStreams]:
+    """The same transport, whose results are made readable before the SDK checks them."""
+    async with transport as (received, sent):
+        yield Received(received, results), Sent(sent, results)
+
+
+class Received(ObjectReceiveStream[SessionMessage | Exception]):
+    """What arrives, with readable results."""
+
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], results: ReadableResults) -> None:
+        self.inner, self.results = inner, results
+
+    @property
+    def last_context(self) -> object:
+        """What the SDK asks of some streams."""
+        return getattr(self.inner, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        received = await self.inner.receive()
+        match received:
+            case SessionMessage(message=mcp_types.JSONRPCResponse() as message):
+                message.result = self.results.readable(message.id, message.result)
+            case SessionMessage(message=mcp_types.JSONRPCError(id=number)):
+                self.results.asked.pop(number, None)
+            case _:
+                pass
+        return received
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+class Sent(ObjectSendStream[SessionMessage]):
+    """What is sent; keeps the method of each request until its result is there."""
+
+    def __init__(self, inner: WriteStream[SessionMessage], results: ReadableResults) -> None:
+        self.inner, self.results = inner, results
+
+    async def send(self, item: SessionMessage) -> None:
+        if isinstance(item.message, mcp_types.JSONRPCRequest):
+            self.results.asked[item.message.id] = item.message.method
+        await self.inner.send(item)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
 
 
 def _listed(content: object) -> list[Any]:

@@ -14,7 +14,7 @@ from mcp.shared.message import SessionMessage
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.tool_servers import LocalProgram
-from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent, parts_of
+from agent_core.providers.mcp.flow_limit import MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
 from agent_core.providers.mcp.local_process import LocalProcess
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,6 @@ async def _read_messages(
             break
         else:
             limit.count(len(line), messages=1)
-            limit.require_parts(parts_of(line))
             try:
                 await received.send(
                     SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
