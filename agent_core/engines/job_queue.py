@@ -30,6 +30,9 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 logger = logging.getLogger(__name__)
 
+for _name in ("procrastinate", "psycopg.pool"):  # an outage of the database is logged once, by the database
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
 SWEEP_SECONDS = 2.0
 MAX_KNOWN = 10_000
 ADVANCE = "advance"  # the name of the task, also in persistence/jobs.py
