@@ -28,6 +28,7 @@ CHECK_SECONDS = 1.0
 LEADER_GRACE = 3.0  # seconds; another process may lead by then
 _TAKE = text("SELECT pg_try_advisory_lock(:key)")
 _SHARE = text("SELECT pg_try_advisory_lock_shared(:key)")
+_RELEASE = text("SELECT pg_advisory_unlock_all()")
 _CHECK = text("SELECT 1")
 
 
@@ -89,7 +90,14 @@ class ServerLock:
 
     async def release(self) -> None:
         session, self._session = self._session, None
-        if session is not None:
+        if session is None:
+            return
+        try:
+            await session.scalar(_RELEASE)  # a server may end a session some time after it was closed
+        except Exception as error:
+            if not is_outage(error):
+                raise
+        finally:
             await session.close()
 
     async def _is_held(self) -> bool:

@@ -21,7 +21,7 @@ class Room:
 ROOMS: Mapping[str, Room] = {
     "model": Room(2_300, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(760, ("agent_core/oversight", "agent_core/spending")),
-    "store": Room(2_840, ("agent_core/persistence",)),
+    "store": Room(2_850, ("agent_core/persistence",)),
     "loop": Room(2_080, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
     "prompt": Room(1_350, ("agent_core/prompt",)),
