@@ -43,6 +43,7 @@ from agent_core.persistence.tables import (
     notices,
     turns,
 )
+from agent_core.persistence.text_search import put_changed_text, put_text
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, read_value
 
@@ -200,9 +201,11 @@ class SqlAgents(SqlRepository):
     def add(self, agent: Agent) -> None:
         self._pending.add(agent)
         self._insert(agent)
+        put_text(self._buffer, agent)
 
     def save(self, agent: Agent) -> None:
         read = self._pending.save(agent)
+        put_changed_text(self._buffer, self._pending, agent)
         if read is None:
             self._insert(agent)
             return

@@ -8,6 +8,7 @@ from typing import Any, Self
 from sqlalchemy import make_url
 
 from agent_core.errors import CommitUnknown
+from agent_core.persistence.agents import SqlAgents
 from agent_core.persistence.bookkeeping import SqlAudit, SqlDeliveries, SqlPreferences
 from agent_core.persistence.channel_budgets import SqlChannelBudgets
 from agent_core.persistence.connections import Connections
@@ -21,7 +22,8 @@ from agent_core.persistence.notes import SqlNotes
 from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.reservations import SqlReservations
 from agent_core.persistence.server_connections import ServerConnections
-from agent_core.persistence.text_search import SearchedAgents, SearchedTurns, SqlTextSearch
+from agent_core.persistence.text_search import SqlTextSearch
+from agent_core.persistence.turns import SqlTurns
 from agent_core.persistence.workers import SqlWorkers
 from agent_core.persistence.write_buffer import WriteBuffer
 from agent_core.ports.database import UnitOfWork
@@ -33,8 +35,8 @@ class SqlUnitOfWork(UnitOfWork):
     Each repository is made when it is first asked for: most units of work need two or three of them.
     """
 
-    agents: SearchedAgents
-    turns: SearchedTurns
+    agents: SqlAgents
+    turns: SqlTurns
     notes: SqlNotes
     deliveries: SqlDeliveries
     audit: SqlAudit

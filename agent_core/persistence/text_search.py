@@ -16,11 +16,9 @@ from agent_core.model.file_changes import changes_file
 from agent_core.model.note import Note
 from agent_core.model.text_search import fold, texts_of
 from agent_core.model.turn import Turn
-from agent_core.persistence.agents import SqlAgents
 from agent_core.persistence.connections import TooLong
 from agent_core.persistence.json_codec import decode_once
 from agent_core.persistence.tables import AnyText, agents, notes, texts, turns
-from agent_core.persistence.turns import SqlTurns
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
 from agent_core.persistence.writes import Values
@@ -38,30 +36,6 @@ _PUT = text(
     " SELECT :kind, :the_id, channel, id, :folded FROM agents WHERE id = :of_agent"
     " ON CONFLICT (kind, id) DO UPDATE SET folded = excluded.folded WHERE texts.folded != excluded.folded"
 ).bindparams(*(bindparam(name, type_=AnyText) for name in ("kind", "the_id", "folded", "of_agent")))
-
-
-class SearchedAgents(SqlAgents):
-    """Agents that are saved with their texts."""
-
-    def add(self, agent: Agent) -> None:
-        super().add(agent)
-        put_text(self._buffer, agent)
-
-    def save(self, agent: Agent) -> None:
-        super().save(agent)
-        put_changed_text(self._buffer, self._pending, agent)
-
-
-class SearchedTurns(SqlTurns):
-    """Turns that are saved with their texts."""
-
-    def add(self, turn: Turn) -> None:
-        super().add(turn)
-        put_text(self._buffer, turn)
-
-    def save(self, turn: Turn) -> None:
-        super().save(turn)
-        put_changed_text(self._buffer, self._pending, turn)
 
 
 class SqlTextSearch(SqlRepository):

@@ -16,6 +16,7 @@ from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import UnknownFields, decode_once, encode
 from agent_core.persistence.tables import UNSHOWN, turns
+from agent_core.persistence.text_search import put_changed_text, put_text
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values, read_value
 from agent_core.persistence.writes import Values
@@ -74,9 +75,11 @@ class SqlTurns(SqlRepository):
     def add(self, turn: Turn) -> None:
         self._pending.add(turn)
         self._insert(turn)
+        put_text(self._buffer, turn)
 
     def save(self, turn: Turn) -> None:
         read = self._pending.save(turn)
+        put_changed_text(self._buffer, self._pending, turn)
         if read is None:
             self._insert(turn)
             return
