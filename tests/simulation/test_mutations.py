@@ -229,7 +229,7 @@ def remember_deliveries_in_the_process(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
-    "A: the fence is not compared": (ALL_MANY, ignore_fences),
+    "A: the fence is not compared": (f"suspensions, {MANY}", ignore_fences),
     "A: nothing is claimed before a message, call or command": (f"calm, {MANY}", claim_nothing),
     "A: agents of a dead worker stay with it": (ALL_MANY, bury_nobody),
     "B: an outage ends the sweep": ("outages", end_the_sweep_in_an_outage),
@@ -249,7 +249,7 @@ MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "K: each gateway knows only its own deliveries": (f"calm, {MANY}", remember_deliveries_in_the_process),
     "a command runs before its start is saved": ("power cuts", run_before_the_start_is_saved),
     "people are asked although the file tells": ("power cuts", ask_instead_of_reading_files),
-    "a lease does not count": (ALL_MANY, count_no_command_of_a_lease),
+    "a lease does not count": ("calm", count_no_command_of_a_lease),
 }
 
 
