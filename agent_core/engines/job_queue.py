@@ -47,7 +47,7 @@ async def _nothing(_agent: object) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class JobQueueEngine:
-    """Implements Engine, Waker and Claims. It works inside of `connected`.
+    """Implements Engine, Waker and Claims. It works inside of `connect`.
 
     `address`: of the database, as libpq reads it.
     `end_programs`: ends the background programs of an agent; `has_programs`: whether it has some here.
@@ -244,7 +244,7 @@ class JobQueueEngine:
         while True:
             try:
                 async with self.database.begin() as work:
-                    due = await work.agents.due(self.surfaces, self.clock.now())
+                    due = await work.agents.due(self.surfaces, self.clock.now(), heeds_claims=False)
                     if due and not self._is_draining:
                         work.jobs.defer_idle(due)
                         await work.commit()

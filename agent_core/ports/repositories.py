@@ -71,9 +71,16 @@ class Agents(Protocol):
         """
 
     async def due(
-        self, surfaces: Sequence[SurfaceName], now: datetime, worker_id: WorkerId | None = None
+        self,
+        surfaces: Sequence[SurfaceName],
+        now: datetime,
+        worker_id: WorkerId | None = None,
+        *,
+        heeds_claims: bool = True,
     ) -> tuple[AgentId, ...]:
         """Agents of these surfaces with work to do at `now`, without those that another worker has claimed.
+
+        An engine that knows no claims does not heed those that another engine left.
 
         An agent has work if it thinks or acts and is not scheduled for later, if it does not and a reminder or the
         next try for a notification is due, or if a card or notice is not shown yet.

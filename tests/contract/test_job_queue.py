@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 
 from agent_core.engines.job_queue import JobQueueEngine
 from agent_core.errors import Superseded
-from agent_core.model.agent import Agent, Awaiting, Thinking
-from agent_core.model.ids import AgentId
+from agent_core.model.agent import Awaiting, Thinking
+from agent_core.model.ids import AgentId, WorkerId
+from agent_core.model.worker import Worker
 from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase
-from agent_core.ports.database import in_one_unit
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent, keep
 from tests.patience import PATIENCE_SECONDS
@@ -87,9 +87,6 @@ class Place:
             engine.wake(work, agent_id)
             await work.commit()
 
-    async def save(self, agent: Agent) -> None:
-        await keep(self.database, agent)
-
 
 @pytest.fixture
 async def place(postgres: str, database: SqlDatabase) -> AsyncIterator[Place]:
@@ -97,8 +94,7 @@ async def place(postgres: str, database: SqlDatabase) -> AsyncIterator[Place]:
     yield Place(postgres, database)
 
     def empty(connection: Connection) -> None:
-        if connection.exec_driver_sql("SELECT to_regclass('procrastinate_jobs')").scalar():
-            connection.exec_driver_sql("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
+        connection.exec_driver_sql("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
 
     await on_database(postgres, empty)
 
@@ -108,11 +104,11 @@ pytestmark = pytest.mark.parametrize("url", ["postgres"], indirect=True)
 
 async def test_a_wake_takes_effect_with_its_commit(place: Place) -> None:
     loop = Recorder()
-    await place.save(RESTS)
+    await keep(place.database, RESTS)
     async with place.engine(loop) as engine:
         async with place.database.begin() as work:
             engine.wake(work, RESTS.id)  # and is not committed
-        await place.save(BEE)
+        await keep(place.database, BEE)
         await place.wake(engine, BEE.id)
         await loop.until(lambda: BEE.id in loop.begun)
     assert set(loop.begun) == {BEE.id}
@@ -120,7 +116,7 @@ async def test_a_wake_takes_effect_with_its_commit(place: Place) -> None:
 
 async def test_an_agent_is_advanced_by_one_job_at_a_time_and_again_for_what_came_meanwhile(place: Place) -> None:
     loop = Recorder(holds=True)
-    await place.save(RESTS)
+    await keep(place.database, RESTS)
     async with place.engine(loop) as first, place.engine(loop) as second:
         await place.wake(first, RESTS.id)
         await loop.until(lambda: len(loop.begun) == 1)
@@ -134,7 +130,7 @@ async def test_an_interruption_cancels_the_job_of_another_process_and_has_the_ag
     place: Place,
 ) -> None:
     loop = Recorder(holds=True)
-    await place.save(RESTS)
+    await keep(place.database, RESTS)
     async with place.engine(loop) as first:
         await place.wake(first, RESTS.id)
         await loop.until(lambda: len(loop.begun) == 1)
@@ -148,7 +144,7 @@ async def test_an_interruption_cancels_the_job_of_another_process_and_has_the_ag
 
 async def test_the_fence_tells_an_engine_that_it_lost_an_agent(place: Place) -> None:
     loop = Recorder()
-    await place.save(RESTS)
+    await keep(place.database, RESTS)
     async with place.engine(loop) as first, place.engine(loop) as second:
         taken = await first.take(RESTS.id)
         await first.confirm(RESTS.id)
@@ -160,15 +156,27 @@ async def test_the_fence_tells_an_engine_that_it_lost_an_agent(place: Place) -> 
 
 async def test_a_due_agent_without_a_job_is_swept_up(place: Place) -> None:
     loop = Recorder()
-    await place.save(ADA)
+    await keep(place.database, ADA)
+    async with place.engine(loop):
+        await loop.until(lambda: ADA.id in loop.begun)
+
+
+async def test_a_claim_that_another_engine_left_keeps_no_agent_back(place: Place) -> None:
+    loop = Recorder()
+    await keep(place.database, ADA)
+    dead = Worker(WorkerId("dead.1"), "", accepts=True)
+    async with place.database.begin() as work:
+        work.workers.join(dead)
+        work.workers.claim(ADA.id, dead.id, ADA.fence)
+        await work.commit()
     async with place.engine(loop):
         await loop.until(lambda: ADA.id in loop.begun)
 
 
 async def test_a_drain_gives_running_jobs_their_time_and_counts_those_that_it_cancels(place: Place) -> None:
     loop = Recorder(holds=True)
-    await place.save(RESTS)
-    await place.save(BEE)
+    await keep(place.database, RESTS)
+    await keep(place.database, BEE)
     async with place.engine(loop) as engine:
         await place.wake(engine, RESTS.id)
         await loop.until(lambda: RESTS.id in loop.begun)
@@ -178,7 +186,7 @@ async def test_a_drain_gives_running_jobs_their_time_and_counts_those_that_it_ca
 
 async def test_a_deleted_agent_is_not_queued(place: Place) -> None:
     loop = Recorder()
-    await place.save(BEE)
+    await keep(place.database, BEE)
     async with place.engine(loop) as engine:
         await place.wake(engine, AgentId("agent-nobody"))
         await place.wake(engine, BEE.id)
@@ -189,10 +197,8 @@ async def test_a_deleted_agent_is_not_queued(place: Place) -> None:
 async def test_a_job_is_written_with_the_agent_that_it_is_for(place: Place) -> None:
     loop = Recorder()
     async with place.engine(loop) as engine:
-
-        async def act(work: object) -> None:
-            work.agents.add(RESTS)  # type: ignore[attr-defined]
-            engine.wake(work, RESTS.id)  # type: ignore[arg-type]
-
-        await in_one_unit(place.database, act)
+        async with place.database.begin() as work:
+            work.agents.add(RESTS)
+            engine.wake(work, RESTS.id)
+            await work.commit()
         await loop.until(lambda: loop.begun == [RESTS.id])
