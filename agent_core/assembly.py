@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.channel_tools import switched_by_channel
@@ -18,21 +18,18 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import Commands
 from agent_core.engines.local import LocalEngine
-from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.command_runner import NO_EXTENSIONS, CommandRunner, Extensions
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
-from agent_core.model.channels import SurfaceName
 from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.ids import new_id
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
-from agent_core.ports.broadcast import ALONE, Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
-from agent_core.ports.engine import Claims
+from agent_core.ports.engine import Engine, EngineFactory, EngineParts
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.rehearsal import Rehearsal
@@ -44,6 +41,7 @@ from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
 from agent_core.providers.llm.token_estimates import Estimates
+from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import UNDO_WINDOW, AgentService
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
@@ -61,16 +59,12 @@ from agent_core.service.views import AgentViews
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import PRICE_SETTING
 
-if TYPE_CHECKING:
-    from agent_core.engines.job_queue import JobQueueEngine
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorePorts:
     """What a host plugs in. Agents are shown on `surfaces`; without a `sandbox` no programs run.
 
-    `peers`: the other processes on this database.
-    `job_queue`: the address of the PostgreSQL in which jobs are queued; "" for the engine of this process.
+    `engine`: makes the engine; the one of this process alone, or one that shares agents with others.
     `rehearsal`: the script if `model` is one; goals and models that it does not know are then refused.
     """
 
@@ -83,8 +77,7 @@ class CorePorts:
     clock: Clock = field(default_factory=SystemClock)
     tokens: TokenCounters = field(default_factory=Estimates)
     embedder: Embedder = field(default_factory=HashingEmbedder)
-    peers: Peers = ALONE
-    job_queue: str = ""
+    engine: EngineFactory = LocalEngine
     rehearsal: Rehearsal | None = None
 
 
@@ -158,7 +151,7 @@ class Core:
     memory: LongTermMemory
     ledger: BudgetLedger
     helpers: AgentHelpers
-    engine: "LocalEngine | JobQueueEngine"
+    engine: Engine
     loop: AgentLoop
     reindexer: Reindexer
     eraser: Eraser
@@ -216,7 +209,7 @@ class Core:
     @property
     def background_jobs(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """What a process that advances agents does beside that: each runs until it is cancelled."""
-        return self.reindexer.run(), self.eraser.run(), self.retention.run()
+        return self.reindexer.run(), self.eraser.run(), self.retention.run(), self.ledger.run()
 
     async def drain(self, seconds: float) -> int:
         """Bring the work of this process to an end, so that the next one can go on with it.
@@ -240,7 +233,17 @@ class _Foundation:
         self.ports, self.options = ports, options
         self.memory = LongTermMemory(database=database, embedder=ports.embedder, index=ports.index, own=own)
         self.ledger = BudgetLedger(database, clock, options.price_setting, new_id(clock.now()))
-        self.engine, self.claims = self._engine(surfaces)
+        sandbox = ports.sandbox or DisabledSandbox("There is no sandbox.")
+        self.engine = ports.engine(
+            EngineParts(
+                database=database,
+                clock=clock,
+                surfaces=surfaces,
+                list_with_programs=sandbox.list_with_programs,
+                end_programs=sandbox.end_all,
+                charge_left=self.ledger.charge_left_of,
+            )
+        )
         self.metered_model = MeteredModel(
             model=ports.model,
             tokens=ports.tokens,
@@ -255,29 +258,6 @@ class _Foundation:
             database=database, clock=clock, memory=self.memory, helpers=self.helpers, metered_model=self.metered_model
         )
         self.commands = switched_by_channel(commands(parts), database)
-
-    def _engine(self, surfaces: Sequence[SurfaceName]) -> "tuple[LocalEngine | JobQueueEngine, Claims]":
-        database, clock, peers = self.ports.database, self.ports.clock, self.ports.peers
-        if self.ports.job_queue:
-            from agent_core.engines.job_queue import JobQueueEngine  # slow to import
-
-            queue = JobQueueEngine(
-                address=self.ports.job_queue,
-                database=database,
-                clock=clock,
-                surfaces=surfaces,
-                charge_left=self.ledger.charge_left_of,
-            )
-            return queue, queue
-        registry = WorkerRegistry(
-            database=database,
-            clock=clock,
-            peers=peers,
-            surfaces=surfaces,
-            check_left=self.ledger.check_left,
-            key=self.ledger.worker,
-        )
-        return LocalEngine(database=database, clock=clock, surfaces=surfaces, registry=registry), registry
 
     def loop(self) -> AgentLoop:
         ports, options = self.ports, self.options
@@ -300,9 +280,6 @@ class _Foundation:
             extensions=options.extensions,
             secrets=options.secrets,
         )
-        self.engine.end_programs = runner.stop_background
-        if not isinstance(self.engine, LocalEngine):
-            self.engine.has_programs = runner.has_background
         return AgentLoop(
             database=ports.database,
             proposer=proposer,
@@ -310,7 +287,6 @@ class _Foundation:
             surfaces={surface.name: surface for surface in ports.surfaces},
             clock=ports.clock,
             ledger=self.ledger,
-            claims=self.claims,
             waker=self.engine,
         )
 

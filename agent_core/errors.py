@@ -187,6 +187,10 @@ class NewerTables(SignoffError):
     """A newer release created the tables of the database."""
 
 
+class WorkersAtWork(Exception):
+    """Workers of a release before, which cannot work on the tables of this one, are at work on the database."""
+
+
 class UnfinishedImport(SignoffError):
     """An import into the database was interrupted."""
 

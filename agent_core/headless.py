@@ -209,8 +209,7 @@ async def _run_engine(core: Core) -> AsyncIterator[Callable[[_Outage], Awaitable
         if engine.done():
             await engine
 
-    if not core.loop.claims.is_shared:
-        await core.ledger.charge_left_by_others()
+    await core.ledger.charge_left_by_others()
     engine = asyncio.create_task(core.engine.run(advance))
     try:
         yield wait

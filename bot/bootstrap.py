@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
@@ -15,11 +16,17 @@ from adapters.agent_templates import load_templates
 from adapters.management_commands import ManagementCommands
 from adapters.notification_commands import NotificationCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
-from agent_core.engines.worker_registry import BEAT_SECONDS
-from agent_core.errors import DatabaseAway, DatabaseUnreachable, NewerTables, SettingsError, UnfinishedImport
+from agent_core.engines.local import LocalEngine
+from agent_core.errors import (
+    DatabaseAway,
+    DatabaseUnreachable,
+    NewerTables,
+    SettingsError,
+    UnfinishedImport,
+    WorkersAtWork,
+)
 from agent_core.model.channels import SurfaceName
 from agent_core.model.deletion import Retention
-from agent_core.model.ids import WorkerId
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase
@@ -27,15 +34,14 @@ from agent_core.persistence.engine_lock import engine_lock, leader_lock
 from agent_core.persistence.outages import first_line
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
 from agent_core.persistence.server_broadcast import ServerBroadcast
-from agent_core.ports.broadcast import NO_BROADCAST, Broadcast, Peers
+from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
-from agent_core.ports.database import UnitOfWork, in_one_unit
-from agent_core.ports.engine import EngineLock
+from agent_core.ports.database import in_one_unit
+from agent_core.ports.engine import EngineFactory, EngineLock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.llm.server_discovery import find_local_servers
-from agent_core.providers.own_process import is_gone, own_process
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
@@ -48,10 +54,11 @@ from bot.tool_server_wiring import serve_core, with_tool_servers
 from bot.tool_wiring import Tools, extensions_of, tool_probes
 from bot.workspace_wiring import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
 
-LOOK_SECONDS = 1.5 * BEAT_SECONDS
+if TYPE_CHECKING:
+    from procrastinate import App
+
 WHAT_TO_CHECK = "Check that PostgreSQL runs there, host and port in DATABASE_URL, and that this machine may reach it."
 WHAT_IS_REFUSED = "Check user, password, database and options in DATABASE_URL."
-ENGINE = "engine "  # begins the process of a worker that holds the engine lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,24 +106,26 @@ class Signoff:
 
 @asynccontextmanager
 async def assemble(
-    settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False, is_engine: bool = False
+    settings: Settings, *surfaces: ChatSurface, with_platforms: bool = False, is_alone: bool = False
 ) -> AsyncIterator[Signoff]:
     """Migrate the database, assemble a process for these surfaces, and close everything at the end.
 
-    `with_platforms`: include the enabled chat platforms. `is_engine`: the process holds the engine lock while it works.
+    `with_platforms`: include the enabled chat platforms. `is_alone`: it alone advances agents of these surfaces.
     """
     make_home(settings)
     await migrate_database(settings)
     close_to_others(settings)
     database, clock = SqlDatabase(settings.database_url), SystemClock()
-    peers = _peers(settings, database, clock, is_engine=is_engine)
+    broadcast: Broadcast = NO_BROADCAST
+    if not settings.sqlite_file:
+        broadcast = ServerBroadcast(settings.database_url, clock, database.outages)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.close)
         workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
         stack.push_async_callback((models := Models.of(settings, database)).close)
         stack.push_async_callback((tools := await Tools.of(settings, clock)).close)
-        parts = _platform_parts(settings, models, database, workspaces, clock, peers.broadcast)
+        parts = _platform_parts(settings, models, database, workspaces, clock, broadcast)
         platforms = wire_platforms(settings, parts, stack) if with_platforms else []
         ports = CorePorts(
             database=database,
@@ -128,29 +137,14 @@ async def assemble(
             clock=clock,
             tokens=models.tokens,
             embedder=models.embedder,
-            peers=peers,
-            job_queue=job_queue_address(settings.database_url) if settings.engine != "own" else "",
+            engine=LocalEngine if is_alone or settings.sqlite_file else _job_queue(settings),
             rehearsal=models.rehearsal,
         )
         catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
         core = Core.assemble(ports, catalog.commands, _options(settings, tools))
         await stack.enter_async_context(core.engine.connect())
         await stack.enter_async_context(serve_core(settings, tools.servers, core, clock))
-        yield Signoff(settings=settings, models=models, core=core, broadcast=peers.broadcast, platforms=platforms)
-
-
-def _peers(settings: Settings, database: SqlDatabase, clock: Clock, *, is_engine: bool) -> Peers:
-    """The other processes on the database. On SQLite, all other engines have ended: this one holds their lock."""
-    is_alone = bool(settings.sqlite_file)
-
-    def has_ended(process: str) -> bool:
-        return (is_engine and is_alone and process.startswith(ENGINE)) or is_gone(process.removeprefix(ENGINE))
-
-    return Peers(
-        broadcast=NO_BROADCAST if is_alone else ServerBroadcast(settings.database_url, clock, database.outages),
-        process=f"{ENGINE if is_engine else ''}{own_process()}",
-        is_gone=has_ended,
-    )
+        yield Signoff(settings=settings, models=models, core=core, broadcast=broadcast, platforms=platforms)
 
 
 def _platform_parts(
@@ -174,7 +168,7 @@ async def migrate_database(settings: Settings) -> bool:
     """
     try:
         return await upgrade(settings.database_url)
-    except (NewerTables, UnfinishedImport) as fault:
+    except (NewerTables, UnfinishedImport, WorkersAtWork) as fault:
         raise SettingsError("DATABASE_URL", str(fault)) from fault
     except DatabaseAway as away:
         raise database_unreachable(settings) from away
@@ -259,18 +253,26 @@ async def _tables(settings: Settings) -> Tables:
 
 
 async def _count_workers(settings: Settings) -> int:
-    """The number of workers that take agents and whose heartbeat is seen: the rows of dead ones may be there."""
+    """The number of processes that advance agents."""
     database = SqlDatabase(settings.database_url)
-
-    async def act(work: UnitOfWork) -> dict[WorkerId, int]:
-        return {each.id: each.beats for each in await work.workers.list_all() if each.accepts}
-
     try:
-        before = await in_one_unit(database, act)
-        await SystemClock().sleep(LOOK_SECONDS if before else 0)
-        return sum(before.get(worker) != beats for worker, beats in (await in_one_unit(database, act)).items())
+        return await in_one_unit(database, lambda work: work.jobs.count_workers())
     finally:
         await database.close()
+
+
+def _job_queue(settings: Settings) -> EngineFactory:
+    """The engine of several processes."""
+    from agent_core.engines.job_queue import JobQueueEngine  # slow to import
+
+    return partial(JobQueueEngine, address=job_queue_address(settings.database_url))
+
+
+def queue_app(settings: Settings) -> "App":
+    """The queue of jobs, for Procrastinate's own command line."""
+    from procrastinate import App, PsycopgConnector
+
+    return App(connector=PsycopgConnector(conninfo=job_queue_address(settings.database_url)))
 
 
 def _options(settings: Settings, tools: Tools) -> CoreOptions:

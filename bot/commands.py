@@ -26,7 +26,6 @@ from bot.startup import (
     StartedProcess,
     engine_locked,
     engine_of_home_if_free,
-    has_workers,
     is_stopping,
     only_engine_of_home,
     require_postgres,
@@ -51,7 +50,7 @@ async def run(settings: Settings, _rest: Sequence[str]) -> int:
 async def _run_all(settings: Settings, surface: WebSurface, job: Callable[[StartedProcess], Awaitable[None]]) -> None:
     """Serve the pages and the chat platforms, advance the agents, and do this job, until one of these ends."""
     async with (
-        start_process(settings, surface, is_engine=True, meanwhile=partial(_serve_waiting, settings)) as process,
+        start_process(settings, surface, meanwhile=partial(_serve_waiting, settings)) as process,
         _serve_pages(process, surface) as workspace,
     ):
         await _work_until_told(process, _tell(process.signoff, workspace), job(process), *process.listen())
@@ -109,7 +108,7 @@ async def serve(settings: Settings, _rest: Sequence[str]) -> int:
 async def advance(settings: Settings, _rest: Sequence[str]) -> int:
     """Run a worker only; other processes serve the web pages, and there may be more workers."""
     require_postgres("worker", settings)
-    async with start_process(settings, WebSurface(), is_engine=True) as process:
+    async with start_process(settings, WebSurface()) as process:
         await _work_until_told(process, _announce_worker(process.signoff.models))
     return 0
 
@@ -221,7 +220,7 @@ async def _serve_pages(process: StartedProcess, surface: WebSurface) -> AsyncIte
         clock=core.clock,
         model_label=ModelLabel(signoff.model, newest=core.metered_model.newest),
         renderer=make_renderer(),
-        has_workers=partial(has_workers, core),
+        count_workers=lambda: core.engine.workers,
         is_stopping=partial(is_stopping, core),
         templates=load_templates(settings.templates_dir),
     )

@@ -90,7 +90,6 @@ class CoreSettings(ModelSettings):
     plugin_env: Names = ()
     plugin_seconds: int = Field(default=10, ge=1, le=600)
     plugin_network: Literal["gateway", "open"] = "gateway"
-    engine: Literal["own", "procrastinate"] = "own"
     shutdown_seconds: int = Field(default=20, ge=0, le=600)
     tiktoken_cache_dir: Folder | None = None
     pinecone_api_key: Secret = NO_SECRET
@@ -225,9 +224,7 @@ class CoreSettings(ModelSettings):
     def _channel(cls, name: str) -> str:
         return name.casefold()
 
-    @field_validator(
-        "engine", "log_level", "log_format", "prompt_profile", "vision", "sandbox", "plugin_network", mode="before"
-    )
+    @field_validator("log_level", "log_format", "prompt_profile", "vision", "sandbox", "plugin_network", mode="before")
     @classmethod
     def _any_case(cls, given: object, info: ValidationInfo) -> object:
         if not isinstance(given, str):

@@ -5,7 +5,7 @@ import math
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
 from adapters.ui_text import effort_text, model_text
 from agent_core.assembly import Core
-from agent_core.errors import DatabaseAway, EngineTaken, InvalidInput, NotPossible, PersonError
+from agent_core.errors import DatabaseAway, EngineTaken, InvalidInput, NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
@@ -49,11 +49,12 @@ LOCK_LOST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """The parts that a conversation in the terminal uses."""
+    """The parts that a conversation in the terminal uses. `lock`: of an agent and its helpers, for one terminal."""
 
     core: Core
     actions: ActionDispatcher
     surface: TerminalSurface
+    lock: Callable[[Agent], EngineLock]
 
 
 async def run(settings: Settings, arguments: Sequence[str]) -> int:
@@ -61,12 +62,16 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
     options = parse(arguments, load_templates(settings.templates_dir))
     try:
         surface = TerminalSurface()
-        own = settings.model_copy(update={"engine": "own"})  # it keeps to its agents
-        async with assemble(own, surface) as signoff:
+        async with assemble(settings, surface, is_alone=True) as signoff:
             if options.export:
                 return await export(signoff.core.views, options.draft.name, options.export)
             await signoff.models.prepare()
-            terminal = Terminal(core=signoff.core, actions=signoff.actions, surface=surface)
+            terminal = Terminal(
+                core=signoff.core,
+                actions=signoff.actions,
+                surface=surface,
+                lock=lambda agent: signoff.leader_lock(f"solo-{agent.home}"),
+            )
             streams = standard(json=options.json)
             if settings.sqlite_file:  # `solo` may run beside the one engine, which holds the lock
                 return await solo(terminal, options, streams)
@@ -121,12 +126,16 @@ async def export(views: AgentViews, name: str, path: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """Wraps the loop: after each advance of the agent, it also notifies the console."""
+    """Wraps the loop: it advances only the console's agent and its helpers, and tells the console afterwards."""
 
     loop: Advancing
     console: Console
+    views: AgentViews
 
     async def advance(self, agent_id: AgentId) -> None:
+        with suppress(NotFound):
+            if (await self.views.agent(CHANNEL, agent_id)).home != self.console.agent.home:
+                return
         await self.loop.advance(agent_id)
         self.console.advanced()
 
@@ -135,16 +144,24 @@ class _Telling:
 
 
 async def _conversation(terminal: Terminal, console: Console) -> int:
-    helpers = await terminal.core.views.family(CHANNEL, console.agent.id)
-    terminal.core.engine.keep_to({console.agent.id, *(helper.id for helper in helpers)})
-    if not terminal.core.loop.claims.is_shared:
+    lock = terminal.lock(console.agent)
+    try:
+        await lock.acquire()
+    except EngineTaken as taken:
+        raise NotPossible(
+            f"{console.agent.name} is at work in another terminal. Go on there, or end that one."
+        ) from taken
+    try:
         await terminal.core.ledger.charge_left_by_others(console.agent.home)
-    with _interrupts(console.halt):
-        async with asyncio.TaskGroup() as group:
-            engine = group.create_task(work(terminal.core.engine, _Telling(terminal.core.loop, console)), name="engine")
-            code = await _talk(console, terminal.core.clock)
-            engine.cancel()
-    return code
+        telling = _Telling(terminal.core.loop, console, terminal.core.views)
+        with _interrupts(console.halt):
+            async with asyncio.TaskGroup() as group:
+                engine = group.create_task(work(terminal.core.engine, telling), name="engine")
+                code = await _talk(console, terminal.core.clock)
+                engine.cancel()
+        return code
+    finally:
+        await lock.release()
 
 
 async def _talk(console: Console, clock: Clock) -> int:

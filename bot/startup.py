@@ -97,7 +97,7 @@ class OutageReminder:
 
 @asynccontextmanager
 async def start_process(
-    settings: Settings, surface: WebSurface, *, is_engine: bool = False, meanwhile: Meanwhile = nullcontext
+    settings: Settings, surface: WebSurface, *, meanwhile: Meanwhile = nullcontext
 ) -> AsyncIterator[StartedProcess]:
     """Assemble a process with its chat platforms, test their tokens and take the lock; raise SettingsError.
 
@@ -107,7 +107,7 @@ async def start_process(
     async with AsyncExitStack() as stack, AsyncExitStack() as waiting:
         while True:
             try:
-                process = await stack.enter_async_context(_assemble_process(settings, surface, is_engine=is_engine))
+                process = await stack.enter_async_context(_assemble_process(settings, surface))
             except (DatabaseUnreachable, DatabaseAway) as away:
                 if settings.sqlite_file:
                     raise database_unreachable(settings) from away
@@ -124,10 +124,8 @@ async def start_process(
 
 
 @asynccontextmanager
-async def _assemble_process(
-    settings: Settings, surface: WebSurface, *, is_engine: bool
-) -> AsyncIterator[StartedProcess]:
-    async with assemble(settings, surface, with_platforms=True, is_engine=is_engine) as signoff:
+async def _assemble_process(settings: Settings, surface: WebSurface) -> AsyncIterator[StartedProcess]:
+    async with assemble(settings, surface, with_platforms=True) as signoff:
         surface.hub.join(signoff.broadcast)
         chats = signoff.connections()
         for chat in chats.values():
@@ -183,13 +181,13 @@ def is_engine_at_work(settings: Settings) -> bool:
 
 
 def has_workers(core: Core) -> bool:
-    """Whether a worker is known that takes agents: this process or another; True before the first look."""
-    return core.engine.has_workers
+    """Whether a worker is known: this process or another; True before the first look."""
+    return core.engine.workers > 0
 
 
 def is_stopping(core: Core) -> bool:
-    """Whether this process is about to end, and no other is known that takes agents."""
-    return core.loop.draining.is_requested and not core.engine.has_others
+    """Whether this process is about to end, and it is the only worker."""
+    return core.loop.draining.is_requested and core.engine.workers <= 1
 
 
 @asynccontextmanager

@@ -167,14 +167,6 @@ TABLE = (
         example="120",
     ),
     runtime(
-        name="ENGINE",
-        meaning="What shares the agents among processes on PostgreSQL: Signoff's own engine, or Procrastinate, which "
-        "keeps its queue in the same database and is on trial. Set it alike for all processes.",
-        rule="own or procrastinate",
-        default="own",
-        example="procrastinate",
-    ),
-    runtime(
         name="SHUTDOWN_SECONDS",
         meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
         "starts Signoff wait 10 s longer than this.",

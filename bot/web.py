@@ -1,6 +1,5 @@
 """The aiohttp application: health, metrics and the routes of the surfaces."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -17,7 +16,6 @@ from adapters.web.page_context import STATIC, WebContext
 from adapters.web.post_routes import PostRoutes
 from adapters.web.requests import form_of
 from agent_core.errors import DatabaseAway, InvalidInput
-from agent_core.service.views import AgentViews
 from bot.platforms.chat_platforms import PLATFORMS
 
 OWN_PATHS = ("/healthz", "/metrics", *MCP_PATHS)
@@ -39,7 +37,7 @@ def application(workspace: WebContext, routes: Sequence[web.RouteDef] = (), hear
         middlewares=[workspace.error_pages(_is_page)],
     )
     workspace.guard.watch(app, _is_page, SIGNED_PATHS.__contains__)
-    operations = Operations(workspace.views, workspace.guard, heard)
+    operations = Operations(workspace, heard)
     app.add_routes([*GetRoutes(workspace).routes(), *PostRoutes(workspace).routes(), *operations.routes(), *routes])
 
     async def end_streams(_app: web.Application) -> None:
@@ -70,8 +68,9 @@ def waiting_application(guard: Guard) -> web.Application:
 class Operations:
     """The endpoints for monitoring: /healthz and /metrics."""
 
-    def __init__(self, views: AgentViews, guard: Guard, heard: Heard = NOBODY) -> None:
-        self.views, self.guard, self.heard = views, guard, heard
+    def __init__(self, workspace: WebContext, heard: Heard) -> None:
+        self.views, self.guard, self.heard = workspace.views, workspace.guard, heard
+        self.count_workers = workspace.count_workers
 
     def routes(self) -> list[web.RouteDef]:
         return [web.get("/healthz", self.health), web.get("/metrics", self.metrics)]
@@ -82,7 +81,7 @@ class Operations:
         Give the time of each platform's last event, to show dead connections.
         """
         try:
-            await self.views.count_workers()  # a small table: every open page asks each second or two
+            await self.views.check_database()  # every open page asks each second or two
         except DatabaseAway:
             return database_away()
         heard = {name: at.isoformat() if (at := last()) else None for name, last in self.heard.items()}
@@ -99,10 +98,10 @@ class Operations:
         own = CollectorRegistry()
         gauge = Gauge("signoff_agents", "Agents by what they are doing.", ["status"], registry=own)
         try:
-            census, workers = await asyncio.gather(self.views.census(), self.views.count_workers())
+            census = await self.views.census()
         except DatabaseAway:
             return database_away()
-        Gauge("signoff_workers", "Workers that take agents.", registry=own).set(workers)
+        Gauge("signoff_workers", "Processes that advance agents.", registry=own).set(self.count_workers())
         for count in census:
             gauge.labels(status=count.status).inc(count.number)
         if self.heard:

@@ -72,16 +72,11 @@ class ModelLabel:
         return (*self.setup, *(self.checked if fault is None else (fault,) if fault else ()))
 
 
-def works_here() -> bool:
-    """Whether a worker runs: this process is one."""
-    return True
-
-
 @dataclass(slots=True, kw_only=True)
 class WebContext:
     """The services and settings that every page of the local workspace needs, and the frame of a page.
 
-    `has_workers`: tells whether a process runs that advances agents; `is_stopping`: whether the last one is stopping.
+    `count_workers`: the number of processes that advance agents; `is_stopping`: whether the last one is stopping.
     """
 
     actions: ActionDispatcher
@@ -97,7 +92,7 @@ class WebContext:
     clock: Clock
     model_label: ModelLabel
     renderer: HtmlRenderer
-    has_workers: Callable[[], bool] = works_here
+    count_workers: Callable[[], int] = lambda: 1
     is_stopping: Callable[[], bool] = lambda: False
     templates: AgentTemplates = field(default_factory=load_templates)
     outcomes: Outcomes = field(init=False)
@@ -136,7 +131,7 @@ class WebContext:
             finished=await self.views.queue.find_finished(person, "web"),
             person=person,
             model_label=self.model_label,
-            has_workers=self.has_workers(),
+            has_workers=self.count_workers() > 0,
             is_stopping=self.is_stopping(),
             now=self.clock.now(),
             continuous_limit=self.service.continuous_limit,

@@ -22,7 +22,6 @@ from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
 from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.stop_watch import end_when_stopped
 from agent_core.loop.transitions import bill, conclude, move, read_before_finishing, wait_for
 from agent_core.model.agent import Acting, Agent, Awaiting, Finished
 from agent_core.model.audit import AuditEntry
@@ -161,8 +160,7 @@ class ActStep:
             await self.claim.confirm()
             command = self.runner.run(agent, turn.call, tracker, display=live_output.display, approved=approved)
             try:
-                async with end_when_stopped(self.claim, turn.id, self.clock):
-                    return await live_output.run(command)
+                return await live_output.run(command)
             except asyncio.CancelledError:
                 await self._save_cut_short(agent, turn, live_output.newest)
                 raise

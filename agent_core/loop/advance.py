@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from agent_core.errors import NotFound, Superseded, SurfaceBusy, SurfaceError
+from cachetools import LRUCache
+
+from agent_core.errors import Conflict, NotFound, Superseded, SurfaceBusy, SurfaceError
 from agent_core.loop.act_step import ActStep
 from agent_core.loop.answering import QuestionAnswerer
 from agent_core.loop.card_checks import CardCheck
-from agent_core.loop.claim import AgentClaim
+from agent_core.loop.claim import AgentClaim, confirm
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
 from agent_core.loop.notifying import WaitNotifier
@@ -30,10 +32,12 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.engine import Claims, Waker
+from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import report
+
+MAX_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,16 +50,15 @@ class AgentLoop:
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
     ledger: BudgetLedger
-    claims: Claims
     waker: Waker
     draining: Draining = field(default_factory=Draining)
+    _last_fences: LRUCache[AgentId, int] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
     async def advance(self, agent_id: AgentId) -> None:
         """Advance the agent. Does nothing if it has no work, was deleted, or was taken by another worker."""
         try:
             await self._run_steps(await self._claim(agent_id))
         except NotFound:
-            self.claims.forget(agent_id)
             await self.runner.stop_background(agent_id)
         except (Superseded, SurfaceBusy):
             return
@@ -86,19 +89,30 @@ class AgentLoop:
         return await in_one_unit(self.database, act)
 
     async def _claim(self, agent_id: AgentId) -> AgentClaim:
-        """Claim the agent; raise Superseded if another worker has it, NotFound if it was deleted."""
-        agent = await self.claims.take(agent_id)
-        if self.claims.was_elsewhere(agent):
+        """Raise the agent's fence; raise Superseded if this process cannot show it, NotFound if it was deleted."""
+
+        async def act(work: UnitOfWork) -> Agent:
+            taken = (await work.agents.locate(agent_id)).claim()
+            if taken.channel.surface not in self.surfaces:
+                raise Superseded(agent_id)
+            work.agents.save(taken)
+            return taken
+
+        try:
+            agent = await in_one_unit(self.database, act)
+        except Conflict as contended:  # the next sweep finds it again
+            raise Superseded(agent_id) from contended
+        if self._last_fences.get(agent_id) != agent.fence - 1:  # another process may have shown it since
             self._surface_of(agent).forget_shown(agent)
+        self._last_fences[agent_id] = agent.fence
         presenter = ThreadPresenter(
             surface=self._surface_of(agent),
             workspaces=self.runner.workspaces,
             clock=self.clock,
-            confirm=partial(self.claims.confirm, agent_id),
+            confirm=partial(confirm, self.database, agent),
         )
         return AgentClaim(
             database=self.database,
-            claims=self.claims,
             waker=self.waker,
             presenter=presenter,
             agent=agent,
@@ -109,10 +123,7 @@ class AgentLoop:
         return self.surfaces[agent.channel.surface]
 
     async def _run_steps(self, claim: AgentClaim) -> None:
-        """Take steps until the agent waits. However that ends, what was shown is recorded and the claim ends.
-
-        An agent with background programs stays with the worker that runs them.
-        """
+        """Take steps until the agent waits. However that ends, what was shown is recorded."""
         try:
             agent = await claim.show_pending()
             for question in claim.questions:
@@ -133,7 +144,7 @@ class AgentLoop:
                             await self.runner.stop_background(agent.id)
                         return
         finally:
-            await claim.release(keeps_agent=await self.runner.has_background(claim.agent))
+            await claim.record_shown()
 
     async def _notify(self, claim: AgentClaim, agent: Agent) -> Agent:
         if claim.surface.notifications is None:

@@ -24,7 +24,7 @@ from agent_core.model.reservation import Account
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
 from agent_core.ports.database import Database, UnitOfWork, finish_uncancelled, in_one_unit
-from agent_core.ports.engine import Claims, Waker
+from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import charge_root, report, taint_shared_folder
@@ -33,6 +33,14 @@ from agent_core.spending.spending_tracker import SpendingTracker
 T = TypeVar("T")
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
 RETRY_SECONDS = 1.0
+
+
+async def confirm(database: Database, claimed: Agent) -> None:
+    """Raise Superseded if another worker has taken the agent since it was claimed; NotFound, DatabaseAway."""
+    async with database.begin() as work:
+        present = await work.agents.locate(claimed.id)
+    if present.fence != claimed.fence:
+        raise Superseded(claimed.id)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +54,6 @@ class AgentClaim:
     """
 
     database: Database
-    claims: Claims
     waker: Waker
     presenter: ThreadPresenter
     agent: Agent
@@ -64,7 +71,7 @@ class AgentClaim:
 
         While the database is away, wait for it.
         """
-        await self._when_reachable(partial(self.claims.confirm, self.agent.id))
+        await self._when_reachable(partial(confirm, self.database, self.agent))
 
     async def show_pending(self) -> Agent:
         """Open the thread if there is none, and show what was saved but not shown; return the agent as it is now.
@@ -201,20 +208,17 @@ class AgentClaim:
         """Show cards and notices. A posted file is recorded at once: a surface cannot find it again after a crash."""
         await self.presenter.present(agent, turns, notices, new=new, may_exist=may_exist)
         if any(notice.file for notice in self.presenter.posted):
-            await self.release(keeps_agent=True)
+            await self.record_shown()
 
-    async def release(self, *, keeps_agent: bool) -> None:
-        """Record what was shown since the last save, and end the claim unless this worker keeps the agent."""
+    async def record_shown(self) -> None:
+        """Record what was shown since the last save."""
 
         async def act(work: UnitOfWork) -> None:
             self.presenter.record(work)
-            if not keeps_agent:
-                self.claims.give_up(work, self.agent)
 
-        if not keeps_agent:  # first: cancelled in the middle of the commit, this process must not rely on the claim
-            self.claims.forget(self.agent.id)
-        await self._save_when_reachable(act)
-        self.presenter.forget_recorded()
+        if self.presenter.shown or self.presenter.posted:
+            await self._save_when_reachable(act)
+            self.presenter.forget_recorded()
 
     async def _open_thread(self, agent: Agent) -> Agent:
         await self.confirm()

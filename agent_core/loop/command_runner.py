@@ -144,12 +144,6 @@ class CommandRunner:
         for observe in self.extensions.observers:
             await observe(agent, turn)
 
-    async def has_background(self, agent: Agent) -> bool:
-        """Whether programs of the agent run in the background of this process."""
-        if self.sandbox is None:
-            return False
-        return any(program.exit_code is None for program in await self.sandbox.list_background(agent))
-
     async def stop_background(self, agent_id: AgentId) -> None:
         """End every background program of an agent that is at rest or deleted."""
         if self.sandbox:

@@ -11,7 +11,6 @@ TurnId = NewType("TurnId", str)
 NoteId = NewType("NoteId", str)
 NoticeId = NewType("NoticeId", str)
 MemoryId = NewType("MemoryId", str)
-WorkerId = NewType("WorkerId", str)
 ReservationId = NewType("ReservationId", str)
 
 CROCKFORD_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"

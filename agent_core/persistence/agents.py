@@ -1,14 +1,13 @@
 """Repository of agents: SQL statements, and conversion of rows to Agent values and back."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
-    CompoundSelect,
     Row,
     Select,
     Table,
@@ -19,7 +18,6 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    true,
     union,
     union_all,
     update,
@@ -29,7 +27,7 @@ from agent_core.errors import UnreadableRecord
 from agent_core.model.agent import ARCHIVED as ARCHIVED_STATUS
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
-from agent_core.model.ids import AgentId, WorkerId
+from agent_core.model.ids import AgentId
 from agent_core.persistence.json_codec import UnknownFields, encode
 from agent_core.persistence.tables import (
     ARCHIVED,
@@ -41,7 +39,6 @@ from agent_core.persistence.tables import (
     UNSHOWN,
     UNTOLD,
     agents,
-    claims,
     notices,
     turns,
 )
@@ -98,37 +95,23 @@ _CENSUS = union_all(
 _SURFACES: BindParameter[Sequence[str]] = bindparam("surfaces", expanding=True)
 
 
-def _not_claimed_elsewhere(agent_id: ColumnElement[str]) -> ColumnElement[bool]:
-    elsewhere = select(claims.c.agent_id).where(
-        claims.c.agent_id == agent_id, claims.c.worker_id != bindparam("worker")
-    )
-    return ~elsewhere.exists()
+def _agents_with(record: Table, condition: ColumnElement[bool]) -> Select[str]:
+    # A scalar subquery: with a join, query planners scan all agents first.
+    surface = select(agents.c.surface).where(agents.c.id == record.c.agent_id).scalar_subquery()
+    return select(record.c.agent_id.label("id")).where(condition, surface.in_(_SURFACES))
 
 
-def _due(is_free: Callable[[ColumnElement[str]], ColumnElement[bool]]) -> CompoundSelect[str]:
-    def agents_with(record: Table, condition: ColumnElement[bool]) -> Select[str]:
-        # A scalar subquery: with a join, query planners scan all agents first.
-        surface = select(agents.c.surface).where(agents.c.id == record.c.agent_id).scalar_subquery()
-        own = record.c.agent_id
-        return select(own.label("id")).where(condition, surface.in_(_SURFACES), is_free(own))
-
-    return union(
-        select(agents.c.id).where(
-            AWAKE,
-            agents.c.status.in_(("thinking", "acting")),
-            agents.c.surface.in_(_SURFACES),
-            or_(agents.c.wake_at.is_(None), agents.c.wake_at <= bindparam("now")),
-            is_free(agents.c.id),
-        ),
-        select(agents.c.id).where(
-            REMINDING, agents.c.surface.in_(_SURFACES), agents.c.wake_at <= bindparam("now"), is_free(agents.c.id)
-        ),
-        agents_with(turns, UNSHOWN),
-        agents_with(notices, UNTOLD),
-    ).order_by("id")
-
-
-_DUE, _DUE_WHOEVER_CLAIMED = _due(_not_claimed_elsewhere), _due(lambda _agent_id: true())
+_DUE = union(
+    select(agents.c.id).where(
+        AWAKE,
+        agents.c.status.in_(("thinking", "acting")),
+        agents.c.surface.in_(_SURFACES),
+        or_(agents.c.wake_at.is_(None), agents.c.wake_at <= bindparam("now")),
+    ),
+    select(agents.c.id).where(REMINDING, agents.c.surface.in_(_SURFACES), agents.c.wake_at <= bindparam("now")),
+    _agents_with(turns, UNSHOWN),
+    _agents_with(notices, UNTOLD),
+).order_by("id")
 _ADD = insert(agents)
 _SAVE = update(agents).where(_BY_ID, _IN_CHANNEL, agents.c.revision == bindparam("read"))
 _REMOVE = delete(agents).where(_BY_ID, _IN_CHANNEL)
@@ -193,16 +176,8 @@ class SqlAgents(SqlRepository):
         values = {"channels": [channel.key for channel in channels], "most": most}
         return self._read_some(await self._buffer.rows(_AWAITING_PEOPLE, values))
 
-    async def due(
-        self,
-        surfaces: Sequence[SurfaceName],
-        now: datetime,
-        worker_id: WorkerId | None = None,
-        *,
-        heeds_claims: bool = True,
-    ) -> tuple[AgentId, ...]:
-        values = {"surfaces": list(surfaces), "now": now, "worker": worker_id or ""}
-        rows = await self._buffer.rows(_DUE if heeds_claims else _DUE_WHOEVER_CLAIMED, values)
+    async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
+        rows = await self._buffer.rows(_DUE, {"surfaces": list(surfaces), "now": now})
         return tuple(AgentId(row.id) for row in rows)
 
     def add(self, agent: Agent) -> None:

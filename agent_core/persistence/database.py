@@ -24,7 +24,6 @@ from agent_core.persistence.reservations import SqlReservations
 from agent_core.persistence.server_connections import ServerConnections
 from agent_core.persistence.text_search import SqlTextSearch
 from agent_core.persistence.turns import SqlTurns
-from agent_core.persistence.workers import SqlWorkers
 from agent_core.persistence.write_buffer import WriteBuffer
 from agent_core.ports.database import UnitOfWork
 
@@ -46,7 +45,6 @@ class SqlUnitOfWork(UnitOfWork):
     reservations: SqlReservations
     installations: SqlInstallations
     jobs: SqlJobs
-    workers: SqlWorkers
     deletions: SqlDeletions
     form_drafts: SqlFormDrafts
     text_search: SqlTextSearch

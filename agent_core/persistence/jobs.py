@@ -12,7 +12,8 @@ from agent_core.persistence.write_buffer import SqlRepository
 _DEFER = """
 SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(surface, 'advance', 0, id, NULL, jsonb_build_object('agent', id), NULL)
     ::procrastinate_job_to_defer_v1]) FROM agents"""
-_DEFER_ONE = text(f"{_DEFER} WHERE id = :the_id")
+# An agent of a terminal is advanced by its own process, which queues nothing.
+_DEFER_ONE = text(f"{_DEFER} WHERE id = :the_id AND surface <> 'terminal'")
 _DEFER_IDLE = text(
     f"{_DEFER} WHERE id = ANY(:ids) AND NOT EXISTS "
     "(SELECT FROM procrastinate_jobs WHERE lock = agents.id AND status IN ('todo', 'doing'))"
@@ -21,6 +22,9 @@ _ABORT = text(
     "SELECT procrastinate_cancel_job_v1(id, true, false) FROM procrastinate_jobs "
     "WHERE lock = :the_id AND status = 'doing'"
 )
+
+_HAS_WORKERS = text("SELECT to_regclass('procrastinate_workers') IS NOT NULL AS made")
+_WORKERS = text("SELECT count(*) AS number FROM procrastinate_workers WHERE last_heartbeat > now() - interval '5 s'")
 
 
 class SqlJobs(SqlRepository):
@@ -34,3 +38,9 @@ class SqlJobs(SqlRepository):
 
     def abort(self, agent_id: AgentId) -> None:
         self._buffer.queue(_ABORT, {"the_id": agent_id})
+
+    async def count_workers(self) -> int:
+        if not (await self._buffer.rows(_HAS_WORKERS, {}))[0].made:
+            return 0
+        number: int = (await self._buffer.rows(_WORKERS, {}))[0].number
+        return number

@@ -36,7 +36,7 @@ Values: TypeAlias = dict[str, Any]
 BATCH_ROWS = 200
 SNAPSHOT = {"sqlite": "BEGIN", "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 BYTE_ORDER = {"sqlite": "BINARY", "postgresql": "C"}  # collations, so that both databases sort alike
-LEFT_OUT = ("workers", "claims", "texts")  # of the processes that run now; made from the records
+LEFT_OUT = ("texts",)  # made from the records
 TABLES = tuple(  # agents before the records that refer to them
     each for each in metadata.sorted_tables if each.name not in LEFT_OUT
 )

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 T = TypeVar("T")
-HEAD = "0015"  # the newest revision in migrations/versions; a test compares them
+HEAD = "0016"  # the newest revision in migrations/versions; a test compares them
 WORKS_WITH = "works_with"  # a column that Signoff adds to alembic_version: the revision and its OLDEST_RELEASE
-OLDEST_RELEASE = "0007"  # the oldest revision whose release can work on the tables of HEAD
+OLDEST_RELEASE = "0016"  # the oldest revision whose release can work on the tables of HEAD
 IMPORT_PREFIX = "import-"  # begins the revision while an import fills the tables
 
 
@@ -30,7 +30,7 @@ async def upgrade(url: str) -> bool:
 
     Tables of a newer release are left as they are if that release says that this one can work on them. Raise
     NewerTables if it does not, DatabaseAway if the database does not answer, ConnectionError if it refuses, such as for
-    a wrong password, UnfinishedImport if an import was interrupted.
+    a wrong password, UnfinishedImport if an import was interrupted, WorkersAtWork if another release is at work.
     """
     found = await version(url)
     if is_importing(found):

@@ -179,24 +179,6 @@ texts = Table(  # what people search of agents, turns and notes, folded; `kind`:
     Index("texts_of", "agent_id"),
 )
 
-workers = Table(
-    "workers",
-    metadata,
-    Column("id", AnyText, primary_key=True),
-    Column("process", AnyText, nullable=False),
-    Column("beats", Integer, nullable=False),
-    Column("accepts", Boolean, nullable=False),
-)
-
-claims = Table(
-    "claims",
-    metadata,
-    Column("agent_id", AnyText, ForeignKey("agents.id", ondelete="CASCADE"), primary_key=True),
-    Column("worker_id", AnyText, ForeignKey("workers.id", ondelete="CASCADE"), nullable=False),
-    Column("fence", Integer, nullable=False, server_default="0"),  # of the agent since this claim
-    sqlite_with_rowid=False,
-)
-
 deliveries = Table(
     "deliveries",
     metadata,

@@ -1,14 +1,12 @@
-"""The other processes of an installation: messages to them, and whether they live."""
+"""Messages to the other processes of an installation."""
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-# "wake": an agent has work. "wake claimant": the same, for the worker that has claimed it. "interrupt": its step has to
-# be cancelled. "changed": an agent changed, so open pages reload. "person", "installation": what is known of a person
-# or of a workspace's installation is outdated.
-Topic: TypeAlias = Literal["wake", "wake claimant", "interrupt", "changed", "person", "installation"]
+# "changed": an agent changed, so open pages reload. "person", "installation": what is known of a person or of a
+# workspace's installation is outdated.
+Topic: TypeAlias = Literal["changed", "person", "installation"]
 
 
 class Broadcast(Protocol):
@@ -39,29 +37,3 @@ class NoBroadcast:
 
 
 NO_BROADCAST = NoBroadcast()
-
-
-def never_gone(_process: str) -> bool:
-    """Whether a process has certainly ended: unknown."""
-    return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Peers:
-    """How a process knows the others that work on its database.
-
-    `process`: identifies this process; "" if the system does not tell. `is_gone` tells of such a text whether that
-    process has certainly ended.
-    """
-
-    broadcast: Broadcast = NO_BROADCAST
-    process: str = ""
-    is_gone: Callable[[str], bool] = never_gone
-
-    @property
-    def are_possible(self) -> bool:
-        """Whether there may be others."""
-        return self.broadcast is not NO_BROADCAST
-
-
-ALONE = Peers()

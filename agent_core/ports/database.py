@@ -16,7 +16,6 @@ from agent_core.ports.repositories import (
     Notes,
     Reservations,
     Turns,
-    Workers,
 )
 from agent_core.ports.text_search import TextSearch
 
@@ -41,7 +40,6 @@ class UnitOfWork(Protocol):
     reservations: Reservations
     installations: Installations
     jobs: Jobs
-    workers: Workers
     deletions: Deletions
     form_drafts: FormDrafts
     text_search: TextSearch

@@ -1,11 +1,16 @@
-"""The engine that advances agents, the waker that notifies it, and claims: the right to advance an agent."""
+"""The engine that advances agents, the waker that notifies it, and the locks of a database."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agent_core.model.agent import Agent
+from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId
-from agent_core.ports.database import UnitOfWork
+from agent_core.ports.clock import Clock
+from agent_core.ports.database import Database, UnitOfWork
+
+Advance = Callable[[AgentId], Coroutine[Any, Any, None]]
 
 
 class Waker(Protocol):
@@ -18,40 +23,55 @@ class Waker(Protocol):
         """Let the engine cancel the step that runs for the agent, then advance it."""
 
 
-class Engine(Protocol):
-    """Advances agents that were woken. It may advance an agent late or twice, but never twice at the same time."""
+class Engine(Waker, Protocol):
+    """Advances agents that were woken. It may advance an agent late, or again after it has nothing left to do.
 
-    async def run(self, advance: Callable[[AgentId], Coroutine[Any, Any, None]]) -> None:
+    Two processes may advance one agent at the same time only if one of them was suspended or cut off. Each advance
+    raises the agent's fence, so that the earlier one can save and begin nothing more.
+    """
+
+    @property
+    def workers(self) -> int:
+        """How many processes advance agents, this one included, as last seen; 1 before the first look."""
+
+    @property
+    def in_progress(self) -> int:
+        """How many agents this process is advancing."""
+
+    def connect(self) -> AbstractAsyncContextManager[None]:
+        """Open the engine's own connections for a with-block; raise DatabaseAway. `run` and wakes work inside of it."""
+
+    async def run(self, advance: Advance) -> None:
         """Call `advance` for woken agents, and for due agents that a periodic query finds (sweep), until cancelled."""
+
+    async def stand_by(self) -> None:
+        """Count the workers without being one, until cancelled: for a process that only serves people."""
 
     async def drain(self, seconds: float) -> int:
         """Advance only agents woken before. Wait up to `seconds`, then cancel what runs on; return how many."""
 
 
-class Claims(Protocol):
-    """The exclusive right of this process to advance an agent. It is taken before anything is sent or begun."""
+async def _do_nothing(_agent_id: AgentId) -> None:
+    """Do nothing: there are no programs, and nothing is reserved."""
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether other processes work on this database, so that a person's Stop may arrive at another one."""
 
-    async def take(self, agent_id: AgentId) -> Agent:
-        """Claim the agent and return it with its next fence; raise Superseded if another worker has it, NotFound."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineParts:
+    """What an engine needs of the core. `surfaces`: those whose agents this process can show.
 
-    def was_elsewhere(self, agent: Agent) -> bool:
-        """Whether another process may have shown this agent, which was just taken, since this one had it."""
+    `list_with_programs`: the agents whose programs run in the background here; `end_programs` ends those of an agent.
+    `charge_left`: charges what a process that ended had reserved for an agent.
+    """
 
-    async def confirm(self, agent_id: AgentId) -> None:
-        """Make sure, before each effect, that this process still has the agent; raise Superseded, DatabaseAway.
+    database: Database
+    clock: Clock
+    surfaces: Sequence[SurfaceName]
+    list_with_programs: Callable[[], Sequence[AgentId]] = tuple
+    end_programs: Callable[[AgentId], Awaitable[object]] = _do_nothing
+    charge_left: Callable[[AgentId], Awaitable[object]] = _do_nothing
 
-        This asks the database only if the last heartbeat is some seconds old.
-        """
 
-    def give_up(self, work: UnitOfWork, agent: Agent) -> None:
-        """Queue the end of the claim by which the agent has its fence. Call `forget` before the commit."""
-
-    def forget(self, agent_id: AgentId) -> None:
-        """Rely no longer on the claim: it is about to be given up, or its agent was deleted."""
+EngineFactory = Callable[[EngineParts], Engine]
 
 
 class EngineLock(Protocol):

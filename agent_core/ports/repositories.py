@@ -7,7 +7,7 @@ from typing import Protocol
 
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
-from agent_core.model.ids import AgentId, MemoryId, NoticeId, ReservationId, TurnId, WorkerId
+from agent_core.model.ids import AgentId, MemoryId, NoticeId, ReservationId, TurnId
 from agent_core.model.installation import Installation, InstalledOn
 from agent_core.model.memory import Memory, MemoryVersion, Vector
 from agent_core.model.note import Note, Notice
@@ -15,7 +15,6 @@ from agent_core.model.reservation import Account, Funds, Reservation
 from agent_core.model.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Budget
-from agent_core.model.worker import Worker
 
 
 class Agents(Protocol):
@@ -70,17 +69,8 @@ class Agents(Protocol):
         They wait for a decision, or for an answer to a tool server, or are paused, and are not archived.
         """
 
-    async def due(
-        self,
-        surfaces: Sequence[SurfaceName],
-        now: datetime,
-        worker_id: WorkerId | None = None,
-        *,
-        heeds_claims: bool = True,
-    ) -> tuple[AgentId, ...]:
-        """Agents of these surfaces with work to do at `now`, without those that another worker has claimed.
-
-        An engine that knows no claims does not heed those that another engine left.
+    async def due(self, surfaces: Sequence[SurfaceName], now: datetime) -> tuple[AgentId, ...]:
+        """Agents of these surfaces with work to do at `now`.
 
         An agent has work if it thinks or acts and is not scheduled for later, if it does not and a reminder or the
         next try for a notification is due, or if a card or notice is not shown yet.
@@ -287,36 +277,5 @@ class Jobs(Protocol):
     def abort(self, agent_id: AgentId) -> None:
         """Have the agent's running job cancelled, wherever it runs."""
 
-
-class Workers(Protocol):
-    """The processes that advance agents, and the agents that each of them has claimed."""
-
-    async def list_all(self) -> tuple[Worker, ...]:
-        """All workers, by id."""
-
-    async def claimant(self, agent_id: AgentId) -> WorkerId | None:
-        """The worker that has claimed the agent, or None."""
-
-    async def list_claimed(self, worker_id: WorkerId) -> Mapping[AgentId, int]:
-        """The agents that this worker has claimed, with the fences of the claims."""
-
-    def join(self, worker: Worker) -> None:
-        """Save a new worker."""
-
-    def beat(self, worker_id: WorkerId, *, accepts: bool) -> None:
-        """Count a heartbeat; the commit raises Conflict if the worker was removed."""
-
-    def remove(self, worker: Worker) -> None:
-        """Delete a worker and its claims; the commit raises Conflict if it has beaten since it was read."""
-
-    def claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
-        """Claim an agent, whose fence is this from now on.
-
-        The commit raises Conflict if it is claimed, or the agent or the worker was removed.
-        """
-
-    def renew_claim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
-        """Give a claim of this worker another fence; the commit raises Conflict if there is no such claim."""
-
-    def unclaim(self, agent_id: AgentId, worker_id: WorkerId, fence: int) -> None:
-        """Give up the claim with this fence, if this worker has it; later ones have others. Causes no Conflict."""
+    async def count_workers(self) -> int:
+        """The number of processes that take jobs; 0 if none ever did."""

@@ -46,6 +46,9 @@ class Sandbox(Protocol):
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         """The agent's background programs, oldest first: all running ones and the last few that ended."""
 
+    def list_with_programs(self) -> tuple[AgentId, ...]:
+        """The agents that have running background programs."""
+
     async def end(self, agent: Agent, key: str) -> Background:
         """Kill a background program with its process tree; raise CommandError if the key is unknown."""
 

@@ -79,9 +79,9 @@ class AgentViews:
         """The number of agents in each status, for every channel of every surface."""
         return await self._read(lambda work: work.agents.census())
 
-    async def count_workers(self) -> int:
-        """The number of workers that take agents."""
-        return sum(each.accepts for each in await self._read(lambda work: work.workers.list_all()))
+    async def check_database(self) -> None:
+        """Read a small table; raise DatabaseAway."""
+        await self._read(lambda work: work.reservations.workers())
 
     async def agents(self, channel: ChannelScope) -> tuple[Agent, ...]:
         """The channel's agents, oldest first, without archived ones."""

@@ -2,14 +2,16 @@
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 
 from cachetools import LRUCache
 
+from agent_core.errors import Conflict, DatabaseAway
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
@@ -21,6 +23,7 @@ from agent_core.spending.helper_tree import budget_of, charge_agents
 from agent_core.spending.spending_tracker import NO_BUDGET, PRICE_SETTING, Act, SpendingTracker, StepReservation
 
 MAX_SETTLED = 1_000
+CHECK_SECONDS, LONGEST_STEP = 60.0, timedelta(hours=1)
 logger = logging.getLogger(__name__)
 
 
@@ -29,7 +32,6 @@ class BudgetLedger:
     """Makes spending trackers, whose reservations are rows, so that processes cannot overspend a shared budget.
 
     `worker`: the key of this process, which its reservations bear.
-    `missed`: processes with reservations that were not at work when this was last checked.
     `settled`: the newest reservations of this process that were charged and deleted.
     """
 
@@ -37,7 +39,6 @@ class BudgetLedger:
     clock: Clock
     price_setting: str = PRICE_SETTING
     worker: str = field(default_factory=lambda: secrets.token_hex(12))
-    missed: set[str] = field(default_factory=set)
     settled: LRUCache[ReservationId, bool] = field(default_factory=lambda: LRUCache(MAX_SETTLED))
 
     def tracker(
@@ -128,20 +129,23 @@ class BudgetLedger:
             if each.account.agent == agent_id:
                 await in_one_unit(self.database, partial(_charge_reservation, each.id))
 
-    async def check_left(self, living: Collection[str]) -> None:
-        """Charge what processes had reserved that are not at work now, and were not when this was last called.
+    async def run(self) -> None:
+        """Check what is left once a minute, until cancelled."""
+        while True:
+            with suppress(DatabaseAway, Conflict):
+                await self.check_left()
+            await self.clock.sleep(CHECK_SECONDS)
 
-        Not at the first sight: a process reserves before the others see it.
-        """
+    async def check_left(self) -> None:
+        """Charge what is reserved for longer than any step takes, by a process that ended without an agent to go on."""
+        await in_one_unit(self.database, self._delete_settled)
         async with self.database.begin() as work:
-            workers = await work.reservations.workers()
-        if self.worker in workers:
-            await in_one_unit(self.database, self._delete_settled)
-        gone = {worker for worker in workers if worker not in living}
-        for worker in sorted(gone & self.missed):
-            await self.charge_left(worker)
-        self.missed.clear()
-        self.missed.update(gone)
+            every = [
+                each for worker in await work.reservations.workers() for each in await work.reservations.of(worker)
+            ]
+        for each in every:
+            if each.since < self.clock.now() - LONGEST_STEP:
+                await in_one_unit(self.database, partial(_charge_reservation, each.id))
 
     async def _delete_settled(self, work: UnitOfWork) -> None:
         """Delete reservations that were charged, and came back by a commit that had been given up for lost."""

@@ -75,6 +75,9 @@ class RecordingSandbox:
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         return tuple(self._left.get(agent.id, ()))
 
+    def list_with_programs(self) -> tuple[AgentId, ...]:
+        return tuple(agent_id for agent_id, left in self._left.items() if left)
+
     async def end(self, agent: Agent, key: str) -> Background:
         left = self._left.get(agent.id, [])
         for program in left:

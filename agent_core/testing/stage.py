@@ -23,9 +23,9 @@ from agent_core.model.deletion import Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import Secrets
-from agent_core.ports.broadcast import Peers
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
+from agent_core.ports.engine import EngineFactory
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
 from agent_core.ports.rehearsal import Rehearsal
@@ -41,7 +41,6 @@ from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.surface import RecordingSurface
 
 T = TypeVar("T")
-ONE_AT_A_TIME = Peers(is_gone=lambda _process: True)  # of several stages on one database, all but the newest are over
 
 
 class StageOptions(TypedDict, total=False):
@@ -59,8 +58,6 @@ class StageOptions(TypedDict, total=False):
 class Stage(Core):
     """The core on test doubles. A test can pass its own ports; `run` keeps the engine running for a with-block."""
 
-    engine: LocalEngine
-
     def __init__(  # noqa: PLR0913 - one for each port
         self,
         *,
@@ -72,8 +69,8 @@ class Stage(Core):
         commands: Commands | None = None,
         embedder: Embedder | None = None,
         index: MemoryIndex | None = None,
-        peers: Peers = ONE_AT_A_TIME,
         rehearsal: Rehearsal | None = None,
+        engine: EngineFactory = LocalEngine,
         **options: Unpack[StageOptions],
     ) -> None:
         self.model, self.surface = model or ScriptedModel(), surface or RecordingSurface()
@@ -88,8 +85,8 @@ class Stage(Core):
             workspaces=self.workspaces,
             clock=clock,
             embedder=self.embedder,
-            peers=peers,
             rehearsal=rehearsal,
+            engine=engine,
         )
         options.setdefault("undo_window", timedelta())  # agents think at once after a reply
         chosen = commands or Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)

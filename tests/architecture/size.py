@@ -19,15 +19,15 @@ class Room:
 
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_300, ("agent_core/model", "agent_core/errors.py")),
+    "model": Room(2_290, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(760, ("agent_core/oversight", "agent_core/spending")),
-    "store": Room(2_850, ("agent_core/persistence",)),
-    "loop": Room(2_080, ("agent_core/loop",)),
+    "store": Room(2_810, ("agent_core/persistence",)),
+    "loop": Room(2_050, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
     "prompt": Room(1_350, ("agent_core/prompt",)),
     "service": Room(2_690, ("agent_core/service",)),
-    "engine": Room(780, ("agent_core/engines",)),
-    "ports": Room(700, ("agent_core/ports",)),
+    "engine": Room(370, ("agent_core/engines",)),
+    "ports": Room(690, ("agent_core/ports",)),
     "toolset": Room(1_300, ("agent_core/commands/registry.py", "agent_core/plugins")),
     "capabilities": Room(
         14_960,
@@ -40,12 +40,12 @@ ROOMS: Mapping[str, Room] = {
         ),
     ),
     "testing": Room(860, ("agent_core/testing",)),
-    "assembly": Room(440, ("agent_core",)),
+    "assembly": Room(420, ("agent_core",)),
     "screens": Room(3_580, ("adapters",)),
     "slack and discord": Room(6_690, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_360, ("adapters/web", "adapters/terminal")),
     "bot": Room(5_250, ("bot",)),
-    "tests": Room(67_920, ("tests",)),
+    "tests": Room(67_660, ("tests",)),
     "benchmarks": Room(2_580, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

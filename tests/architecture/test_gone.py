@@ -2,6 +2,7 @@
 
 import ast
 
+from agent_core.persistence.tables import metadata
 from tests.architecture.sources import SHIPPED, imported, parse
 
 DRIVERS = {  # of databases, and the modules that may call them past SQLAlchemy
@@ -23,3 +24,34 @@ def test_only_sqlalchemy_calls_a_driver_of_a_database() -> None:
         if any(isinstance(node, ast.Attribute) and node.attr == "driver_connection" for node in each.nodes)
     }
     assert past <= DRIVER_CONNECTION
+
+
+def test_no_coroutine_is_driven_by_hand() -> None:
+    driven = {
+        str(each.path)
+        for each in parse(*SHIPPED)
+        for node in each.nodes
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "send"
+        if [ast.unparse(argument) for argument in node.args] == ["None"]
+    }
+    assert driven <= {"agent_core/testing/database.py"}, "asyncio drives them"
+
+
+def test_no_table_says_who_is_alive_or_who_has_an_agent() -> None:
+    """Procrastinate's tables do, which are not Signoff's."""
+    columns = {f"{table.name}.{column.name}" for table in metadata.sorted_tables for column in table.columns}
+    assert not {each for each in columns if "beat" in each or "claim" in each or "worker_id" in each}
+    assert not {"workers", "claims", "sightings"} & {table.name for table in metadata.sorted_tables}
+
+
+def test_what_slack_sends_is_checked_by_bolt() -> None:
+    at_slack = [each for each in parse(*SHIPPED) if "/slack/" in str(each.path)]
+    assert at_slack
+    assert not {str(each.path) for each in at_slack if "hmac" in imported(each)}
+    texts = {
+        str(each.path)
+        for each in at_slack
+        for node in each.nodes
+        if isinstance(node, ast.Constant) and "x-slack-signature" in str(node.value).casefold()
+    }
+    assert not texts

@@ -14,7 +14,7 @@ from agent_core.ports.database import Database
 from tests.tables import on_database
 
 EMPTY = (
-    "TRUNCATE agents, workers, deletions, deliveries, preferences, installations, budgets, reservations, audit,"
+    "TRUNCATE agents, deletions, deliveries, preferences, installations, budgets, reservations, audit,"
     " form_drafts CASCADE"
 )
 

@@ -77,10 +77,10 @@ async def test_a_receiver_that_fails_keeps_no_other_from_the_message(
         def fail(key: str) -> None:
             raise KeyError(key)
 
-        first.broadcast.subscribe("wake", fail)
+        first.broadcast.subscribe("changed", fail)
         woken = asyncio.Queue[str]()
-        first.broadcast.subscribe("wake", woken.put_nowait)
-        second.broadcast.publish("wake", "ada")
+        first.broadcast.subscribe("changed", woken.put_nowait)
+        second.broadcast.publish("changed", "ada")
         async with asyncio.timeout(PATIENCE_SECONDS):
             assert await woken.get() == "ada"
     assert "a message was not received" in caplog.text

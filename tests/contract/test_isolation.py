@@ -11,7 +11,6 @@ from agent_core.commands.history import HistoryCommands
 from agent_core.commands.memory import MemoryCommands
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.engines.local import LocalEngine
-from agent_core.engines.worker_registry import WorkerRegistry
 from agent_core.errors import CommandError, NotFound
 from agent_core.loop.recall import recall_memories
 from agent_core.memory.long_term import LongTermMemory
@@ -25,6 +24,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.memory import Memory
 from agent_core.model.result import Succeeded
 from agent_core.ports.database import Database
+from agent_core.ports.engine import EngineParts
 from agent_core.service.memories import AgentMemories
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker
@@ -51,12 +51,7 @@ class Office:
     def __init__(self, database: Database, memory: LongTermMemory) -> None:
         self.database, self.memory, self.clock = database, memory, FakeClock()
         self.ledger = BudgetLedger(database, self.clock)
-        engine = LocalEngine(
-            database=database,
-            clock=self.clock,
-            surfaces=(),
-            registry=WorkerRegistry(database=database, clock=self.clock),
-        )
+        engine = LocalEngine(EngineParts(database=database, clock=self.clock, surfaces=()))
         self.memories = AgentMemories(
             database=database, waker=engine, memory=memory, ledger=self.ledger, clock=self.clock
         )

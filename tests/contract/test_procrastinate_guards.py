@@ -15,6 +15,7 @@ from agent_core.engines.job_queue import JobQueueEngine
 from agent_core.engines.procrastinate_guards import GAP_SECONDS, TAKEOVER_SECONDS, GuardedWorker, Takeover
 from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase
+from agent_core.ports.engine import EngineParts
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.clock import FakeClock
 from tests.patience import PATIENCE_SECONDS
@@ -113,7 +114,7 @@ class Queue:
 @pytest.fixture
 async def queue(postgres: str, database: SqlDatabase) -> AsyncIterator[Queue]:
     address = job_queue_address(postgres)
-    engine = JobQueueEngine(address=address, database=database, clock=SystemClock(), surfaces=("web",))
+    engine = JobQueueEngine(EngineParts(database=database, clock=SystemClock(), surfaces=("web",)), address)
     async with engine.connect():
         pass
 
@@ -132,6 +133,7 @@ async def queue(postgres: str, database: SqlDatabase) -> AsyncIterator[Queue]:
 pytestmark = pytest.mark.parametrize("url", ["postgres"], indirect=True)
 
 
+@pytest.mark.proves("workers:death")
 async def test_the_job_of_a_dead_worker_ends_and_its_agent_goes_on_once(queue: Queue) -> None:
     """Nobody takes over by itself."""
     await queue.add_running(heartbeat_seconds_ago=60)
@@ -148,6 +150,7 @@ async def test_a_worker_that_beats_is_not_taken_for_dead(queue: Queue) -> None:
     assert queue.revived == []
 
 
+@pytest.mark.proves("workers:outage")
 async def test_after_a_gap_nobody_is_judged_for_a_while(queue: Queue) -> None:
     """After an outage of PostgreSQL every live job counts as stalled, as nobody could beat."""
     takeover = queue.takeover()
@@ -179,6 +182,7 @@ async def test_a_job_that_a_living_worker_has_and_does_not_run_goes_on(queue: Qu
     assert queue.revived == [LOCK]
 
 
+@pytest.mark.proves("workers:zombie")
 async def test_a_job_that_was_taken_over_is_cancelled_where_it_still_runs(queue: Queue) -> None:
     async with queue.running():
         await queue.defer()

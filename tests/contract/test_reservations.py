@@ -12,9 +12,10 @@ from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
 from agent_core.model.reservation import Account, Funds, Reservation
-from agent_core.model.usage import Budget, Usage
+from agent_core.model.usage import FREE, Budget, Usage
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
-from agent_core.spending.budget_ledger import charge_account
+from agent_core.spending.budget_ledger import LONGEST_STEP, BudgetLedger, charge_account
+from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 
 ADA = an_agent()
@@ -171,3 +172,40 @@ async def test_what_is_reserved_and_what_is_spent_is_the_same_money_at_every_mom
 
     await asyncio.gather(settle_all(), watch())
     assert (await funds(database, Account.of(ADA))).channel.spent == 20 * CENT
+
+
+@pytest.mark.proves("budget:late")
+async def test_money_that_a_late_commit_reserves_again_is_set_free_and_charged_once(database: Database) -> None:
+    ledger = BudgetLedger(database, FakeClock(NOON), worker="one")
+    await keep(database, agent := an_agent())
+    account = Account.of(agent)
+    await queue_in_one_unit(database, lambda work: work.budgets.set_limit(CHANNEL, CENT))
+    tracker = ledger.tracker(account, Budget(), Budget(limit=CENT))
+    async with tracker.reserve(CENT / 2, "m", "chat"):
+        pass
+    assert tracker.reservation
+    settled = tracker.reservation.id
+    assert settled
+    await ledger.save_spending(account, tracker)
+    late, open_call = a_reservation(account=account, held=1), a_reservation(number=2, account=account, held=0)
+    for each in (replace(late, id=settled), open_call):
+        await take(database, each, 1)
+    await ledger.check_left()
+    async with database.begin() as work:
+        assert [each.id for each in await work.reservations.of("one")] == [open_call.id]
+        assert (await work.budgets.of(CHANNEL)).spent == FREE
+    assert (await funds(database, account)).reserved_of_channel == FREE
+
+
+@pytest.mark.proves("budget:killed")
+async def test_what_a_process_reserved_that_ended_is_charged_once_no_step_can_last_so_long(database: Database) -> None:
+    clock = FakeClock(NOON)
+    ledgers = [BudgetLedger(database, clock, worker=name) for name in ("one", "two")]
+    await take(database, a_reservation(account=Account(channel=CHANNEL), held=1), 1)
+    await ledgers[0].check_left()
+    assert (await funds(database, Account(channel=CHANNEL))).reserved_of_channel > FREE
+    clock.advance(2 * LONGEST_STEP.total_seconds())
+    await asyncio.gather(*(each.check_left() for each in ledgers))
+    async with database.begin() as work:
+        assert (await work.budgets.of(CHANNEL)).spent == CENT
+    assert (await funds(database, Account(channel=CHANNEL))).reserved_of_channel == FREE

@@ -180,12 +180,10 @@ class Machines:
 
 
 @asynccontextmanager
-async def machines(
-    folder: Path, database: PostgresServer | None, model: str, seed: int, engine: str = "own"
-) -> AsyncIterator[Machines]:
+async def machines(folder: Path, database: PostgresServer | None, model: str, seed: int) -> AsyncIterator[Machines]:
     """Two webs and three workers in three homes, which share a folder of files. None of them is left at the end.
 
-    Without a database, it is one process on SQLite. `engine`: the setting ENGINE.
+    Without a database, it is one process on SQLite.
     """
     environ = {
         **({"DATABASE_URL": database.url} if database else {}),
@@ -193,7 +191,6 @@ async def machines(
         "OPENAI_BASE_URL": model,
         "OPENAI_API_KEY": "k",
         "MODEL_PRICES": PRICES,
-        "ENGINE": engine,
         "EXECUTE_LOCAL_COMMANDS": "true",
         "MAX_AGENTS_PER_CHANNEL": "2000",
         "MAX_AGENTS_PER_PERSON": "2000",

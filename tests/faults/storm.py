@@ -98,7 +98,6 @@ async def run_storm(
     people: int = PEOPLE,
     turns: int = TURNS,
     enough: int | None = None,
-    engine: str = "own",
 ) -> Storm:
     """Let it rage so long, with a fault every `most_pause` seconds or sooner; see every agent through to its end.
 
@@ -106,7 +105,7 @@ async def run_storm(
     """
     async with (
         serving_model(seed, turns) as model,
-        machines(folder, database, model.base_url, seed, engine) as processes,
+        machines(folder, database, model.base_url, seed) as processes,
     ):
         end = StormEnd(CLOCK.elapsed() + seconds)
         storm = Storm(Seen(), model, processes, folder / "files")

@@ -1,4 +1,4 @@
-"""Turns, leases, claims and budgets against a simple model: any order of workers, people, time, also inside a step."""
+"""Turns, leases and budgets against a simple model: any order of workers, people, time, also inside a step."""
 
 import asyncio
 from collections import Counter
@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from agent_core.commands.registry import CommandContext
-from agent_core.engines.worker_registry import WorkerRegistry
-from agent_core.errors import DatabaseAway, PersonError, Superseded
+from agent_core.errors import DatabaseAway, PersonError
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -29,7 +28,6 @@ from agent_core.model.result import Result
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Budget, Usage
 from agent_core.persistence.database import SqlUnitOfWork
-from agent_core.ports.broadcast import Broadcast, Peers, Topic
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
@@ -43,31 +41,18 @@ from tests.example_counts import tried
 PRICE = Decimal("0.1")
 AGENT_LIMIT, CHANNEL_LIMIT = Decimal("1.5"), Decimal("2.5")
 AGENTS, WORKERS = 2, 2
-LOOK_SECONDS, LOOKS_UNTIL_TAKEOVER, LOOKS_UNTIL_CHARGED = 1.5, 5, 21
+LOOK_SECONDS = 1.5
 MOST_STEPS_AT_ONCE, CLOSING_SECONDS, MOST_CLOSINGS = 3, 0.001, 10_000
 STUCK_SECONDS, MOST_STUCK = 0.5, 20
 APPROVALS = ("approve", "approve 3")
 BY_PEOPLE = (*APPROVALS, "reject", "stop", "revoke", "resume")
-EVENTS = (*BY_PEOPLE, "time", "look", "take over", "take over", "take over", "kill", "lose")
+EVENTS = (*BY_PEOPLE, "time", "take over", "take over", "take over", "kill")
 
 # Whose step a call of the model or a command belongs to. A killed worker's step may end while one inside of it goes on.
 AT_WORK: ContextVar[tuple["Worker", AgentId]] = ContextVar("at work")
 
 numbers = st.integers(0, 11)
 events = st.lists(st.sampled_from(EVENTS), max_size=4)
-
-
-class Silence(Broadcast):
-    """Carries no message: everything has to be found by looking."""
-
-    def publish(self, topic: Topic, key: str) -> None:
-        """Lose it."""
-
-    def subscribe(self, topic: Topic, receive: Any) -> None:
-        """Receive nothing."""
-
-    async def run(self) -> None:
-        """Do nothing."""
 
 
 class Link:
@@ -176,10 +161,6 @@ class Worker:
     link: Link
     killed: asyncio.Event
 
-    @property
-    def registry(self) -> WorkerRegistry:
-        return self.stage.engine.registry
-
 
 class Ownership(RuleBasedStateMachine):
     """`allowed`: how many commands of each agent may begin. `begun`: the words of commands that did.
@@ -193,7 +174,7 @@ class Ownership(RuleBasedStateMachine):
         self.surface, self.workspaces, self.model = RecordingSurface(), InMemoryWorkspaces(), Model(self)
         self.allowed, self.begun, self.written = Counter[str](), set[str](), Counter[str]()
         self.planned, self.depth, self.tasks = list[str](), 0, set[asyncio.Task[None]]()
-        self.made, self.unallowed, self.killed, self.rivals = 0, list[str](), list[Worker](), list[str]()
+        self.made, self.unallowed, self.killed = 0, list[str](), list[Worker]()
         self.people = self._worker("people")
         self.workers = [self._worker() for _ in range(WORKERS)]
         self.agents = self.runner.run(self._create())
@@ -222,8 +203,9 @@ class Ownership(RuleBasedStateMachine):
     @precondition(lambda machine: machine.model.calls > 0)
     @rule()
     def settle(self) -> None:
-        """What killed workers had reserved is charged after some looks: each call is paid once."""
-        self.runner.run(self._look_on(LOOKS_UNTIL_CHARGED))
+        """What killed workers had reserved is charged when their agents are taken over: each call is paid once."""
+        for agent_id in self.agents:
+            self.runner.run(self._stage.ledger.charge_left_of(agent_id))
         spent, reserved = self.runner.run(self._money())
         assert (spent, reserved) == (self.model.calls * PRICE, FREE)
 
@@ -237,16 +219,14 @@ class Ownership(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_saved_late_or_run_without_approval_or_twice(self) -> None:
-        assert (self.owners.late, self.unallowed, self.rivals) == ([], [], [])
+        assert (self.owners.late, self.unallowed) == ([], [])
         assert not [word for word, times in self.written.items() if times > 1]
 
     async def happen(self) -> None:
         """Let the next planned event happen in the middle of the newest step."""
         worker, agent_id = AT_WORK.get()
-        await self._count_confirmed()
         if self.planned:
             await _finish(self._do(self.planned.pop(0), worker, agent_id))
-            await self._count_confirmed()
         if worker.link.is_cut:
             await asyncio.Event().wait()  # a killed process goes no further
 
@@ -268,14 +248,10 @@ class Ownership(RuleBasedStateMachine):
                 await self._act(event, agent_id)
             elif event == "time":
                 self.clock.advance(LOOK_SECONDS)
-            elif event == "look":
-                await worker.registry.look()
             elif event == "take over" and self.depth < MOST_STEPS_AT_ONCE:
                 await self._take_over(worker, agent_id)
             elif event == "kill":
                 self._kill(worker)
-            elif event == "lose" and worker.registry.worker_id:
-                await self._remove(worker)
 
     async def _act(self, event: str, agent_id: AgentId) -> None:
         """Do what a person does; their decision counts if it is not refused."""
@@ -332,20 +308,10 @@ class Ownership(RuleBasedStateMachine):
         raise AssertionError("A step does not end, however much time passes.")
 
     async def _take_over(self, worker: Worker, agent_id: AgentId) -> None:
-        """The others do not see the worker's heartbeat any more; one of them goes on with its agent."""
+        """Another takes the worker for dead, rightly or not: it charges what is left, and goes on with the agent."""
         other = next(each for each in self.workers if each is not worker)
-        for _ in range(LOOKS_UNTIL_TAKEOVER):
-            await other.registry.look()
-            self.clock.advance(LOOK_SECONDS)
+        await other.stage.ledger.charge_left_of(agent_id)
         await self._advance(other, agent_id)
-
-    async def _remove(self, worker: Worker) -> None:
-        """Another takes the worker for dead, as after a wrong guess: its row is removed with its claims."""
-        async with self.owners.database.begin() as work:
-            for each in await work.workers.list_all():
-                if each.id == worker.registry.worker_id and self.clock.elapsed() >= worker.registry._own_until:
-                    work.workers.remove(each)
-            await work.commit()
 
     def _kill(self, worker: Worker) -> None:
         if worker in self.workers:
@@ -368,29 +334,6 @@ class Ownership(RuleBasedStateMachine):
             _, left = await asyncio.wait(left, timeout=CLOSING_SECONDS)
         raise AssertionError(f"{len(left)} steps of killed workers did not end.")
 
-    async def _look_on(self, times: int) -> None:
-        for _ in range(times):
-            for worker in self.workers:
-                await worker.registry.look()
-            self.clock.advance(1)
-
-    async def _count_confirmed(self) -> None:
-        """Note agents for which several workers may begin something at this moment."""
-        for agent_id in self.agents:
-            confirmed = [each.link.name for each in self.workers if await self._is_confirmed(each, agent_id)]
-            self.rivals += [f"{agent_id}: {confirmed}"] if len(confirmed) > 1 else []
-
-    async def _is_confirmed(self, worker: Worker, agent_id: AgentId) -> bool:
-        """Whether the worker would begin something now without asking the database."""
-        worker.link.is_cut = True
-        try:
-            await worker.registry.confirm(agent_id)
-        except (DatabaseAway, Superseded):
-            return False
-        finally:
-            worker.link.is_cut = False
-        return True
-
     async def _money(self) -> tuple[Decimal, Decimal]:
         async with self.owners.database.begin() as work:
             spent = (await work.budgets.of(CHANNEL)).spent
@@ -407,9 +350,7 @@ class Ownership(RuleBasedStateMachine):
             surface=self.surface,
             workspaces=self.workspaces,
             extensions=Extensions(hooks=(self._hook,)),
-            peers=Peers(broadcast=Silence(), process=link.name),
         )
-        stage.engine.registry.check_left = stage.ledger.check_left
         return Worker(stage, link, asyncio.Event())
 
     async def _create(self) -> list[AgentId]:

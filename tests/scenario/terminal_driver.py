@@ -13,6 +13,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
 from bot.solo import Terminal, solo
 from bot.solo_options import SoloOptions
+from tests.free_lock import FreeLock
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import LateLine, OpenForm
 from tests.wiring import actions_of
@@ -204,7 +205,7 @@ class DeskChat:
         surface = self.stage.surface
         assert isinstance(surface, TerminalSurface)
         core = replace(self.stage.core, loop=self.stage.loop)
-        terminal = Terminal(core=core, actions=self._actions(), surface=surface)
+        terminal = Terminal(core=core, actions=self._actions(), surface=surface, lock=FreeLock)
         streams = Streams(read=self.lines.get, write=self._print, is_live=self.is_live)
         self.codes.append(await solo(terminal, self.options, streams))
         self.printed.set()

@@ -21,6 +21,7 @@ from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from bot.solo import Terminal, solo
 from bot.solo_options import SoloOptions, parse
+from tests.free_lock import FreeLock
 from tests.scenario.chat import writing
 from tests.scenario.discord_app import Guild, text_of
 from tests.scenario.discord_app import at_work as at_work_in
@@ -270,7 +271,7 @@ class Desk:
 
         surface = stage.surface
         assert isinstance(surface, TerminalSurface)
-        terminal = Terminal(core=stage.core, actions=actions_of(stage), surface=surface)
+        terminal = Terminal(core=stage.core, actions=actions_of(stage), surface=surface, lock=FreeLock)
         streams = Streams(read=read, write=write, can_ask=self.can_ask)
         await solo(terminal, SoloOptions(**{"draft": parse(()).draft, "prompt": "tea.plan", **options}), streams)
         return stage

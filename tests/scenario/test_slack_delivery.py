@@ -173,7 +173,6 @@ async def test_a_storm_of_refusals_loses_nothing_and_doubles_nothing(office: Off
         card = await chat.asks("write_to_file")
         for method in ("chat.postMessage", "chat.update"):
             office.slack.fails(method, times=20, status=429, retry_after="0.05")
-        running.stage.engine.sweep_seconds = 0.02
         await card.press("Approve ×5")
         await chat.asks("task_complete")
         await office.card(5, "done")
@@ -192,7 +191,6 @@ async def test_slack_is_left_alone_for_as_long_as_it_asks(office: Office, tmp_pa
         await office.slack.settled()  # else the edit of the root message may be the refused one
         office.slack.fails("chat.update", status=429, retry_after="0.5")
         before = len(office.slack.calls_of("chat.update"))
-        running.stage.engine.sweep_seconds = 0.02
         await card.press("Approve")
         await office.card(1, "done")
         refused, *taken = office.slack.calls_of("chat.update")[before:]

@@ -19,7 +19,6 @@ from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.programs import ProgramCommands
 from agent_core.commands.registry import Commands
-from agent_core.engines.local import LocalEngine
 from agent_core.errors import PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -40,7 +39,6 @@ from agent_core.testing.files import InMemoryFiles, InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.sandbox import RecordingSandbox
-from agent_core.testing.stage import ONE_AT_A_TIME
 from agent_core.testing.surface import RecordingSurface
 from bot.worker import work
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process, SimulatedLoop
@@ -267,7 +265,6 @@ class Scene:
             workspaces=self.workspaces,
             clock=CLOCK,
             embedder=WordEmbedder(),
-            peers=ONE_AT_A_TIME,
         )
         return Core.assemble(ports, lambda _parts: COMMANDS)
 
@@ -282,8 +279,6 @@ class Scene:
         """What SIGTERM does: commands have some time to end; then every step is cancelled."""
         with suppress(ConnectionError):
             await self.process.answer(self.core.drain(GRACE_SECONDS[ending]))
-            assert isinstance(self.core.engine, LocalEngine)
-            await self.process.answer(self.core.engine.registry.leave())
         self.process.kill()
 
     async def act(self, request: Callable[[Core], Awaitable[T]]) -> T | None:

@@ -6,41 +6,35 @@
 import sys
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
-from sqlalchemy import text
 
 from adapters.web.surface import Hub
 from agent_core.engines.local import LocalEngine
-from agent_core.engines.worker_registry import WorkerRegistry
-from agent_core.loop import act_step
-from agent_core.loop.act_step import ActStep
+from agent_core.loop import advance
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.claim import AgentClaim, Step
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.ids import AgentId, WorkerId
+from agent_core.model.ids import AgentId
 from agent_core.model.lease import Lease
 from agent_core.model.note import Note
-from agent_core.model.turn import Turn
-from agent_core.persistence.workers import SqlWorkers
 from agent_core.ports.database import UnitOfWork
 from agent_core.service import agents as agent_service
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending import helper_tree
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker, StepReservation
+from tests.simulation.chat import ProcessSurface
+from tests.simulation.job_queue import JobQueue, QueueEngine
 from tests.simulation.scheduler import PROCESS
 from tests.simulation.test_simulation import MANY, find_complaints
 
 MAX_SEEDS = 400
-ALL_MANY = f"everything, {MANY}"
-UNCLAIM_ANY = text("DELETE FROM claims WHERE agent_id = :of_agent AND worker_id = :of_worker")
 
 
 async def do_nothing(*_given: object, **_named: object) -> None:
@@ -60,28 +54,33 @@ def ignore_fences(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AgentClaim, "save_and_present", save_and_present)
 
 
-def claim_nothing(patch: pytest.MonkeyPatch) -> None:
-    """Every worker takes every agent, as before there were claims. The fence is raised."""
-
-    async def take(registry: WorkerRegistry, agent_id: AgentId) -> Agent:
-        async with registry.database.begin() as work:
-            taken = (await work.agents.locate(agent_id)).claim()
-            work.agents.save(taken)
-            await work.commit()
-        registry.claimed[agent_id] = taken.fence
-        return taken
-
-    patch.setattr(WorkerRegistry, "take", take)
+def raise_no_fence(patch: pytest.MonkeyPatch) -> None:
+    """A worker that advances an agent is not told apart from the one before."""
+    patch.setattr(Agent, "claim", lambda agent: agent)
 
 
 def go_on_after_a_loss(patch: pytest.MonkeyPatch) -> None:
-    """A worker neither confirms its claims nor ends its steps when it finds that it was taken for dead."""
-    patch.setattr(WorkerRegistry, "confirm", do_nothing)
-    patch.setattr(LocalEngine, "_lose", lambda *_given: None)
+    """A worker neither asks whether it still has the agent nor ends its steps when another has it."""
+    patch.setattr(AgentClaim, "confirm", do_nothing)
+    patch.setattr(advance, "confirm", do_nothing)
+    patch.setattr(QueueEngine, "cancel", lambda *_given: None)
 
 
-def bury_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WorkerRegistry, "_list_dead", lambda *_given: [])
+def let_jobs_overlap(patch: pytest.MonkeyPatch) -> None:
+    """A job begins although another one of its agent runs."""
+    patch.setattr(JobQueue, "finish", lambda *_given: None)
+
+    def hand_out(queue: JobQueue) -> None:
+        queue.holders.clear()
+        original(queue)
+
+    original = JobQueue.hand_out
+    patch.setattr(JobQueue, "hand_out", hand_out)
+
+
+def only_wake_for_stop(patch: pytest.MonkeyPatch) -> None:
+    """Stop wakes the agent, whose command goes on until it ends by itself."""
+    patch.setattr(JobQueue, "abort", lambda *_given: None)
 
 
 def show_before_the_claim(patch: pytest.MonkeyPatch) -> None:
@@ -100,19 +99,6 @@ def show_before_the_claim(patch: pytest.MonkeyPatch) -> None:
         return claimed
 
     patch.setattr(AgentLoop, "_claim", claim)
-
-
-def run_before_the_start_is_saved(patch: pytest.MonkeyPatch) -> None:
-    original: Any = ActStep._start
-
-    async def start(step: ActStep, agent: Agent, turn: Turn) -> Agent:
-        preview = await step.runner.preview_call(agent, turn.call)
-        if turn.proposal.still_holds(turn.call, preview):
-            return await step._run(agent, turn, preview)
-        started: Agent = await original(step, agent, turn)
-        return started
-
-    patch.setattr(ActStep, "_start", start)
 
 
 def throw_results_away(patch: pytest.MonkeyPatch) -> None:
@@ -156,15 +142,6 @@ def drain_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LocalEngine, "drain", drain)
 
 
-def end_the_sweep_in_an_outage(patch: pytest.MonkeyPatch) -> None:
-    async def due(engine: LocalEngine) -> Any:
-        await engine.registry.look()
-        async with engine.database.begin() as work:
-            return await work.agents.due(engine.surfaces, engine.clock.now(), engine.registry.worker_id)
-
-    patch.setattr(LocalEngine, "_due", due)
-
-
 def save_notes_without_conflict(patch: pytest.MonkeyPatch) -> None:
     original = helper_tree.deliver_note
 
@@ -185,28 +162,8 @@ def count_no_command_of_a_lease(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Lease, "spend", lambda lease: lease)
 
 
-def leave_commands_of_other_processes(patch: pytest.MonkeyPatch) -> None:
-    """Stop cancels what runs in its own process only; a worker looks for it when the command has ended."""
-    patch.setattr(LocalEngine, "_receive_interrupt", lambda *_given: None)
-    patch.setattr(act_step, "end_when_stopped", lambda *_given: nullcontext())
-
-
-def rely_on_messages_for_stop(patch: pytest.MonkeyPatch) -> None:
-    """A command goes on if the message of Stop is lost."""
-    patch.setattr(act_step, "end_when_stopped", lambda *_given: nullcontext())
-
-
 def tell_own_pages_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Hub, "join", lambda *_given: None)
-
-
-def end_later_claims(patch: pytest.MonkeyPatch) -> None:
-    """The end of a claim that takes effect late ends a later claim of the same worker too."""
-
-    def unclaim(claims: SqlWorkers, agent_id: AgentId, worker_id: WorkerId, _fence: int) -> None:
-        claims._buffer.queue(UNCLAIM_ANY, {"of_agent": agent_id, "of_worker": worker_id})
-
-    patch.setattr(SqlWorkers, "unclaim", unclaim)
 
 
 def keep_settled_reservations(patch: pytest.MonkeyPatch) -> None:
@@ -215,7 +172,7 @@ def keep_settled_reservations(patch: pytest.MonkeyPatch) -> None:
 
 def remember_what_was_drawn(patch: pytest.MonkeyPatch) -> None:
     """A worker leaves out what it drew before, although another worker has drawn something else since."""
-    patch.setattr(WorkerRegistry, "was_elsewhere", lambda *_given: False)
+    patch.setattr(ProcessSurface, "forget_shown", lambda *_given: None)
 
 
 def remember_deliveries_in_the_process(patch: pytest.MonkeyPatch) -> None:
@@ -230,24 +187,20 @@ def remember_deliveries_in_the_process(patch: pytest.MonkeyPatch) -> None:
 
 MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "A: the fence is not compared": (f"suspensions, {MANY}", ignore_fences),
-    "A: nothing is claimed before a message, call or command": (f"calm, {MANY}", claim_nothing),
-    "A: agents of a dead worker stay with it": (ALL_MANY, bury_nobody),
-    "B: an outage ends the sweep": ("outages", end_the_sweep_in_an_outage),
+    "A: an advance raises no fence": (f"suspensions, {MANY}", raise_no_fence),
+    "A: two jobs of one agent run at once": (f"calm, {MANY}", let_jobs_overlap),
     "C: SIGTERM gives commands no time": ("deploys", drain_at_once),
     "D: a result in hand is thrown away": ("outages", throw_results_away),
-    "E: Stop ends only commands of its own process": (f"calm, {MANY}", leave_commands_of_other_processes),
-    "E: a command goes on if the message of Stop is lost": (f"calm, {MANY}", rely_on_messages_for_stop),
+    "E: Stop does not cancel the job": (f"calm, {MANY}", only_wake_for_stop),
     "E: a change is told only to pages of its own process": (f"calm, {MANY}", tell_own_pages_only),
-    "a late end of a claim ends the next one": (f"late commits, {MANY}", end_later_claims),
     "money of a late reservation stays reserved": ("late commits", keep_settled_reservations),
     "F: a call reserves nothing": ("power cuts", reserve_nothing),
     "G: a note does not conflict with a step": ("calm", save_notes_without_conflict),
     "H: a worker does not forget what it drew": (f"calm, {MANY}", remember_what_was_drawn),
-    "I: cards and notices are sent before the claim": (f"calm, {MANY}", show_before_the_claim),
+    "I: cards and notices are sent before the claim": (f"suspensions, {MANY}", show_before_the_claim),
     "J: a suspended worker goes on although it lost its agents": (f"suspensions, {MANY}", go_on_after_a_loss),
     "J: a commit whose answer was lost is made again": ("outages", forget_what_was_saved),
     "K: each gateway knows only its own deliveries": (f"calm, {MANY}", remember_deliveries_in_the_process),
-    "a command runs before its start is saved": ("power cuts", run_before_the_start_is_saved),
     "people are asked although the file tells": ("power cuts", ask_instead_of_reading_files),
     "a lease does not count": ("calm", count_no_command_of_a_lease),
 }

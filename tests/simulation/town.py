@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from itertools import count
 from typing import Literal, TypeVar
 
@@ -13,6 +14,7 @@ from adapters.web.surface import Hub
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
+from agent_core.engines.local import LocalEngine
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, DatabaseAway, NotPossible, PersonError
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.actors import Actor, Origin
@@ -24,13 +26,13 @@ from agent_core.model.note import Note
 from agent_core.model.reservation import Account
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Budget
-from agent_core.ports.broadcast import Peers
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
-from agent_core.testing.stage import ONE_AT_A_TIME, Stage
-from bot.worker import work
+from agent_core.testing.stage import Stage
+from bot.worker import until_one_ends, work
 from tests.simulation.chat import Pages, PageSurface, ProcessSurface, SlowChat
+from tests.simulation.job_queue import JobQueue
 from tests.simulation.scheduler import CLOCK, Chance, Process
 from tests.simulation.wire import Faults, Wire
 from tests.simulation.world import ManyStories, YieldingDatabase, slow_hook
@@ -94,6 +96,7 @@ class Town:
     charged: Decimal = FREE
     reserved: Decimal = FREE
     wire: Wire = field(init=False)
+    queue: JobQueue = field(init=False)
     workspaces: InMemoryWorkspaces = field(default_factory=InMemoryWorkspaces)
 
     def __post_init__(self) -> None:
@@ -102,6 +105,7 @@ class Town:
         self.chat = SlowChat(chance=self.chance, weather=self.faults)
         self.model = ManyStories(self.chance, self.faults, self.chat.doings, self.steps)
         self.wire = Wire(self.chance, self.faults)
+        self.queue = JobQueue(self.chance, self.faults)
         self.pages = Pages(self.wire)
 
     @property
@@ -128,8 +132,10 @@ class Town:
                 break
             await CLOCK.sleep(1.0)
             await self._count_money()
+        last = self.living[0].stage
         for program in self.living:
             await self.end(program, "drained")
+        await last.ledger.charge_left_by_others()  # as the next start, or an hour, would: of processes that ended
         await self._count_money()
         async with TemporaryDatabase.begin(self.database) as work:
             for agent in await work.agents.of(CHANNEL):
@@ -154,14 +160,13 @@ class Town:
         return [each for each in self.processes if not each.process.is_dead]
 
     def start(self, kind: Kind) -> None:
-        """Start a process. If there are several, none can tell that another is gone but by its heartbeats."""
+        """Start a process."""
         process = Process(f"{kind} {len(self.processes) + 1}")
         end, hub = self.wire.join(process), Hub()
         hub.join(end)
         if kind == "web":
             self.pages.open(end, hub)
         surface = (PageSurface if self.on_page else ProcessSurface)(self.chat, hub, self.pages)
-        peers = Peers(broadcast=end, process=process.name) if self.is_shared else ONE_AT_A_TIME
         stage = Stage(
             model=self.model,
             database=self.database,
@@ -170,7 +175,7 @@ class Town:
             clock=CLOCK,
             commands=COMMANDS,
             extensions=Extensions(hooks=(slow_hook(self.chance, self.chat.doings),)),
-            peers=peers,
+            engine=partial(self.queue.join, process) if self.is_shared else LocalEngine,
         )
         self.processes.append(Program(kind, process, stage, surface))
         process.start(self._work(stage) if kind == "worker" else stage.engine.stand_by())
@@ -181,7 +186,7 @@ class Town:
             with suppress(DatabaseAway):
                 await stage.ledger.charge_left_by_others()
                 break
-        await work(stage.engine, stage.loop)
+        await until_one_ends(work(stage.engine, stage.loop), stage.ledger.run())
 
     async def end(self, program: Program, how: End) -> None:
         """End a process, as a power cut does or as SIGTERM does, or suspend it for a while."""
@@ -193,7 +198,6 @@ class Town:
         if how == "drained":
             with suppress(ConnectionError, DatabaseAway):
                 await program.process.answer(program.stage.drain(GRACE_SECONDS))
-                await program.process.answer(program.stage.engine.registry.leave())
         program.process.kill()
 
     async def _storm(self, people: Sequence["asyncio.Task[None]"]) -> None:

@@ -27,6 +27,9 @@ class DisabledSandbox:
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         return ()
 
+    def list_with_programs(self) -> tuple[AgentId, ...]:
+        return ()
+
     async def end_all(self, agent_id: AgentId) -> None:
         pass
 

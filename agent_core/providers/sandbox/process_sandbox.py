@@ -113,6 +113,13 @@ class ProcessSandbox:
     async def list_background(self, agent: Agent) -> tuple[Background, ...]:
         return tuple(running.state for running in self._background.get(agent.id, ()))
 
+    def list_with_programs(self) -> tuple[AgentId, ...]:
+        return tuple(
+            agent_id
+            for agent_id, programs in self._background.items()
+            if any(not each.task.done() for each in programs)
+        )
+
     async def end(self, agent: Agent, key: str) -> Background:
         running = next((each for each in self._background.get(agent.id, ()) if each.record.key == key), None)
         if running is None:

@@ -34,6 +34,7 @@ from agent_core.testing.language_model import Scripted, ScriptedModel, reply_tex
 from agent_core.testing.stage import Stage
 from bot.solo import LOCK_LOST, Terminal, export, run_while_locked, solo
 from bot.solo_options import SoloOptions, parse
+from tests.free_lock import FreeLock
 from tests.patience import PATIENCE_SECONDS
 from tests.wiring import actions_of
 
@@ -68,7 +69,7 @@ class Desk:
             surface = self.stage.surface
             assert isinstance(surface, TerminalSurface)
             core = replace(self.stage.core, loop=self.stage.loop, service=self.stage.service)
-            terminal = Terminal(core=core, actions=self.actions, surface=surface)
+            terminal = Terminal(core=core, actions=self.actions, surface=surface, lock=FreeLock)
             return await solo(terminal, options, replace(streams, is_live=True))
 
     async def read(self) -> str | None:
