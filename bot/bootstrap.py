@@ -118,7 +118,7 @@ async def assemble(
     database, clock = SqlDatabase(settings.database_url), SystemClock()
     broadcast: Broadcast = NO_BROADCAST
     if not settings.sqlite_file:
-        broadcast = ServerBroadcast(settings.database_url, clock, database.outages)
+        broadcast = ServerBroadcast(settings.database_url, clock)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.close)
         workspaces = make_workspaces(settings)

@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
-from agent_core.persistence.outages import OutageLog
 from agent_core.persistence.server_broadcast import MAX_WAITING, ServerBroadcast
 from agent_core.providers.clock import SystemClock
 from tests.patience import PATIENCE_SECONDS
@@ -17,7 +16,7 @@ class End:
     """A process that hears about changes."""
 
     def __init__(self, url: str) -> None:
-        self.broadcast, self.heard = ServerBroadcast(url, SystemClock(), OutageLog()), asyncio.Queue[str]()
+        self.broadcast, self.heard = ServerBroadcast(url, SystemClock()), asyncio.Queue[str]()
         self.broadcast.subscribe("changed", self.heard.put_nowait)
 
     async def hears(self, key: str) -> None:
@@ -104,8 +103,8 @@ async def test_messages_arrive_again_after_a_restart_of_the_server(own_postgres:
         await second.hears("ada")
 
 
-def test_of_too_many_messages_without_a_server_the_oldest_are_dropped() -> None:
-    broadcast = ServerBroadcast("postgresql://nobody@127.0.0.1:1/none", SystemClock(), OutageLog())
+def test_without_a_server_so_many_messages_wait() -> None:
+    broadcast = ServerBroadcast("postgresql://nobody@127.0.0.1:1/none", SystemClock())
     for number in range(MAX_WAITING + 5):
         broadcast.publish("changed", str(number))
     assert len(broadcast._waiting) == MAX_WAITING
