@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from agent_core.assembly import Core, CorePorts
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
+from agent_core.engines.job_queue import JobQueueEngine
+from agent_core.engines.local import LocalEngine
 from agent_core.errors import ModelRefused
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
@@ -30,6 +33,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.messages import Message, Reply
 from agent_core.model.turn import Turn
 from agent_core.model.usage import FREE, Usage
+from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import CallOptions
@@ -162,6 +166,7 @@ async def run_core(folder: Path, replies: Sequence[Mapping[str, Any]], url: str)
             embedder=LocalEmbedder(),
             surfaces=(surface,),
             workspaces=FolderWorkspaces(folder / "workspaces"),
+            engine=partial(JobQueueEngine, address=address) if (address := job_queue_address(url)) else LocalEngine,
         ),
         lambda _parts: Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS),
     )
@@ -171,13 +176,14 @@ async def run_core(folder: Path, replies: Sequence[Mapping[str, Any]], url: str)
         await core.loop.advance(agent_id)
         at.rested.set()
 
-    task = asyncio.create_task(core.engine.run(advance))
-    try:
-        yield at
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        await database.close()
+    async with core.engine.connect():
+        task = asyncio.create_task(core.engine.run(advance))
+        try:
+            yield at
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    await database.close()
 
 
 if __name__ == "__main__":

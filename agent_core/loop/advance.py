@@ -9,7 +9,6 @@ The process may end after any step: the saved state determines the next step.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from cachetools import LRUCache
 
@@ -17,7 +16,7 @@ from agent_core.errors import Conflict, NotFound, Superseded, SurfaceBusy, Surfa
 from agent_core.loop.act_step import ActStep
 from agent_core.loop.answering import QuestionAnswerer
 from agent_core.loop.card_checks import CardCheck
-from agent_core.loop.claim import AgentClaim, confirm
+from agent_core.loop.claim import AgentClaim, Fence
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.draining import Draining
 from agent_core.loop.notifying import WaitNotifier
@@ -90,6 +89,7 @@ class AgentLoop:
 
     async def _claim(self, agent_id: AgentId) -> AgentClaim:
         """Raise the agent's fence; raise Superseded if this process cannot show it, NotFound if it was deleted."""
+        read = self.clock.elapsed()
 
         async def act(work: UnitOfWork) -> Agent:
             taken = (await work.agents.locate(agent_id)).claim()
@@ -105,17 +105,18 @@ class AgentLoop:
         if self._last_fences.get(agent_id) != agent.fence - 1:  # another process may have shown it since
             self._surface_of(agent).forget_shown(agent)
         self._last_fences[agent_id] = agent.fence
+        fence = Fence(database=self.database, clock=self.clock, claimed=agent, read=read)
         presenter = ThreadPresenter(
             surface=self._surface_of(agent),
             workspaces=self.runner.workspaces,
             clock=self.clock,
-            confirm=partial(confirm, self.database, agent),
+            confirm=fence.confirm,
         )
         return AgentClaim(
             database=self.database,
             waker=self.waker,
             presenter=presenter,
-            agent=agent,
+            fence=fence,
             draining=self.draining,
         )
 

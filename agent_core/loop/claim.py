@@ -23,6 +23,7 @@ from agent_core.model.note import Notice
 from agent_core.model.reservation import Account
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget
+from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, finish_uncancelled, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
@@ -32,22 +33,37 @@ from agent_core.spending.spending_tracker import SpendingTracker
 
 T = TypeVar("T")
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
-RETRY_SECONDS = 1.0
+RETRY_SECONDS, TRUSTED_SECONDS = 1.0, 1.0
 
 
-async def confirm(database: Database, claimed: Agent) -> None:
-    """Raise Superseded if another worker has taken the agent since it was claimed; NotFound, DatabaseAway."""
-    async with database.begin() as work:
-        present = await work.agents.locate(claimed.id)
-    if present.fence != claimed.fence:
-        raise Superseded(claimed.id)
+@dataclass(slots=True, kw_only=True)
+class Fence:
+    """A worker's right to work on an agent, until another one raises the agent's fence.
+
+    `read`: when the fence was last read, in seconds of `Clock.elapsed`. No engine takes an agent from a worker that
+    answered within the last seconds, so a fence that was read a second ago still holds.
+    """
+
+    database: Database
+    clock: Clock
+    claimed: Agent
+    read: float
+
+    async def confirm(self) -> None:
+        """Raise Superseded if another worker has taken the agent; NotFound, DatabaseAway."""
+        if (now := self.clock.elapsed()) - self.read < TRUSTED_SECONDS:
+            return
+        async with self.database.begin() as work:
+            present = await work.agents.locate(self.claimed.id)
+        if present.fence != self.claimed.fence:
+            raise Superseded(self.claimed.id)
+        self.read = now
 
 
 @dataclass(slots=True, kw_only=True)
 class AgentClaim:
     """A worker's claim.
 
-    `agent`: the agent as it was claimed, with the fence of this claim.
     `tracker`: the spending of the step in progress; it is settled by the save that charges it.
     `charge_id`: identifies the last save that was tried to charge what was spent.
     `questions`: questions of people that wait for the model's answer.
@@ -56,11 +72,16 @@ class AgentClaim:
     database: Database
     waker: Waker
     presenter: ThreadPresenter
-    agent: Agent
+    fence: Fence
     questions: list[Notice] = field(default_factory=list)
     tracker: SpendingTracker | None = None
     draining: Draining = field(default_factory=Draining)
     charge_id: str = ""
+
+    @property
+    def agent(self) -> Agent:
+        """The agent as it was claimed."""
+        return self.fence.claimed
 
     @property
     def surface(self) -> ChatSurface:
@@ -71,7 +92,7 @@ class AgentClaim:
 
         While the database is away, wait for it.
         """
-        await self._when_reachable(partial(confirm, self.database, self.agent))
+        await self._when_reachable(self.fence.confirm)
 
     async def show_pending(self) -> Agent:
         """Open the thread if there is none, and show what was saved but not shown; return the agent as it is now.
@@ -106,9 +127,11 @@ class AgentClaim:
         return outcome
 
     async def _save(self, step: Step) -> Outcome:
-        tried = dict[str, Outcome]()
+        tried, begun = dict[str, Outcome](), self.fence.read
 
         async def save_fenced(work: UnitOfWork) -> Outcome:
+            nonlocal begun
+            begun = self.presenter.clock.elapsed()
             present = await work.agents.locate(self.agent.id)
             if present.save_id in tried:  # an earlier try took effect, but its answer was lost
                 return tried[present.save_id]
@@ -125,6 +148,7 @@ class AgentClaim:
             return outcome
 
         saved = await self._save_when_reachable(save_fenced)
+        self.fence.read = begun
         if saved.spent and self.tracker:
             self.tracker.settle()
         self.charge_id = ""

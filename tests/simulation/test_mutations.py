@@ -13,9 +13,8 @@ import pytest
 
 from adapters.web.surface import Hub
 from agent_core.engines.local import LocalEngine
-from agent_core.loop import advance
 from agent_core.loop.advance import AgentLoop
-from agent_core.loop.claim import AgentClaim, Step
+from agent_core.loop.claim import AgentClaim, Fence, Step
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Origin
@@ -47,7 +46,8 @@ def ignore_fences(patch: pytest.MonkeyPatch) -> None:
 
     async def save_and_present(claim: AgentClaim, step: Step) -> Outcome:
         async with claim.database.begin() as work:
-            claim.agent = replace(claim.agent, fence=(await work.agents.locate(claim.agent.id)).fence)
+            fence = (await work.agents.locate(claim.agent.id)).fence
+            claim.fence.claimed = replace(claim.agent, fence=fence)
         outcome: Outcome = await original(claim, step)
         return outcome
 
@@ -61,8 +61,7 @@ def raise_no_fence(patch: pytest.MonkeyPatch) -> None:
 
 def go_on_after_a_loss(patch: pytest.MonkeyPatch) -> None:
     """A worker neither asks whether it still has the agent nor ends its steps when another has it."""
-    patch.setattr(AgentClaim, "confirm", do_nothing)
-    patch.setattr(advance, "confirm", do_nothing)
+    patch.setattr(Fence, "confirm", do_nothing)
     patch.setattr(QueueEngine, "cancel", lambda *_given: None)
 
 

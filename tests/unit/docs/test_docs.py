@@ -168,7 +168,7 @@ def test_every_decision_is_listed_under_its_number() -> None:
     pages = sorted(folder.glob("0*.md"))
     listed = [target for target, _ in links_of(folder / "README.md") if target.parent == folder]
     assert listed == pages
-    numbers = [int(number) for number in re.findall(r"^\| \[?(\d{4})\b", text_of(folder / "README.md"), re.M)]
+    numbers = [int(number) for number in re.findall(r"^\| \[?(\d{4})\b", text_of(folder / "README.md"), re.MULTILINE)]
     assert numbers == list(range(1, len(numbers) + 1)), "a superseded decision leaves its line"
     assert [page.name for page in pages if not text_of(page).startswith(f"# {int(page.name[:4])} · ")] == []
 

@@ -7,7 +7,7 @@ import pytest
 
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import Superseded
-from agent_core.loop.claim import confirm
+from agent_core.loop.claim import Fence
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -43,11 +43,13 @@ async def test_who_advanced_an_agent_before_is_superseded() -> None:
     first, second = Stage(database=database), Stage(database=database)
     await keep(database, agent := an_agent())
     await first.loop.advance(agent.id)
-    taken = await at_present(first, agent)
-    await confirm(database, taken)
+    fence = Fence(database=database, clock=first.clock, claimed=await at_present(first, agent), read=-1.0)
+    await fence.confirm()
     await second.loop.advance(agent.id)
+    await fence.confirm()  # the same second: no engine gives an agent to two workers so soon
+    first.fake_clock.advance(1)
     with pytest.raises(Superseded):
-        await confirm(database, taken)
+        await fence.confirm()
 
 
 @pytest.mark.proves("workers:zombie")
