@@ -22,7 +22,7 @@ ROOMS: Mapping[str, Room] = {
     "model": Room(2_290, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(760, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(2_810, ("agent_core/persistence",)),
-    "loop": Room(2_050, ("agent_core/loop",)),
+    "loop": Room(2_070, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
     "prompt": Room(1_350, ("agent_core/prompt",)),
     "service": Room(2_690, ("agent_core/service",)),
