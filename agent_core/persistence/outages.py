@@ -38,11 +38,7 @@ def translate_outage() -> Iterator[None]:
     except Exception as error:
         if not is_outage(error):
             raise
-        raise _away(error) from error
-
-
-def _away(error: BaseException) -> DatabaseAway:
-    return DatabaseAway(f"The database cannot be used now ({first_line(error)}).")
+        raise DatabaseAway(f"The database cannot be used now ({first_line(error)}).") from error
 
 
 class OutageLog:
@@ -55,42 +51,20 @@ class OutageLog:
         self.is_on = False
         self._needs_write = False
 
-    def watch(self, *, is_write: bool = False) -> "WatchedCall":
+    @contextmanager
+    def watch(self, *, is_write: bool = False) -> Iterator[None]:
         """Watch a call in a with-block; raise DatabaseAway as `translate_outage`."""
-        return WatchedCall(self, is_write)
-
-    def note_away(self, away: DatabaseAway, *, is_write: bool) -> None:
-        if not self.is_on:
-            logger.warning("database away, work waits for it", extra={"why": str(away)})
-            self.is_on, self._needs_write = True, is_write
-
-    def note_answer(self, *, is_write: bool) -> None:
+        try:
+            with translate_outage():
+                yield
+        except DatabaseAway as away:
+            if not self.is_on:
+                logger.warning("database away, work waits for it", extra={"why": str(away)})
+                self.is_on, self._needs_write = True, is_write
+            raise
         if self.is_on and (is_write or not self._needs_write):
             self.is_on = False
             logger.warning("database back, work goes on")
-
-
-class WatchedCall:
-    """One call of the database. A class, because a turn makes 25 of them, and generators take longer."""
-
-    __slots__ = ("_is_write", "_log")
-
-    def __init__(self, log: OutageLog, is_write: bool) -> None:
-        self._log, self._is_write = log, is_write
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        if error is None:
-            self._log.note_answer(is_write=self._is_write)
-            return
-        if isinstance(error, DatabaseAway):
-            self._log.note_away(error, is_write=self._is_write)
-        elif is_outage(error):
-            away = _away(error)
-            self._log.note_away(away, is_write=self._is_write)
-            raise away from error
 
 
 @contextmanager
