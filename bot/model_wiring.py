@@ -129,7 +129,6 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
         temperature=settings.temperature,
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
-        learned=settings.home / "learned-models.json",
         vision=settings.sees,
         prices=Prices.at(endpoint.url, settings.model_prices),
         ability=with_variables(CHAT, endpoint, variable, settings.fast_model),
@@ -147,7 +146,6 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
         model=name or DEFAULT_CLAUDE_MODEL,
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
-        learned=settings.home / "learned-claude-models.json",
         vision=settings.sees,
         prices=Prices(settings.model_prices, base_url=endpoint.url),  # a gateway on this machine is not free
         ability=with_variables(

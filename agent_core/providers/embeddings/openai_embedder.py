@@ -14,7 +14,7 @@ from agent_core.ports.models import Embedding, TokenCounter
 from agent_core.providers.embeddings.unit_vectors import Row, truncate, unit_vectors
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
 from agent_core.providers.llm.endpoint_errors import Ability, error_text
-from agent_core.providers.llm.openai_client import OpenAIEndpoint
+from agent_core.providers.llm.model_endpoint import ModelEndpoint
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 # OpenAI's limits: 8,192 tokens per text, 2,048 texts and 300,000 tokens per request.
@@ -28,7 +28,7 @@ BASE64_REFUSAL_STATUSES = (400, 422, 500, 501)
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIEmbedder(OpenAIEndpoint):
+class OpenAIEmbedder(ModelEndpoint):
     """Implements `Embedder` with one model. `seconds` is the timeout of a request.
 
     `ability`: the names of the settings for key, URL and model, for error messages.

@@ -1,37 +1,30 @@
-"""Claude by Anthropic's own Messages API: prompt caching, thinking, a tool for the reply.
+"""Claude by Anthropic's own Messages API: how requests are written and replies are read.
 
 Consecutive prompts of an agent begin with the same text. A request marks two places up to which the API caches the
 prompt: the end of the system prompt, and the message before the last one. Cached text costs a tenth of the price.
+The reply is asked for as the arguments of a tool, which the model must call, may call, or is not given:
+
+    tool ─► auto ─► none
 """
 
-import asyncio
+import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-from agent_core.errors import ModelError, ModelRefused, PromptTooLong
-from agent_core.model.messages import Image, Message, Reply
-from agent_core.model.usage import Usage
-from agent_core.ports.models import CallOptions, TokenCounter
-from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.anthropic_completion import MessageEvents, read_message
-from agent_core.providers.llm.anthropic_dialect import ClaudeDialect
-from agent_core.providers.llm.context_windows import plausible_size
-from agent_core.providers.llm.endpoint_errors import Ability, error_text, shown_name
-from agent_core.providers.llm.learned_dialects import LearnedDialects
-from agent_core.providers.llm.model_endpoint import ModelEndpoint
-from agent_core.providers.llm.model_list import receive_model_list
-from agent_core.providers.llm.openai_completion import Completion, CompressedStream
-from agent_core.providers.llm.openai_model import MAX_STREAM_SECONDS
-from agent_core.providers.llm.openai_stream import receive_reply
-from agent_core.providers.llm.refused_requests import PARAMETER_STATUSES, is_too_large, smaller_window
-from agent_core.providers.llm.reply_limits import listed_max_reply
-from agent_core.providers.llm.token_estimates import EstimatedTokens
-from agent_core.providers.llm.vision_models import VisionModels
+from agent_core.model.messages import TURN_TOOL, Image, Message
+from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.completion import Completion, check_error, member, text_in, token_count
+from agent_core.providers.llm.dialect import STREAM_WORD, TOOL_DESCRIPTION, Dialect
+from agent_core.providers.llm.endpoint_errors import Ability
+from agent_core.providers.llm.endpoint_model import EndpointModel
+
+Thinking: TypeAlias = Literal["adaptive", "budget", "none"]
+Choice: TypeAlias = Literal["tool", "auto", "none"]
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 DEFAULT_CLAUDE_MODEL = "claude-sonnet-5-5"  # in the SDK's list of models, November 2026
@@ -40,215 +33,162 @@ CLAUDE = Ability(name="messages", address_hint="; Anthropic's own is https://api
 CLAUDE_V1 = replace(
     CLAUDE, address_hint=", which ends in /v1: Anthropic's API does not have that at the end of an address"
 )
-MIN_LEARNED_REPLY = 1_024  # a lower limit may be about one request only
 EPHEMERAL: Mapping[str, str] = {"type": "ephemeral"}
 MIN_SHARED_MESSAGES = 3  # fewer have no history
+NEXT_CHOICE: Mapping[Choice, Choice] = {"tool": "auto", "auto": "none", "none": "none"}
+NEXT_THINKING: Mapping[Thinking, Thinking] = {"adaptive": "budget", "budget": "none", "none": "none"}
+MIN_BUDGET_TOKENS = 1_024  # the API's own
+BUDGET_TOKENS = {"minimal": MIN_BUDGET_TOKENS, "low": 2_048, "medium": 8_192, "high": 16_000, "xhigh": 32_000}
+# The API names the parameter first ("tools: Extra inputs are not permitted"); gateways say what is not supported.
+ABOUT_TOOLS = re.compile(
+    r"\btool_choice\b|\btools(?:\.[\w.]+)?: "
+    r"|\b(?:tools|tool use|tool calling|function calling) (?:is|are) not supported"
+    r"|\bnot support (?:tools|tool use|tool calling|function calling)\b"
+)
+ABOUT_THINKING = re.compile(
+    r"\bthinking\.(?:type|display)\b|\bthinking(?:\.\w+)*: "
+    r"|\bthinking is not supported|\bnot support (?:\w+ )?thinking\b"
+)
+FINISH_REASONS = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+    "tool_use": "tool_calls",
+}
+PROMPT_COUNTS = {
+    "prompt": "input_tokens",
+    "cached": "cache_read_input_tokens",
+    "cache_written": "cache_creation_input_tokens",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListedModel:
-    """What the endpoint's list of models reports: the window and the longest reply in tokens, and the dialect."""
+class ClaudeDialect(Dialect):
+    """The parameters that the API accepts for a model.
 
-    window: int | None
-    max_reply: int | None
-    dialect: ClaudeDialect
+    `choice`: how the reply is asked for: by a forced tool call, by a tool that the model may call, or as plain text.
+    `thinking`: how thinking is switched on; `can_disable`: whether it can be switched off.
+    `cache`: whether it accepts marks for its cache.
+    """
+
+    efforts: tuple[str, ...] = ("low", "medium", "high", "xhigh")
+    choice: Choice = "tool"
+    thinking: Thinking = "adaptive"
+    can_disable: bool = True
+    cache: bool = True
+
+    create = attrgetter("messages.with_raw_response.create")
+    listing: ClassVar[Mapping[str, object]] = {"limit": 1_000}
+    reply_fields = frozenset({"max_tokens"})
+
+    def request(self, messages: Sequence[Message], options: CallOptions) -> dict[str, object]:
+        thinking = self._thinking(options)
+        given: dict[str, object] = prompt_parameters(messages, is_cached=self.cache)
+        given |= {"max_tokens": self.max_tokens(options), "stream": self.stream}
+        if thinking:
+            given["thinking"] = thinking
+        if word := self._effort_word(options):
+            given["output_config"] = {"effort": word}
+        if options.schema is None or self.choice == "none":
+            return given
+        # The API forbids to force a tool while the model thinks.
+        is_forced = self.choice == "tool" and not _is_thinking(thinking)
+        choice = {"type": "tool", "name": TURN_TOOL} if is_forced else {"type": "auto"}
+        tool = {"name": TURN_TOOL, "description": TOOL_DESCRIPTION, "input_schema": options.schema}
+        return given | {"tools": [tool], "tool_choice": {**choice, "disable_parallel_tool_use": True}}
+
+    def adapt(self, complaint: str, options: CallOptions) -> Self | None:
+        if options.schema is not None and ABOUT_TOOLS.search(complaint):
+            return self.with_next_way()
+        if ABOUT_THINKING.search(complaint):
+            if options.effort == "none":
+                return replace(self, can_disable=False)
+            return replace(self, thinking=NEXT_THINKING[self.thinking]) if options.effort in BUDGET_TOKENS else None
+        if "max_tokens" in complaint:
+            accepted = self.accepted_limit(complaint, options)
+            return replace(self, max_reply=accepted) if accepted else None
+        if (word := self._effort_word(options)) and ("effort" in complaint or "output_config" in complaint):
+            return self.without_effort(complaint, word)
+        if self.cache and "cache_control" in complaint:
+            return replace(self, cache=False)
+        return replace(self, stream=False) if self.stream and STREAM_WORD.search(complaint) else None
+
+    def simplify(self, options: CallOptions, *, at_once: bool) -> Self | None:
+        return None
+
+    def with_next_way(self) -> Self:
+        return replace(self, choice=NEXT_CHOICE[self.choice])
+
+    def is_ignored_by(self, answer: Completion, options: CallOptions) -> bool:
+        is_forced = options.schema is not None and self.choice == "tool" and not _is_thinking(self._thinking(options))
+        return is_forced and bool(answer.text) and not (answer.calls or answer.refusal or answer.is_cut_off)
+
+    @staticmethod
+    def read(body: object) -> Completion | None:
+        blocks = member(body, "content")
+        if not isinstance(blocks, list):
+            check_error(body)
+            return None
+        answer = Completion()
+        for index, block in enumerate(blocks):
+            _begin_block(answer, block, index, json.dumps(member(block, "input")))
+            answer.add(text=text_in(block, "text"), reasoning=text_in(block, "thinking"))
+        _end(answer, body, member(body, "usage"))
+        return answer
+
+    @staticmethod
+    def add_event(answer: Completion, event: object) -> None:
+        index = member(event, "index")
+        match member(event, "type"):
+            case "message_start":  # its output tokens are a placeholder
+                _report(answer, member(member(event, "message"), "usage"), PROMPT_COUNTS)
+            case "content_block_start":
+                _begin_block(answer, member(event, "content_block"), index, "")
+            case "content_block_delta":
+                delta = member(event, "delta")
+                answer.add(text=text_in(delta, "text"), reasoning=text_in(delta, "thinking"))
+                if arguments := text_in(delta, "partial_json"):
+                    answer.add_to_call(index, "", "", arguments)
+            case "message_delta":
+                _end(answer, member(event, "delta"), member(event, "usage"))
+            case _:
+                pass
+
+    def _thinking(self, options: CallOptions) -> dict[str, object]:
+        """The parameter `thinking`; {} leaves it out, for example without an effort, so that the API decides."""
+        if options.effort == "none":
+            return {"type": "disabled"} if self.can_disable else {}
+        if options.effort not in BUDGET_TOKENS or self.thinking == "none":
+            return {}
+        if self.thinking == "adaptive":
+            return {"type": "adaptive", "display": "summarized"}
+        tokens = min(BUDGET_TOKENS[options.effort], self.max_tokens(options) // 2)
+        return {"type": "enabled", "budget_tokens": tokens} if tokens >= MIN_BUDGET_TOKENS else {}
+
+    def _effort_word(self, options: CallOptions) -> str:
+        return self.effort_word(options.effort) if options.effort in BUDGET_TOKENS else ""
 
 
 @dataclass(slots=True, kw_only=True)
-class ClaudeModel(ModelEndpoint):
-    """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency.
-
-    `model`, `context`, `reply_limit`, `learned`, `ability`, `streams`, `vision`: as in `OpenAIModel`, but `model` is
-    never "". `stall_seconds`: how long a stream may be silent; five times that with pings alone.
-    `tokens`: counts tokens if the API does not report them. There is no temperature.
-    """
+class ClaudeModel(EndpointModel):
+    """Implements `LanguageModel` by the `anthropic` SDK, an optional dependency. There is no temperature."""
 
     base_url: str = ANTHROPIC_URL
     model: str = DEFAULT_CLAUDE_MODEL
-    context: int | None = None
-    reply_limit: int | None = None
     ability: Ability = CLAUDE
-    tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    learned: Path | None = None
-    streams: bool = True
-    vision: bool | None = None
-    _dialects: LearnedDialects[ClaudeDialect] = field(init=False, repr=False)
-    _listed: dict[str, ListedModel] = field(default_factory=dict, init=False, repr=False)
-    _seeing: VisionModels = field(init=False, repr=False)
-    _has_listed_models: bool = field(default=False, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        self._dialects = LearnedDialects(self.learned, self.base_url, ClaudeDialect, self.clock)
-        self._seeing = VisionModels(self.vision)
+    vendor: ClassVar[Literal["OpenAI", "Anthropic"]] = "Anthropic"
+    dialect = ClaudeDialect
+    default: ClassVar[str] = DEFAULT_CLAUDE_MODEL
+    assumed_window: ClassVar[int | None] = CLAUDE_WINDOW_TOKENS
+
+    def first_dialect(self) -> ClaudeDialect:
+        return ClaudeDialect(stream=self.streams)
 
     @staticmethod
     def is_installed() -> bool:
         """Whether the `anthropic` SDK is installed."""
-        from importlib.util import find_spec
-
         return find_spec("anthropic") is not None
-
-    @property
-    def label(self) -> str:
-        return f"{shown_name(self.model)} · {self.host}"
-
-    @property
-    def default_model(self) -> str:
-        return self.model
-
-    async def prepare(self) -> None:
-        """Load the SDK, and learn what the models can do; errors are raised by the first call."""
-        await self._open_client()
-        with suppress(ModelError):
-            await self._list_models()
-
-    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
-        name = options.model or self.model
-        try:
-            answer, dialect = await self._request(name, messages, options)
-        except self.sdk_errors as error:
-            self._seeing.check_refusal(messages, name, error, self.api_key)
-            refused = self.model_error(error, name, self.ability, self.model)
-            if is_too_large(error):
-                raise await self._shrink_window(name, error, str(refused)) from None
-            raise refused from None
-        if options.schema is not None and dialect.is_ignored_by(answer, options) and self._dialect(name) == dialect:
-            await self._dialects.learn(name, dialect.with_next_choice())
-        if not self._has_listed_models:
-            self._has_listed_models = True  # a list that hangs costs one call, not every call
-            with suppress(ModelError):
-                await self._list_models()
-        return answer.reply(self.tokens.count, messages)
-
-    def window(self, model: str) -> int:
-        """Context window in tokens, from the first of: operator, endpoint, CLAUDE_WINDOW_TOKENS.
-
-        A smaller one that the API named when it refused a request counts before them.
-        """
-        name = model or self.model
-        listed = self._listed.get(name)
-        window = self.context or (listed and listed.window) or CLAUDE_WINDOW_TOKENS
-        return min(window, self._dialect(name).window or window)
-
-    def knows_window(self, model: str) -> bool:
-        """Whether `window` has a source, or is assumed."""
-        listed = self._listed.get(model or self.model)
-        return bool(self.context or (listed and listed.window))
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether the endpoint has listed its models, and so what they can do."""
-        return self._has_listed_models
-
-    def max_reply(self, model: str) -> int | None:
-        """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `listed_max_reply`."""
-        name = model or self.model
-        listed = self._listed.get(name)
-        reported = listed.max_reply if listed else None
-        return self.reply_limit or self._dialect(name).max_reply or reported or listed_max_reply(name)
-
-    def takes_images(self, model: str) -> bool:
-        """Whether the model takes pictures, from the first of: a refusal, the operator, the endpoint, the name."""
-        return self._seeing.includes(model or self.model)
-
-    def price(self, usage: Usage, model: str) -> Decimal | None:
-        """US dollars, or None if no price is known."""
-        return self.prices.of(usage, model or self.model)
-
-    def _dialect(self, name: str) -> ClaudeDialect:
-        listed = self._listed.get(name)
-        return self._dialects.of(name) or replace(listed.dialect if listed else ClaudeDialect(), stream=self.streams)
-
-    async def _request(
-        self, name: str, messages: Sequence[Message], options: CallOptions
-    ) -> tuple[Completion, ClaudeDialect]:
-        known = dialect = self._dialect(name)
-        tried = {dialect}
-        while True:
-            try:
-                prompt = prompt_parameters(messages, is_cached=dialect.cache)
-                answer = await self._send({"model": name, **prompt, **dialect.parameters(options)}, options)
-            except self.sdk_errors as error:
-                other = self._next_dialect(error, dialect, options)
-                if other is None or other in tried:
-                    raise
-            else:
-                is_lasting = dialect.max_reply is None or dialect.max_reply >= MIN_LEARNED_REPLY
-                lasting = dialect if is_lasting else replace(dialect, max_reply=known.max_reply)
-                if lasting != known:
-                    await self._dialects.learn(name, lasting)
-                return answer, dialect
-            dialect = other
-            tried.add(dialect)
-
-    async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
-        """Send one request. Raise the SDK's errors, BrokenOff, or ModelRefused if the response is not a message."""
-        client = await self._open_client()
-        async with asyncio.timeout(self.seconds):
-            response = await client.messages.with_raw_response.create(**parameters)
-        async with asyncio.timeout(MAX_STREAM_SECONDS):
-            answer = await receive_reply(
-                response,
-                MAX_CHAT_BYTES,
-                report=options.report,
-                add_event=MessageEvents().add_event,
-                read_whole=read_message,
-            )
-        if answer is None:
-            hint = f"check {self.ability.address}{self.ability.address_hint}."
-            raise ModelRefused(f"{self.host} did not answer as Claude does: {hint}")
-        return answer
-
-    def _next_dialect(self, error: Exception, dialect: ClaudeDialect, options: CallOptions) -> ClaudeDialect | None:
-        if isinstance(error, CompressedStream):
-            return replace(dialect, stream=False)
-        if getattr(error, "status_code", 0) not in PARAMETER_STATUSES or is_too_large(error):
-            return None
-        return dialect.adapt(error_text(error), options)
-
-    async def _shrink_window(self, name: str, error: Exception, why: str) -> ModelRefused:
-        """Learn a smaller window; the error to raise, which says whether there is one."""
-        smaller = smaller_window(error, self.window(name))
-        if smaller is None:
-            return ModelRefused(why)
-        window, lasts = smaller
-        await self._dialects.learn(name, replace(self._dialect(name), window=window), lasts=lasts)
-        return PromptTooLong(why)
-
-    async def _list_models(self) -> None:
-        """Learn windows, longest replies and capabilities from the endpoint's list of models; raise ModelError."""
-        try:
-            client = await self._open_client()
-            models = await receive_model_list(client.models.with_raw_response.list(limit=1_000), self.seconds)
-        except self.sdk_errors as error:
-            raise self.model_error(error, "", self.ability) from None
-        if models is None:
-            return
-        self._has_listed_models = True
-        self._listed = {name: _listed_model(model) for name, model in models}
-        self._seeing.learn(models)
-
-    def _sdk(self) -> Any:
-        import anthropic
-
-        return anthropic
-
-    def _sdk_error(self) -> type[Exception]:
-        error: type[Exception] = self._sdk().AnthropicError
-        return error
-
-    def _new_client(self) -> Any:
-        client = self._sdk().AsyncAnthropic(**self._client_options(needs_events=True))
-        _ = client.messages, client.models  # lazily imported submodules
-        return client
-
-
-def _listed_model(metadata: Mapping[str, object]) -> ListedModel:
-    return ListedModel(
-        window=plausible_size(metadata.get("max_input_tokens")),
-        max_reply=plausible_size(metadata.get("max_tokens")),
-        dialect=ClaudeDialect.of(metadata.get("capabilities")),
-    )
 
 
 def prompt_parameters(messages: Sequence[Message], *, is_cached: bool) -> dict[str, object]:
@@ -294,3 +234,30 @@ def _turns(blocks: Iterable[tuple[str, dict[str, object]]]) -> list[dict[str, An
         else:
             turns.append({"role": role, "content": [block]})
     return turns
+
+
+def _is_thinking(parameter: Mapping[str, object]) -> bool:
+    return parameter.get("type") in ("adaptive", "enabled")
+
+
+def _begin_block(answer: Completion, block: object, index: object, arguments: str) -> None:
+    if member(block, "type") == "tool_use":
+        answer.begin_call(index, text_in(block, "id"), text_in(block, "name"), arguments)
+
+
+def _end(answer: Completion, told: object, usage: object) -> None:
+    """Add the stop reason, the explanation of a refusal, and the usage."""
+    if reason := text_in(told, "stop_reason"):
+        answer.finish_reason = FINISH_REASONS.get(reason, "stop")
+    if reason == "refusal":
+        answer.add(refusal=text_in(member(told, "stop_details"), "explanation"))
+    _report(answer, usage, {**PROMPT_COUNTS, "completion": "output_tokens"})
+    thinking = token_count(member(usage, "output_tokens_details"), "thinking_tokens")
+    if thinking is not None:
+        answer.report = replace(answer.report, reasoning=thinking)
+
+
+def _report(answer: Completion, usage: object, fields: Mapping[str, str]) -> None:
+    """Replace the token counts by those that are reported here, which are for the whole message so far."""
+    told = {name: count for name, field in fields.items() if (count := token_count(usage, field)) is not None}
+    answer.report = replace(answer.report, is_cache_apart=True, **told)

@@ -14,7 +14,7 @@ DEFAULT_WINDOW_TOKENS = 8_192
 DEFAULT_LOCAL_WINDOW_TOKENS = 4_096  # Ollama's default
 MIN_WINDOW_TOKENS, MAX_WINDOW_TOKENS = 512, 20_000_000
 MAX_DEPTH = 3
-# OpenRouter, Together and Fireworks; vLLM; Groq; Mistral and LM Studio; llama.cpp, in its `meta`.
+# OpenRouter, Together and Fireworks; vLLM; Groq; Mistral and LM Studio; llama.cpp, in its `meta`; Anthropic.
 FIELDS = frozenset(
     {
         "context_length",
@@ -24,20 +24,23 @@ FIELDS = frozenset(
         "loaded_context_length",
         "n_ctx",
         "n_ctx_train",
+        "max_input_tokens",
     }
 )
 
 
-# Groq, and OpenRouter in its `top_provider`; gateways.
-REPLY_FIELDS = frozenset({"max_completion_tokens", "max_output_tokens"})
-
-
 @dataclass(slots=True, kw_only=True)
 class ContextWindows:
-    """Context windows of one endpoint's models. `configured` is the operator's setting for every model."""
+    """Context windows of one endpoint's models. `configured` is the operator's setting for every model.
+
+    `reply_fields`: where the endpoint's list has the longest reply.
+    `assumed`: the window of models that the list leaves out, where all models are their maker's own.
+    """
 
     base_url: str
+    reply_fields: frozenset[str] = frozenset()
     configured: int | None = None
+    assumed: int | None = None
     _reported: dict[str, int] = field(default_factory=dict, init=False)
     _replies: dict[str, int] = field(default_factory=dict, init=False)
 
@@ -46,26 +49,26 @@ class ContextWindows:
         for name, metadata in listed:
             if window := reported_window(metadata):
                 self._reported[name] = window
-            if longest := min(_find_sizes(metadata, REPLY_FIELDS, MAX_DEPTH), default=None):
+            if longest := min(_find_sizes(metadata, self.reply_fields, MAX_DEPTH), default=None):
                 self._replies[name] = longest
 
     def of(self, model: str) -> int:
         """The model's context window in tokens; a low default if it is unknown."""
         guess = DEFAULT_LOCAL_WINDOW_TOKENS if is_loopback(self.base_url) else DEFAULT_WINDOW_TOKENS
-        return self.known(model) or guess
+        return self.known(model) or self.assumed or guess
 
     def known(self, model: str) -> int | None:
         """The model's context window in tokens, or None if no source has it."""
-        listed = listed_window(model, self.base_url, is_local=is_loopback(self.base_url))
-        return self.configured or self._reported.get(model) or listed
+        told = self.configured or self._reported.get(model)
+        return told if told or self.assumed else listed_window(model, self.base_url)
 
     def max_reply(self, model: str) -> int | None:
         """The model's longest reply in tokens, from the endpoint or else from `reply_limits`; None if it is unknown.
 
         `reply_limits` is not used for endpoints on this machine: a local server may allow less for the same model.
         """
-        listed = None if is_loopback(self.base_url) else listed_max_reply(model)
-        return self._replies.get(model) or listed
+        is_local = is_loopback(self.base_url) and self.assumed is None
+        return self._replies.get(model) or (None if is_local else listed_max_reply(model))
 
 
 def reported_window(metadata: object) -> int | None:
@@ -73,8 +76,9 @@ def reported_window(metadata: object) -> int | None:
     return min(_find_sizes(metadata, FIELDS, MAX_DEPTH), default=None)
 
 
-def listed_window(model: str, base_url: str, *, is_local: bool) -> int | None:
+def listed_window(model: str, base_url: str) -> int | None:
     """The window in the price list, or None. For a local server, only entries of OpenAI's models are used."""
+    is_local = is_loopback(base_url)
     for found in listed({}, model, base_url):
         if found.model.context_window and (not is_local or found.provider.id == "openai"):
             return found.model.context_window

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong
-from agent_core.providers.llm.openai_completion import BrokenOff, CompressedStream
+from agent_core.providers.llm.completion import BrokenOff
 
 MAX_MESSAGE_CHARACTERS = 300
 MAX_NAME_CHARACTERS = 200
@@ -73,7 +73,11 @@ class RedirectedElsewhere(Exception):
         super().__init__(target)
 
 
-OTHER_ERRORS = BrokenOff, CompressedStream, RecursionError, RedirectedElsewhere, ReplyTooLong, TimeoutError, ValueError
+class CompressedReply(Exception):
+    """A response is compressed although the request forbade it."""
+
+
+OTHER_ERRORS = BrokenOff, CompressedReply, RecursionError, RedirectedElsewhere, ReplyTooLong, TimeoutError, ValueError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +119,18 @@ def to_model_error(error: Exception, sdk: Any, call: FailedCall) -> ModelError:
 
 
 def _by_client(error: BaseException | None, call: FailedCall) -> ModelRefused | None:
-    """The sentence for an error of `LimitedClient`, which the SDKs wrap or not; None for other errors."""
+    """The sentence for an error of `limited_client`, which the SDKs wrap or not; None for other errors."""
     host, ability = call.host, call.ability
     match error:
         case ReplyTooLong(max_bytes=most, unit=unit):
             return ModelRefused(
                 f"{host} sent more than {most:,} bytes as one {unit}, so it was not read. Check {ability.address} and "
                 f"{ability.model}, then resume."
+            )
+        case CompressedReply():
+            return ModelRefused(
+                f"{host} compressed its reply, which it was asked not to do, so it was not read. Check "
+                f"{ability.address}, then resume."
             )
         case RedirectedElsewhere(target=target):
             return ModelRefused(

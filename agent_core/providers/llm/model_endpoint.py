@@ -1,9 +1,10 @@
 """Base of the providers on model endpoints: creates the SDK's client at first use, and translates its errors."""
 
 import asyncio
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from agent_core.errors import ModelError
@@ -13,27 +14,29 @@ from agent_core.providers.limited_replies import MAX_CHAT_BYTES
 from agent_core.providers.llm.endpoint_errors import OTHER_ERRORS, Ability, FailedCall, shown_name, to_model_error
 from agent_core.providers.llm.prices import Prices, is_loopback
 
-STALL_SECONDS = 60.0
+OPENAI_URL = "https://api.openai.com/v1"
+# Submodules that the SDKs import when they are first used.
+RESOURCES = {"OpenAI": ("chat.completions", "models", "embeddings"), "Anthropic": ("messages", "models")}
 
 
 @dataclass(slots=True, kw_only=True)
-class ModelEndpoint(ABC):
+class ModelEndpoint:
     """One endpoint with its key and prices; base class of language models, embedders and media on it.
 
-    `seconds`: the timeout of a request; of a streamed one, until the response begins.
-    `stall_seconds`: how long a streamed response may be silent; None means 60, or `seconds` for loopback.
+    `seconds`: the timeout of a request, and of a silence in its response; of a streamed one, until it begins.
     `max_reply_bytes`: the size limit of a response that is not streamed.
     """
 
-    base_url: str
+    base_url: str = OPENAI_URL
     api_key: str = field(default="", repr=False)
     prices: Prices = field(default_factory=lambda: Prices({}))
     seconds: float = 120
     max_reply_bytes: int = MAX_CHAT_BYTES
-    stall_seconds: float | None = None
     clock: Clock = field(default_factory=SystemClock)
     _client: Any = field(default=None, init=False, repr=False)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+
+    vendor: ClassVar[Literal["OpenAI", "Anthropic"]] = "OpenAI"  # of the SDK
 
     @property
     def host(self) -> str:
@@ -42,9 +45,13 @@ class ModelEndpoint(ABC):
         return f"{address.hostname}:{address.port}" if address.port else address.hostname or self.base_url
 
     @property
+    def is_openai(self) -> bool:
+        return urlsplit(self.base_url).hostname == urlsplit(OPENAI_URL).hostname
+
+    @property
     def sdk_errors(self) -> tuple[type[Exception], ...]:
         """Exceptions that a call through the SDK may raise."""
-        return self._sdk_error(), *OTHER_ERRORS
+        return getattr(self._sdk(), f"{self.vendor}Error"), *OTHER_ERRORS
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -67,38 +74,25 @@ class ModelEndpoint(ABC):
         )
         return to_model_error(error, self._sdk(), call)
 
-    async def _open_client(self) -> Any:
-        """The client, created in a thread at first use."""
+    async def client(self) -> Any:
+        """The SDK's client; created in a thread at first use, because importing the SDK takes most of a second."""
         async with self._lock:
             if self._client is None:
                 self._client = await asyncio.to_thread(self._new_client)
             return self._client
 
-    @abstractmethod
     def _sdk(self) -> Any:
-        """The SDK's module, imported at first use: that takes most of a second."""
+        return import_module(self.vendor.lower())
 
-    @abstractmethod
-    def _sdk_error(self) -> type[Exception]:
-        """The base of the SDK's exceptions."""
-
-    @abstractmethod
     def _new_client(self) -> Any:
-        """A client of the SDK with `_client_options`."""
+        from agent_core.providers.llm.limited_http_client import limited_client
 
-    def _client_options(self, *, needs_events: bool = False) -> dict[str, Any]:
-        """Options of both SDKs' clients. With `needs_events`, pings and comments in a stream count as silence."""
-        from agent_core.providers.llm.limited_http_client import LimitedClient
-
-        is_proxied = not is_loopback(self.base_url)
-        # A model on this machine may read a long prompt for minutes before its first word.
-        stall_seconds = self.stall_seconds or (STALL_SECONDS if is_proxied else self.seconds)
-        return {
-            "api_key": self.api_key or "none",
-            "base_url": self.base_url,
-            "max_retries": 0,
-            "timeout": self.seconds,
-            "http_client": LimitedClient(
-                self.max_reply_bytes, stall_seconds, needs_events=needs_events, trust_env=is_proxied
-            ),
-        }
+        client = getattr(self._sdk(), f"Async{self.vendor}")(
+            api_key=self.api_key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=self.seconds,
+            http_client=limited_client(self.max_reply_bytes, trust_env=not is_loopback(self.base_url)),
+        )
+        attrgetter(*RESOURCES[self.vendor])(client)
+        return client

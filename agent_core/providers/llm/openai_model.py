@@ -1,269 +1,159 @@
-"""Language models behind OpenAI-compatible endpoints (chat completions).
+"""Models behind OpenAI-compatible endpoints (chat completions): how requests are written and replies are read.
 
-An endpoint's error, or a reply that ignores a parameter, shows which parameters it does not support (JSON Schema,
-`max_completion_tokens`, temperature, streaming). This is remembered for each model, and with a file across restarts.
+An endpoint that refuses or ignores a way of asking for JSON is asked in the next one:
+
+    json_schema ─► tool call ─► json_object ─► plain text
 """
 
-import asyncio
+import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from pathlib import Path
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import ClassVar, Literal, Self, TypeAlias
 
-from agent_core.errors import ModelError, ModelRefused, PromptTooLong
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
-from agent_core.ports.models import CallOptions, TokenCounter
-from agent_core.providers.limited_replies import MAX_CHAT_BYTES
-from agent_core.providers.llm.context_windows import ContextWindows
-from agent_core.providers.llm.endpoint_errors import (
-    CHAT,
-    Ability,
-    error_text,
-    failed_generation,
-    shown_name,
+from agent_core.model.messages import TURN_TOOL, Message
+from agent_core.ports.models import CallOptions
+from agent_core.providers.llm.completion import (
+    BROKEN_OFF_REASONS,
+    BrokenOff,
+    Completion,
+    TokenReport,
+    check_error,
+    member,
+    text_in,
+    token_count,
 )
-from agent_core.providers.llm.learned_dialects import LearnedDialects
-from agent_core.providers.llm.model_list import receive_model_list
-from agent_core.providers.llm.openai_client import OpenAIEndpoint
-from agent_core.providers.llm.openai_completion import Completion, CompressedStream, read_completion
-from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_stream import receive_reply
-from agent_core.providers.llm.refused_requests import (
-    PARAMETER_STATUSES,
-    is_too_large,
-    may_be_about_parameters,
-    smaller_window,
-)
-from agent_core.providers.llm.token_estimates import EstimatedTokens
-from agent_core.providers.llm.vision_models import VisionModels
+from agent_core.providers.llm.dialect import STREAM_WORD, TOOL_DESCRIPTION, Dialect
+from agent_core.providers.llm.endpoint_model import EndpointModel
+
+Format: TypeAlias = Literal["json_schema", "tool", "json_object", "none"]
+LimitName: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
 
 DEFAULT_MODEL = "gpt-5.4-mini"
-MAX_STREAM_SECONDS = 3_600
+NEXT_FORMAT: Mapping[Format, Format] = {"json_schema": "tool", "tool": "json_object", "json_object": "none"}
+OTHER_LIMIT: Mapping[LimitName, LimitName] = {
+    "max_tokens": "max_completion_tokens",
+    "max_completion_tokens": "max_tokens",
+}
+FORMAT_WORDS: Mapping[Format, tuple[str, ...]] = {
+    "json_schema": ("response_format", "schema", "json mode", "structured output", "grammar"),
+    "tool": ("tool", "function"),
+    "json_object": ("response_format", "json_object", "json mode", "structured output", "grammar"),
+    "none": (),
+}
 SYSTEM_AS: Mapping[str, Literal["user", "assistant"]] = {"system": "user", "user": "user", "assistant": "assistant"}
-OPENAI = Dialect(limit="max_completion_tokens", cache_key=True)
+# "System role not supported", "Conversation roles must alternate", "Developer instruction is not enabled"
+ABOUT_ROLES = re.compile(r"\broles?\b|\bsystem (?:messages?|prompts?|instructions?)\b|\bdeveloper instructions?\b")
+REASONING_FIELDS = ("reasoning_content", "reasoning")  # DeepSeek, vLLM and Qwen; OpenRouter, Groq and Ollama
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAIDialect(Dialect):
+    """The parameters that an endpoint supports for a model. `system`: whether it accepts system messages."""
+
+    format: Format = "json_schema"
+    limit: LimitName = "max_tokens"
+    temperature: bool = True
+    stream_usage: bool = True
+    cache_key: bool = False
+    system: bool = True
+
+    create = attrgetter("chat.completions.with_raw_response.create")
+    reply_fields = frozenset({"max_completion_tokens", "max_output_tokens"})  # Groq, OpenRouter; gateways
+
+    def request(self, messages: Sequence[Message], options: CallOptions) -> dict[str, object]:
+        given: dict[str, object] = {
+            "messages": chat_messages(messages, has_system=self.system),
+            self.limit: self.max_tokens(options),
+        }
+        if options.temperature is not None and self.temperature:
+            given["temperature"] = options.temperature
+        if word := self.effort_word(options.effort):
+            given["reasoning_effort"] = word
+        if options.cache_key and self.cache_key:
+            given["prompt_cache_key"] = options.cache_key
+        if self.stream:
+            given["stream"] = True
+        if self.stream and self.stream_usage:
+            given["stream_options"] = {"include_usage": True}
+        return given | (_format_parameters(self.format, options.schema) if options.schema is not None else {})
+
+    def adapt(self, complaint: str, options: CallOptions) -> Self | None:
+        if options.schema is not None and any(word in complaint for word in FORMAT_WORDS[self.format]):
+            return self.with_next_way()
+        if self.limit in complaint:
+            accepted = self.accepted_limit(complaint, options)
+            return replace(self, max_reply=accepted) if accepted else replace(self, limit=OTHER_LIMIT[self.limit])
+        if self.cache_key and "prompt_cache_key" in complaint:
+            return replace(self, cache_key=False)
+        if (word := self.effort_word(options.effort)) and ("reasoning" in complaint or "effort" in complaint):
+            return self.without_effort(complaint, word)
+        if self.stream_usage and ("stream_options" in complaint or "include_usage" in complaint):
+            return replace(self, stream_usage=False)
+        if self.stream and STREAM_WORD.search(complaint):
+            return replace(self, stream=False)
+        if self.temperature and "temperature" in complaint:
+            return replace(self, temperature=False)
+        return replace(self, system=False) if self.system and ABOUT_ROLES.search(complaint) else None
+
+    def simplify(self, options: CallOptions, *, at_once: bool) -> Self | None:
+        if options.schema is None or self.format == "none":
+            return None
+        return replace(self, format="none") if at_once else self.with_next_way()
+
+    def with_next_way(self) -> Self:
+        return replace(self, format=NEXT_FORMAT.get(self.format, "none"))
+
+    def is_ignored_by(self, answer: Completion, options: CallOptions) -> bool:
+        if options.schema is None or self.format == "none" or answer.refusal or answer.is_cut_off or not answer.size:
+            return False
+        return not answer.calls and (self.format == "tool" or not answer.is_object)
+
+    @staticmethod
+    def read(body: object) -> Completion | None:
+        choices = member(body, "choices")
+        if not isinstance(choices, list):
+            check_error(body)
+            return None
+        answer = Completion(report=_token_report(_usage_in(body)))
+        for choice in choices[:1]:
+            _add_part(answer, member(choice, "message"), is_whole=True)
+            answer.finish_reason = text_in(choice, "finish_reason")
+        if answer.finish_reason in BROKEN_OFF_REASONS:
+            raise BrokenOff
+        return answer
+
+    @staticmethod
+    def add_event(answer: Completion, event: object) -> None:
+        choices = member(event, "choices")
+        if usage := _usage_in(event):
+            answer.report = _token_report(usage)
+        for choice in choices[:1] if isinstance(choices, list) else ():
+            _add_part(answer, member(choice, "delta"))
+            answer.finish_reason = text_in(choice, "finish_reason") or answer.finish_reason
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIModel(OpenAIEndpoint):
-    """Implements `LanguageModel`. `prepare` or the first call loads the SDK and sends the first request.
+class OpenAIModel(EndpointModel):
+    """Implements `LanguageModel` behind an OpenAI-compatible endpoint, by the `openai` SDK."""
 
-    `model`: the default model; "" is the only model that the endpoint lists, or DEFAULT_MODEL if that is not clear.
-    `context`, `reply_limit`: the operator's context window and longest reply for every model.
-    `learned`: the file that keeps the dialect of each model.
-    `streams`: whether replies are streamed, if the endpoint supports it.
-    `ability`: names of settings, for error messages.
-    `vision`: whether every model takes pictures; None if the endpoint's list or the model's name tells.
-    """
+    dialect = OpenAIDialect
+    default: ClassVar[str] = DEFAULT_MODEL
 
-    model: str = ""
-    temperature: float | None = None
-    context: int | None = None
-    ability: Ability = CHAT
-    tokens: TokenCounter = field(default_factory=EstimatedTokens)
-    learned: Path | None = None
-    streams: bool = True
-    reply_limit: int | None = None
-    vision: bool | None = None
-    _dialects: LearnedDialects[Dialect] = field(init=False, repr=False)
-    _windows: ContextWindows = field(init=False, repr=False)
-    _seeing: VisionModels = field(init=False, repr=False)
-    _has_listed_models: bool = field(default=False, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._windows = ContextWindows(base_url=self.base_url, configured=self.context)
-        self._seeing = VisionModels(self.vision)
-        self._dialects = LearnedDialects(self.learned, self.base_url, Dialect, self.clock)
-
-    @property
-    def label(self) -> str:
-        return f"{shown_name(self.model)} · {self.host}" if self.model else self.host
-
-    @property
-    def default_model(self) -> str:
-        return self.model
-
-    async def prepare(self) -> None:
-        """Load the SDK and find the default model and context windows. Errors are left to the first call."""
-        await self.client()
-        with suppress(ModelError):
-            await self._pick_model("")
-            await self._learn_windows()
-
-    async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
-        name = await self._pick_model(options.model)
-        if self.temperature is not None:
-            options = replace(options, temperature=self.temperature)
-        try:
-            answer, dialect = await self._request(name, messages, options)
-        except self.sdk_errors as error:
-            self._seeing.check_refusal(messages, name, error, self.api_key)
-            refused = self.model_error(error, name, self.ability, self.model)
-            if is_too_large(error):
-                raise await self._shrink_window(name, error, str(refused)) from None
-            raise refused from None
-        with suppress(ModelError):
-            await self._learn_windows()
-        self._has_listed_models = True
-        reply = answer.reply(self.tokens.count, messages, options.max_tokens)
-        is_known = self._dialect(name) == dialect  # another call may have learned meanwhile
-        if options.schema is not None and is_known and answer.ignores(dialect.format):
-            await self._dialects.learn(name, dialect.with_next_format())
-        return reply
-
-    def window(self, model: str) -> int:
-        """Context window in tokens, from the first of: the operator, the endpoint, the price list, a low default.
-
-        A smaller one that the endpoint named when it refused a request counts before them.
-        """
-        name = self._known_name(model)
-        window = self._windows.of(name)
-        return min(window, self._dialect(name).window or window)
-
-    def knows_window(self, model: str) -> bool:
-        """Whether `window` has a source, or is assumed."""
-        return self._windows.known(self._known_name(model)) is not None
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether what the models can do is known: from the endpoint's list, or because the endpoint is OpenAI's."""
-        return self.is_openai or self._has_listed_models
-
-    def max_reply(self, model: str) -> int | None:
-        """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `reply_limits`."""
-        name = self._known_name(model)
-        return self.reply_limit or self._dialect(name).max_reply or self._windows.max_reply(name)
-
-    def takes_images(self, model: str) -> bool:
-        """Whether the model takes pictures, from the first of: a refusal, the operator, the endpoint, the name."""
-        return self._seeing.includes(self._known_name(model))
-
-    def price(self, usage: Usage, model: str) -> Decimal | None:
-        """Cost in US dollars, or None if no price is known."""
-        return self.prices.of(usage, model or self.model or DEFAULT_MODEL)
-
-    def _known_name(self, model: str) -> str:
-        """The model that a call would use; "" if the endpoint has to be asked first."""
-        return model or self.model or (DEFAULT_MODEL if self.is_openai else "")
-
-    def _dialect(self, name: str) -> Dialect:
-        first = OPENAI if self.is_openai else Dialect()
-        return self._dialects.of(name) or replace(first, stream=self.streams)
-
-    async def _request(
-        self, name: str, messages: Sequence[Message], options: CallOptions
-    ) -> tuple[Completion, Dialect]:
-        """Ask in simpler ways until the endpoint accepts one, and remember it.
-
-        A way that an error refused without naming it, or with a status of 500, may have failed for another reason: it
-        is tried again after a restart, and after a 500 that did not name it by the next call.
-        """
-        known = dialect = self._dialect(name)
-        tried, is_learned, lasts = {dialect}, True, True
-        while True:
-            request = {"model": name, "messages": chat_messages(messages, has_system=dialect.system)}
-            try:
-                answer = await self._send(request | dialect.parameters(options), options)
-            except self.sdk_errors as error:
-                if text := failed_generation(error):
-                    return Completion.of_text(text), dialect
-                told = self._next_dialect(error, dialect, options)
-                other = told or simpler_dialect(error, dialect, options)
-                if other is None or other in tried:
-                    raise
-                has_failed = getattr(error, "status_code", 0) >= 500
-                lasts = lasts and told is not None and not has_failed
-                is_learned = is_learned and (told is not None or not has_failed)
-            else:
-                if dialect != known and is_learned:
-                    await self._dialects.learn(name, dialect, lasts=lasts)
-                return answer, dialect
-            dialect = other
-            tried.add(dialect)
-
-    async def _shrink_window(self, name: str, error: Exception, why: str) -> ModelRefused:
-        """Learn a smaller window; the error to raise, which says whether there is one."""
-        smaller = smaller_window(error, self.window(name))
-        if smaller is None:
-            return ModelRefused(why)
-        window, lasts = smaller
-        await self._dialects.learn(name, replace(self._dialect(name), window=window), lasts=lasts)
-        return PromptTooLong(why)
-
-    async def _send(self, parameters: Mapping[str, Any], options: CallOptions) -> Completion:
-        """Send one request. Raise the SDK's errors, BrokenOff, or ModelRefused if the response is no completion."""
-        client = await self.client()
-        if not parameters.get("stream"):
-            async with asyncio.timeout(self.seconds):
-                completion = await client.chat.completions.create(**parameters)
-            answer = read_completion(completion)
-        else:
-            async with asyncio.timeout(self.seconds):
-                response = await client.chat.completions.with_raw_response.create(**parameters)
-            async with asyncio.timeout(MAX_STREAM_SECONDS):
-                answer = await receive_reply(
-                    response,
-                    MAX_CHAT_BYTES,
-                    report=options.report,
-                    add_event=Completion.add_chunk,
-                    read_whole=read_completion,
-                )
-        if answer is None:
-            address = self.ability.address
-            raise ModelRefused(f"{self.host} did not answer as a model does: check {address}, usually …/v1.")
-        return answer
-
-    def _next_dialect(self, error: Exception, dialect: Dialect, options: CallOptions) -> Dialect | None:
-        if isinstance(error, CompressedStream):
-            return replace(dialect, stream=False)
-        if getattr(error, "status_code", 0) not in PARAMETER_STATUSES or is_too_large(error):
-            return None
-        return dialect.adapt(error_text(error), options)
-
-    async def _pick_model(self, model: str) -> str:
-        if not (model or self.model):
-            listed = await self._list_models()
-            self.model = listed[0] if len(listed) == 1 else DEFAULT_MODEL
-        return model or self.model
-
-    async def _learn_windows(self) -> None:
-        if not (self._has_listed_models or self.is_openai):
-            await self._list_models()
-
-    async def _list_models(self) -> tuple[str, ...]:
-        client = await self.client()
-        try:
-            listed = await receive_model_list(client.models.with_raw_response.list(), self.seconds)
-        except self.sdk_errors as error:
-            if getattr(error, "status_code", 0) in (404, 405, 501):
-                return ()
-            raise self.model_error(error, "", self.ability) from None
-        if listed is None:
-            return ()
-        self._has_listed_models = True
-        self._windows.learn(listed)
-        self._seeing.learn(listed)
-        return tuple(name for name, _ in listed)
-
-
-def simpler_dialect(error: Exception, dialect: Dialect, options: CallOptions) -> Dialect | None:
-    """The dialect to try after a refusal that names no parameter but may mean the schema; None if it cannot.
-
-    After a status of 500, which an outage has as well, it is the simplest one, so that one more request is sent.
-    """
-    if options.schema is None or dialect.format == "none" or not may_be_about_parameters(error):
-        return None
-    has_failed = getattr(error, "status_code", 0) >= 500
-    return replace(dialect, format="none") if has_failed else dialect.with_next_format()
+    def first_dialect(self) -> OpenAIDialect:
+        return OpenAIDialect(
+            limit="max_completion_tokens" if self.is_openai else "max_tokens",
+            cache_key=self.is_openai,
+            stream=self.streams,
+        )
 
 
 def chat_messages(messages: Sequence[Message], *, has_system: bool) -> list[dict[str, object]]:
     """The messages as the API takes them. Without system messages, users say what those would."""
     given = messages if has_system else [replace(message, role=SYSTEM_AS[message.role]) for message in messages]
-    return [{"role": message.role, "content": content_of(message)} for message in merge_same_role(given)]
+    return [{"role": message.role, "content": _content_of(message)} for message in merge_same_role(given)]
 
 
 def merge_same_role(messages: Sequence[Message]) -> list[Message]:
@@ -278,7 +168,7 @@ def merge_same_role(messages: Sequence[Message]) -> list[Message]:
     return joined
 
 
-def content_of(message: Message) -> str | list[dict[str, object]]:
+def _content_of(message: Message) -> str | list[dict[str, object]]:
     """The content of a message: its text, or parts for text and images where it has images."""
     if not message.images:
         return message.content
@@ -287,3 +177,67 @@ def content_of(message: Message) -> str | list[dict[str, object]]:
         url = f"data:{image.media_type};base64,{b64encode(image.data).decode()}"
         parts.append({"type": "image_url", "image_url": {"url": url}})
     return parts
+
+
+def _format_parameters(way: Format, schema: Mapping[str, object]) -> dict[str, object]:
+    match way:
+        case "json_schema":
+            named = {"name": "turn", "schema": schema, "strict": False}
+            return {"response_format": {"type": "json_schema", "json_schema": named}}
+        case "tool":
+            function = {"name": TURN_TOOL, "description": TOOL_DESCRIPTION, "parameters": schema}
+            return {"tools": [{"type": "function", "function": function}], "tool_choice": "required"}
+        case "json_object":
+            return {"response_format": {"type": "json_object"}}
+        case "none":
+            return {}
+
+
+def _add_part(answer: Completion, part: object, *, is_whole: bool = False) -> None:
+    """Add a whole message or a delta: its text, refusal, reasoning and tool calls."""
+    text, thought = _content(part)
+    fields = (found for name in REASONING_FIELDS if (found := text_in(part, name)))
+    answer.add(text=text, reasoning=thought or next(fields, ""), refusal=text_in(part, "refusal"))
+    calls, old_call = member(part, "tool_calls"), member(part, "function_call")
+    old_calls = [{"function": old_call, "index": "function_call"}] if old_call else []
+    for call in calls if isinstance(calls, list) else old_calls:
+        function = member(call, "function")
+        arguments = member(function, "arguments")
+        if isinstance(arguments, Mapping):  # Ollama's own shape
+            arguments = json.dumps(arguments)
+        add = answer.begin_call if is_whole else answer.add_to_call
+        given = arguments if isinstance(arguments, str) else ""
+        add(member(call, "index"), text_in(call, "id"), text_in(function, "name"), given)
+
+
+def _content(part: object) -> tuple[str, str]:
+    """The text and the reasoning in `content`, which Mistral gives as a list of chunks."""
+    content = member(part, "content")
+    if not isinstance(content, list):
+        return text_in(part, "content"), ""
+    text = "".join(text_in(chunk, "text") for chunk in content if member(chunk, "type") == "text")
+    thoughts = [member(chunk, "thinking") for chunk in content if member(chunk, "type") == "thinking"]
+    inner = [each for thought in thoughts if isinstance(thought, list) for each in thought]
+    return text, "".join(text_in(each, "text") for each in inner)
+
+
+def _usage_in(sent: object) -> object:
+    """The usage of a completion or of a stream's chunk; Groq gives it in a field of its own."""
+    return member(sent, "usage") or member(member(sent, "x_groq"), "usage")
+
+
+def _token_report(usage: object) -> TokenReport:
+    """The token counts, in the fields of several services."""
+    prompt, completion = member(usage, "prompt_tokens_details"), member(usage, "completion_tokens_details")
+    reasoning = token_count(completion, "reasoning_tokens")
+    return TokenReport(
+        prompt=token_count(usage, "prompt_tokens"),
+        cached=token_count(prompt, "cached_tokens") or token_count(usage, "prompt_cache_hit_tokens") or 0,  # DeepSeek
+        # OpenRouter; Anthropic behind gateways.
+        cache_written=token_count(prompt, "cache_write_tokens")
+        or token_count(usage, "cache_creation_input_tokens")
+        or 0,
+        completion=token_count(usage, "completion_tokens"),
+        reasoning=token_count(usage, "reasoning_tokens") if reasoning is None else reasoning,
+        total=token_count(usage, "total_tokens"),
+    )

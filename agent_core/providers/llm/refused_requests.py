@@ -8,7 +8,7 @@ from agent_core.providers.llm.endpoint_errors import NOTHING_HERE, error_text, h
 
 PARAMETER_STATUSES = (400, 404, 422, 500, 501)
 TOO_LARGE_STATUSES = (400, 413, 422, 500)
-MIN_LEARNED_WINDOW = 2_048
+MIN_WINDOW_TOKENS = 2_048
 SMALLER_PERCENT = 75  # of the present window, where the error does not help
 TOO_LARGE = re.compile(
     r"context[ _](?:length|window|size|limit)|\bn_ctx\b"
@@ -18,6 +18,10 @@ TOO_LARGE = re.compile(
 )
 # Groq's limit of a reply names the window, too.
 ABOUT_REPLY = re.compile(r"\bmax_(?:completion_)?tokens\W{1,4}must be\b")
+IMAGE_STATUSES = (400, 404, 415, 422, 500, 501)  # OpenRouter answers 404, llama.cpp 500
+# Groq and Mistral say of a text model that the content must be a string.
+ABOUT_IMAGES = re.compile(r"\bimages?\b|image_url|image_input|\bvision\b|modal|must be a (?:valid )?string")
+ABOUT_THIS_IMAGE = re.compile(r"too (?:large|big|small)|exceed|could not process|dimension|corrupt|decode|unable to")
 NUMBER = r"(\d[\d,]*)(?![\d,]|\s*\+)"
 WINDOWS = tuple(
     re.compile(pattern)
@@ -66,17 +70,22 @@ def rate_limit(complaint: str) -> int | None:
     return limit if requested > limit else None
 
 
-def smaller_window(error: Exception, present: int) -> tuple[int, bool] | None:
-    """The window in tokens to use after this error instead of the `present` one, and whether it will last.
+def smaller_window(error: Exception, present: int) -> int | None:
+    """The window in tokens to use after this error instead of the `present` one.
 
     It is the one that the error names, or else three fourths of the present one; None if that is too small to work.
     """
     complaint = error_text(error)
-    limit = rate_limit(complaint)
-    told = limit or reported_window(getattr(error, "body", None)) or _told_window(complaint) or present
+    told = rate_limit(complaint) or reported_window(getattr(error, "body", None)) or _told_window(complaint) or present
     window = told if told < present else present * SMALLER_PERCENT // 100
-    lasts = window == told and limit is None
-    return (window, lasts) if window >= MIN_LEARNED_WINDOW else None
+    return window if window >= MIN_WINDOW_TOKENS else None
+
+
+def refuses_images(error: Exception) -> bool:
+    """Whether a request with pictures was refused because the model takes none."""
+    complaint = error_text(error)
+    is_refusal = getattr(error, "status_code", 0) in IMAGE_STATUSES
+    return is_refusal and bool(ABOUT_IMAGES.search(complaint)) and not ABOUT_THIS_IMAGE.search(complaint)
 
 
 def _told_window(complaint: str) -> int | None:

@@ -7,14 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from agent_core.errors import ModelRefused
-from agent_core.model.messages import Message
-from agent_core.providers.llm.endpoint_errors import error_text, message_in, redact_and_shorten, shown_name
-
-REFUSAL_STATUSES = (400, 404, 415, 422, 500, 501)  # OpenRouter answers 404, llama.cpp 500
-# Groq and Mistral say of a text model that the content must be a string.
-ABOUT_IMAGES = re.compile(r"\bimages?\b|image_url|image_input|\bvision\b|modal|must be a (?:valid )?string")
-ABOUT_THIS_IMAGE = re.compile(r"too (?:large|big|small)|exceed|could not process|dimension|corrupt|decode|unable to")
 MAX_DEPTH = 2
 MODALITIES = ("input_modalities", "modalities")
 VISION_FLAGS = ("vision", "supports_vision", "image_input", "supports_image_in")
@@ -45,11 +37,14 @@ SEEING: tuple[tuple[re.Pattern[str], bool], ...] = tuple(
 
 @dataclass(slots=True)
 class VisionModels:
-    """The models of one endpoint that take pictures. `configured` is the operator's setting for every model."""
+    """The models of one endpoint that take pictures. `configured` is the operator's setting for every model.
+
+    `refusing`: models that refused a picture; each counts as blind until the restart.
+    """
 
     configured: bool | None = None
     _reported: dict[str, bool] = field(default_factory=dict, init=False)
-    _refusing: set[str] = field(default_factory=set, init=False)
+    refusing: set[str] = field(default_factory=set, init=False)
 
     def learn(self, listed: Iterable[tuple[str, object]]) -> None:
         """Remember what the endpoint's model list reports."""
@@ -59,25 +54,12 @@ class VisionModels:
                 self._reported[name] = sees
 
     def includes(self, model: str) -> bool:
-        """Whether the model takes pictures. One that refused a picture counts as blind until the restart."""
-        if model in self._refusing:
+        """Whether the model takes pictures."""
+        if model in self.refusing:
             return False
         if self.configured is not None:
             return self.configured
         return self._reported.get(model, has_seeing_name(model))
-
-    def check_refusal(self, messages: Iterable[Message], model: str, error: Exception, secret: str) -> None:
-        """Raise ModelRefused, without the `secret`, if this error of a call says that the model takes no pictures."""
-        has_images = any(message.images for message in messages)
-        if not has_images or getattr(error, "status_code", 0) not in REFUSAL_STATUSES:
-            return
-        complaint = error_text(error)
-        if ABOUT_IMAGES.search(complaint) and not ABOUT_THIS_IMAGE.search(complaint):
-            self._refusing.add(model)
-            said = redact_and_shorten(message_in(getattr(error, "body", None)) or str(error), secret)
-            raise ModelRefused(
-                f"{shown_name(model)} takes no pictures, so none is sent to it again before the restart: {said}"
-            )
 
 
 def has_seeing_name(model: str) -> bool:

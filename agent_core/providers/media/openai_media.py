@@ -18,7 +18,7 @@ from agent_core.model.usage import FREE, Usage
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
 from agent_core.providers.llm.endpoint_errors import Ability
-from agent_core.providers.llm.openai_client import OpenAIEndpoint
+from agent_core.providers.llm.model_endpoint import ModelEndpoint
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -37,7 +37,7 @@ IMAGES, AUDIO, SPEECH = Ability(name="images"), Ability(name="audio transcriptio
 
 
 @dataclass(slots=True, kw_only=True)
-class OpenAIMedia(OpenAIEndpoint):
+class OpenAIMedia(ModelEndpoint):
     """An OpenAI-compatible endpoint for media. `seconds` is the timeout of a request."""
 
     seconds: float = 300.0

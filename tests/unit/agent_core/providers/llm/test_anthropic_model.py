@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,6 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, ModelProgress
 from agent_core.providers.llm.anthropic_model import ANTHROPIC_URL, CLAUDE, CLAUDE_WINDOW_TOKENS, ClaudeModel
 from agent_core.providers.llm.prices import Prices
-from agent_core.testing.clock import FakeClock
-from agent_core.testing.examples import NOON
 from tests.standins.anthropic import AnthropicStandIn, anthropic_standin
 from tests.standins.openai import CutsOff, Fails, Hangs, Says, SaysPlain
 
@@ -129,11 +126,10 @@ async def test_an_effort_switches_thinking_on(api: Api, effort: str, thinking: o
 async def test_an_older_model_gets_a_budget_for_thinking(api: Api) -> None:
     api.standin.thinking = ("enabled", "disabled")
     model = api.model()
-    await model.prepare()
     await ask(model, effort="high", max_tokens=20_000)
-    assert api.standin.messages[0]["thinking"] == {"type": "enabled", "budget_tokens": 10_000}
+    assert api.standin.messages[1]["thinking"] == {"type": "enabled", "budget_tokens": 10_000}
     await ask(model, effort="high", max_tokens=1_500)
-    assert "thinking" not in api.standin.messages[1]
+    assert "thinking" not in api.standin.messages[2]
 
 
 @pytest.mark.parametrize(
@@ -154,13 +150,14 @@ async def test_without_a_list_of_models_what_is_refused_is_learned(
     assert [body.get("thinking", {}).get("type") for body in api.standin.messages] == [*sent, sent[-1]]
 
 
-async def test_a_model_that_always_thinks_is_offered_the_tool_and_not_forced(api: Api, tmp_path: Path) -> None:
+async def test_a_model_that_always_thinks_is_offered_the_tool_and_not_forced(api: Api) -> None:
+    model = api.model()
     api.standin.thinks = True
     api.standin.answers(Says(REPLY, reasoning="Let me see."))
-    reply = await ask(api.model(learned=tmp_path / "learned.json"))
+    reply = await ask(model)
     assert (reply.text, reply.reasoning) == (REPLY, "Let me see.")
     assert 0 < reply.usage.reasoning < reply.usage.completion
-    await ask(api.model(learned=tmp_path / "learned.json"))
+    await ask(model)
     choices = [body["tool_choice"]["type"] for body in api.standin.messages]
     assert choices == ["tool", "auto", "auto"]
 
@@ -185,12 +182,12 @@ async def test_a_parameter_that_a_gateway_refuses_is_left_out(api: Api, name: st
 
 
 async def test_the_longest_reply_is_the_models_own(api: Api) -> None:
-    api.standin.models = {"claude-sonnet-5-5": 900}
+    api.standin.models = {"claude-sonnet-5-5": 1_900}
     model = api.model()
     await model.prepare()
-    assert (model.max_reply(""), model.window("")) == (900, 1_000_000)
+    assert (model.max_reply(""), model.window("")) == (1_900, 1_000_000)
     await ask(model)
-    assert [body["max_tokens"] for body in api.standin.messages] == [2_000, 900]
+    assert [body["max_tokens"] for body in api.standin.messages] == [2_000, 1_900]
     unlisted = ClaudeModel(context=50_000, reply_limit=5_000)
     assert (unlisted.max_reply("claude-x"), unlisted.window("claude-x")) == (5_000, 50_000)
     assert (ClaudeModel().max_reply("claude-x"), ClaudeModel().window("x")) == (64_000, CLAUDE_WINDOW_TOKENS)
@@ -285,18 +282,9 @@ async def test_a_wrong_key_and_an_unknown_model_name_their_settings(api: Api) ->
 
 
 async def test_a_silent_stream_counts_as_stalled(api: Api) -> None:
-    error = await api.error(Hangs("Once"), stall_seconds=0.2)
+    error = await api.error(Hangs("Once"), seconds=0.2)
     assert isinstance(error, ModelUnavailable)
     assert "did not answer in time" in str(error)
-
-
-async def test_a_learned_dialect_is_forgotten_after_a_month(api: Api, tmp_path: Path) -> None:
-    api.standin.thinks, clock = True, FakeClock(NOON)
-    facts = {"learned": tmp_path / "learned.json", "clock": clock}
-    await ask(api.model(**facts))
-    clock.advance(31 * 86_400)
-    await ask(api.model(**facts))
-    assert [body["tool_choice"]["type"] for body in api.standin.messages] == ["tool", "auto", "tool", "auto"]
 
 
 def test_a_claude_model_is_shown_with_its_host() -> None:

@@ -9,12 +9,11 @@ from aiohttp import web
 from agent_core.errors import ModelRefused
 from agent_core.model.messages import Message
 from agent_core.ports.models import CallOptions, LanguageModel
-from agent_core.providers.limited_replies import ReplyTooLong
 from agent_core.providers.llm.anthropic_model import CLAUDE_WINDOW_TOKENS, ClaudeModel
-from agent_core.providers.llm.limited_http_client import MAX_EVENT_BYTES, MAX_LIST_BYTES, EventBuffer
+from agent_core.providers.llm.limited_http_client import MAX_LIST_BYTES
 from agent_core.providers.llm.openai_model import OpenAIModel
 from tests.standins.anthropic import anthropic_standin
-from tests.standins.openai import Says, SaysPlain, Sends, openai_standin
+from tests.standins.openai import SaysPlain, Sends, openai_standin
 
 PROMPT = (Message("user", "Choose the next command."),)
 
@@ -90,18 +89,6 @@ async def test_a_redirect_within_the_host_is_followed() -> None:
     await runner.cleanup()
 
 
-@pytest.mark.parametrize("part", [b":\n" * 5_000, b"data: " + b"x" * (MAX_EVENT_BYTES + 1)])
-async def test_an_event_without_end_is_refused_for_both_sdks(part: bytes) -> None:
-    async with anthropic_standin() as api, openai_standin() as endpoint:
-        claude = ClaudeModel(base_url=api.base_url)
-        other = OpenAIModel(base_url=endpoint.base_url, model="gpt-test")
-        for standin, model in ((api, claude), (endpoint, other)):
-            standin.answers(Sends([part], hangs=True), Says("later"))
-            with pytest.raises(ModelRefused, match="1,000,000 bytes as one event"):
-                await ask(model)
-            await model.close()
-
-
 @pytest.mark.parametrize("most", [MAX_LIST_BYTES, MAX_LIST_BYTES + 100])
 async def test_a_list_of_models_that_is_too_long_is_not_read(most: int) -> None:
     listing = json.dumps({"data": [{"id": "only", "max_input_tokens": 50_000, "note": "x" * (most - 80)}]}).encode()
@@ -119,21 +106,3 @@ async def test_a_list_of_models_that_is_too_long_is_not_read(most: int) -> None:
             await ask(other)
         await claude.close()
         await other.close()
-
-
-@pytest.mark.parametrize("size", [1, 3, 7, 1_000])
-@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
-def test_events_are_collected_whatever_their_parts_are(size: int, line_end: bytes) -> None:
-    events = [line_end.join((b"event: a", b"data: %d" % number, b"", b"")) for number in range(5)]
-    stream, buffer = b"".join(events) + b"data: rest", EventBuffer()
-    parts = [stream[start : start + size] for start in range(0, len(stream), size)]
-    assert [event for part in parts for event in buffer.add(part)] == events
-    assert bytes(buffer.rest) == b"data: rest"
-
-
-def test_a_long_line_in_small_parts_is_one_line() -> None:
-    buffer = EventBuffer()
-    for _ in range(50_000):
-        assert buffer.add(b"x") == []
-    with pytest.raises(ReplyTooLong):
-        buffer.add(b"\n" + b"y\n" * 1_000)

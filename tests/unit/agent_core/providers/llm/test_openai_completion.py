@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_core.providers.llm.openai_completion import Completion
+from agent_core.providers.llm.completion import Completion
+from agent_core.providers.llm.openai_model import OpenAIDialect
 
 PARTS = 20_000
 
@@ -35,8 +36,8 @@ def delta_of(field: str, part: str) -> Any:
 def test_a_reply_in_many_parts_takes_linear_work(field: str) -> None:
     answer, part, CountedPart.copied = Completion(), CountedPart("word "), 0
     for sent in range(1, PARTS + 1):
-        answer.add(delta_of(field, part), None)
+        OpenAIDialect.add_event(answer, SimpleNamespace(choices=[SimpleNamespace(delta=delta_of(field, part))]))
         assert answer.progress().characters == 5 * sent
     assert CountedPart.copied <= 5 * PARTS
-    received = {"content": answer.text, "reasoning": answer.reasoning, "refusal": answer.refusal}
+    received = {"content": answer.text, "reasoning": answer.reply(len, (), 0).reasoning, "refusal": answer.refusal}
     assert received.get(field, answer.progress().written()) == "word " * PARTS

@@ -14,8 +14,7 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.endpoint_errors import CHAT, redact_and_shorten
-from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_model import DEFAULT_MODEL, OpenAIModel, merge_same_role
+from agent_core.providers.llm.openai_model import DEFAULT_MODEL, OpenAIDialect, OpenAIModel, merge_same_role
 from agent_core.testing.clock import FakeClock
 from bot.model_wiring import with_variables
 from bot.value_types import Endpoint as ConfiguredEndpoint
@@ -175,7 +174,7 @@ async def test_the_operators_temperature_goes_before_the_callers(endpoint: Endpo
 
 
 def test_openai_itself_is_given_the_newer_limit() -> None:
-    assert OpenAIModel()._dialect("any") == Dialect(limit="max_completion_tokens", cache_key=True)
+    assert OpenAIModel().first_dialect() == OpenAIDialect(limit="max_completion_tokens", cache_key=True)
 
 
 async def test_a_prompt_that_is_too_long_is_refused_in_the_endpoints_words(endpoint: Endpoint) -> None:

@@ -2,11 +2,8 @@
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +12,7 @@ from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply, ToolCall
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, ModelProgress
-from agent_core.providers.llm.learned_dialects import LearnedDialects
-from agent_core.providers.llm.openai_dialect import Dialect
-from agent_core.providers.llm.openai_model import OPENAI, OpenAIModel
-from agent_core.testing.clock import FakeClock
-from agent_core.testing.examples import NOON
+from agent_core.providers.llm.openai_model import OpenAIDialect, OpenAIModel
 from tests.standins.openai import Fails, Hangs, Says, SaysPlain, openai_standin
 from tests.unit.agent_core.providers.llm.test_openai_model import Endpoint, way_of
 
@@ -190,32 +183,6 @@ async def test_a_format_that_is_not_ignored_stays(endpoint: Endpoint, answer: Sa
     assert [way_of(body) for body in endpoint.standin.completions] == ["json_schema", "json_schema"]
 
 
-async def test_what_was_learned_outlasts_the_process(endpoint: Endpoint, tmp_path: Path) -> None:
-    endpoint.standin.refuses = {"json_schema", "max_tokens", "temperature", "reasoning_effort"}
-    file, clock = tmp_path / "learned.json", FakeClock(NOON)
-    for _ in range(2):
-        await ask(endpoint.model(learned=file, clock=clock), temperature=0.2, effort="high")
-    first, *_, last = endpoint.standin.completions
-    assert len(endpoint.standin.completions) == 6
-    assert {"temperature", "max_tokens", "reasoning_effort", "response_format"} <= first.keys()
-    assert not {"temperature", "max_tokens", "reasoning_effort", "response_format"} & last.keys()
-    clock.set(NOON + timedelta(days=31))
-    await ask(endpoint.model(learned=file, clock=clock), temperature=0.2)
-    assert "temperature" in endpoint.standin.completions[6]
-
-
-@pytest.mark.parametrize("damage", ["", "{", '{"a": 1}', '{"x gpt-test": {"at": "soon", "dialect": {}}}'])
-async def test_a_damaged_file_is_learned_anew(endpoint: Endpoint, tmp_path: Path, damage: str) -> None:
-    file = tmp_path / "learned.json"
-    file.write_text(damage)
-    endpoint.standin.refuses = {"max_tokens"}
-    await ask(endpoint.model(learned=file))
-    await ask(endpoint.model(learned=file))
-    assert ["max_tokens" in body for body in endpoint.standin.completions] == [True, False, False]
-    assert "gpt-test" in file.read_text()
-    assert "127.0.0.1" not in file.read_text()
-
-
 async def test_a_limit_that_is_too_large_is_learned_from_the_error(endpoint: Endpoint) -> None:
     words = (
         "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you gave 32000."
@@ -259,19 +226,18 @@ async def test_the_nearest_accepted_word_is_sent_instead_of_a_refused_effort(
     assert [body.get("reasoning_effort") for body in endpoint.standin.completions] == [*sent, sent[-1]]
 
 
-async def test_a_refused_effort_leaves_the_others_as_they_are(endpoint: Endpoint, tmp_path: Path) -> None:
-    file = tmp_path / "learned.json"
-    endpoint.standin.answers(Fails(400, ONLY_MEDIUM.format("minimal")), *[Says(JSON)] * 3)
-    await ask(endpoint.model(learned=file), effort="minimal")
-    for effort in ("high", "minimal"):
-        await ask(endpoint.model(learned=file), effort=effort)
+async def test_after_an_error_that_names_the_accepted_efforts_only_these_are_sent(endpoint: Endpoint) -> None:
+    endpoint.standin.answers(Fails(400, LOW_TO_HIGH), *[Says(JSON)] * 3)
+    model = endpoint.model()
+    for effort in ("minimal", "high", "xhigh"):
+        await ask(model, effort=effort)
     sent = [body.get("reasoning_effort") for body in endpoint.standin.completions]
-    assert sent == ["minimal", "medium", "high", "medium"]
+    assert sent == ["minimal", "low", "high", "high"]
 
 
 async def test_if_every_effort_is_refused_none_is_sent(endpoint: Endpoint) -> None:
     refusals = [
-        Fails(400, f"Unsupported reasoning effort: {word}") for word in ("high", "medium", "low", "minimal", "xhigh")
+        Fails(400, f"Unsupported reasoning effort: {word}") for word in ("high", "medium", "xhigh", "low", "minimal")
     ]
     endpoint.standin.answers(*refusals, Says(JSON), Says(JSON))
     model = endpoint.model()
@@ -302,7 +268,7 @@ async def test_a_stream_that_stalls_is_told_from_a_slow_one(endpoint: Endpoint) 
     endpoint.standin.answers(Hangs('{"thoughts": '))
     seen: list[ModelProgress] = []
     with pytest.raises(ModelUnavailable, match="did not answer in time"):
-        await ask(endpoint.model(stall_seconds=0.2), report=seen.append)
+        await ask(endpoint.model(seconds=0.2), report=seen.append)
     assert seen[-1].written() == '{"thoughts": '
 
 
@@ -351,7 +317,7 @@ async def test_progress_tells_reasoning_from_writing(endpoint: Endpoint) -> None
 async def test_calls_of_one_agent_are_sent_to_one_cache_where_that_is_known(endpoint: Endpoint) -> None:
     await ask(endpoint.model(), cache_key="agent-1")
     assert "prompt_cache_key" not in endpoint.standin.completions[0]
-    sent = OPENAI.parameters(CallOptions(max_tokens=5, cache_key="agent-1"))
+    sent = OpenAIDialect(cache_key=True).request(PROMPT, CallOptions(max_tokens=5, cache_key="agent-1"))
     assert sent["prompt_cache_key"] == "agent-1"
 
 
@@ -415,23 +381,6 @@ async def test_calls_side_by_side_learn_one_step(endpoint: Endpoint) -> None:
     await asyncio.gather(*(ask(model) for _ in range(3)))
     await ask(model)
     assert way_of(endpoint.standin.completions[-1]) == "tool"
-
-
-async def test_models_learned_side_by_side_are_all_kept(tmp_path: Path) -> None:
-    file, clock = tmp_path / "learned.json", FakeClock(NOON)
-    known = LearnedDialects(file, "http://x", Dialect, clock)
-    await asyncio.gather(*(known.learn(f"m{number}", Dialect(format="tool")) for number in range(40)))
-    again = LearnedDialects(file, "http://x", Dialect, clock)
-    assert [again.of(f"m{number}") for number in range(40)] == [Dialect(format="tool")] * 40
-
-
-def test_the_unfinished_file_of_a_container_with_the_same_process_id_is_left_alone(tmp_path: Path) -> None:
-    file, unfinished = tmp_path / "learned.json", tmp_path / f"learned.json.{os.getpid()}"
-    unfinished.write_text("{")
-    known = LearnedDialects(file, "http://x", Dialect, FakeClock(NOON))
-    asyncio.run(known.learn("m", Dialect(format="tool")))
-    assert unfinished.read_text() == "{"
-    assert sorted(tmp_path.iterdir()) == [file, unfinished]
 
 
 async def test_a_reply_of_which_no_token_was_counted_is_counted_here(endpoint: Endpoint) -> None:

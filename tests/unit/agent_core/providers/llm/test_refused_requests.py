@@ -1,7 +1,6 @@
 """Requests that an endpoint refuses in its own words: asked in a simpler way, made smaller, or told to people."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,31 +76,6 @@ async def test_a_model_without_tools_is_asked_in_words(standin: OpenAIStandIn) -
     standin.manners = without("json_schema", "tool", "json_object", status=404, body=said)
     assert (await ask(standin)).text
     assert ways(standin) == ["json_schema", "tool", "json_object", None]
-
-
-async def test_what_an_error_names_is_kept_and_what_is_guessed_is_tried_again_after_a_restart(
-    standin: OpenAIStandIn, tmp_path: Path
-) -> None:
-    named, guessed = tmp_path / "named.json", tmp_path / "guessed.json"
-    for file, body in ((named, {"error": "json_schema is not supported"}), (guessed, OPAQUE)):
-        standin.manners = without("json_schema", body=body)
-        await ask(standin, learned=file)
-    standin.manners = Manners()
-    standin.requests.clear()
-    for file in (named, guessed):
-        await ask(standin, learned=file)
-    assert ways(standin) == ["tool", "json_schema"]
-
-
-async def test_what_is_learned_on_top_of_a_guess_is_forgotten_with_it(standin: OpenAIStandIn, tmp_path: Path) -> None:
-    standin.manners = without("json_schema")
-    model = OpenAIModel(base_url=standin.base_url, model="gpt-test", learned=tmp_path / "learned.json")
-    await ask(standin, model)
-    standin.manners, standin.refuses = Manners(), {"max_tokens"}
-    await ask(standin, model)
-    standin.requests.clear()
-    await ask(standin, learned=tmp_path / "learned.json")
-    assert ways(standin)[0] == "json_schema"
 
 
 async def test_an_error_inside_the_endpoint_is_asked_around_once_and_not_learned(standin: OpenAIStandIn) -> None:
@@ -213,12 +187,12 @@ def refusal(message: str, status: int = 400, **more: object) -> Exception:
 def test_the_window_in_an_error_is_learned_and_else_a_smaller_one_tried(message: str, window: int) -> None:
     error = refusal(message)
     assert is_too_large(error)
-    assert smaller_window(error, 32_000) == (window, window != 24_000)
+    assert smaller_window(error, 32_000) == window
 
 
 def test_a_window_beside_the_words_of_an_error_is_learned() -> None:
     error = refusal("the request exceeds the available context size.", n_prompt_tokens=5_000, n_ctx=4_096)
-    assert smaller_window(error, 32_000) == (4_096, True)
+    assert smaller_window(error, 32_000) == 4_096
 
 
 @pytest.mark.parametrize(
@@ -248,15 +222,6 @@ async def test_a_request_above_a_rate_limit_is_made_smaller(standin: OpenAIStand
     with pytest.raises(ModelRefused, match="Limit 900") as caught:
         await ask(standin, model)
     assert not isinstance(caught.value, PromptTooLong)
-
-
-async def test_a_window_that_an_error_named_outlasts_a_restart(standin: OpenAIStandIn, tmp_path: Path) -> None:
-    standin.facts = {"gpt-test": {"context_length": 32_000}}
-    standin.answers(Fails(400, "This model's maximum context length is 8192 tokens."))
-    with pytest.raises(PromptTooLong):
-        await ask(standin, learned=tmp_path / "learned.json", context=32_000)
-    again = OpenAIModel(base_url=standin.base_url, learned=tmp_path / "learned.json", context=32_000)
-    assert again.window("gpt-test") == 8_192
 
 
 async def test_claude_names_its_window_as_well() -> None:
