@@ -157,8 +157,8 @@ def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: st
 async def check_model_endpoint(endpoint: Endpoint) -> EndpointCheck:
     """Check an endpoint for the doctor. Azure's list has models, but a request names a deployment: it is left out."""
     from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL, ClaudeModel
-    from agent_core.providers.llm.endpoint_check import check_endpoint
     from agent_core.providers.llm.openai_model import DEFAULT_MODEL
+    from agent_core.providers.llm.server_discovery import check_endpoint
 
     is_claude = endpoint.api == "anthropic"
     if is_claude and not ClaudeModel.is_installed():

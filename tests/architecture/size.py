@@ -30,7 +30,7 @@ ROOMS: Mapping[str, Room] = {
     "ports": Room(690, ("agent_core/ports",)),
     "toolset": Room(1_300, ("agent_core/commands/registry.py", "agent_core/plugins")),
     "capabilities": Room(
-        14_570,
+        14_530,
         (
             "agent_core/commands",
             "agent_core/memory",

@@ -22,27 +22,24 @@ from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import EVENT_STREAM, MAX_CHAT_BYTES
 from agent_core.providers.llm.completion import BrokenOff, Completion, member
-from agent_core.providers.llm.context_windows import ContextWindows
 from agent_core.providers.llm.dialect import Dialect
 from agent_core.providers.llm.endpoint_errors import (
     CHAT,
+    PARAMETER_STATUSES,
     Ability,
     error_text,
     failed_generation,
-    message_in,
-    redact_and_shorten,
-    shown_name,
-)
-from agent_core.providers.llm.model_endpoint import ModelEndpoint
-from agent_core.providers.llm.refused_requests import (
-    PARAMETER_STATUSES,
     is_too_large,
     may_be_about_parameters,
+    message_in,
+    redact_and_shorten,
     refuses_images,
+    shown_name,
     smaller_window,
 )
+from agent_core.providers.llm.model_endpoint import ModelEndpoint
+from agent_core.providers.llm.model_facts import ModelFacts
 from agent_core.providers.llm.token_estimates import EstimatedTokens
-from agent_core.providers.llm.vision_models import VisionModels
 
 MAX_STREAM_SECONDS = 3_600
 SILENCE_SECONDS = 600.0  # DeepSeek sends only comments while a request waits, Claude only pings while it thinks
@@ -74,8 +71,7 @@ class EndpointModel(ModelEndpoint):
     vision: bool | None = None
     silence_seconds: float = SILENCE_SECONDS
     _learned: dict[str, Dialect] = field(default_factory=dict, init=False, repr=False)
-    _windows: ContextWindows = field(init=False, repr=False)
-    _seeing: VisionModels = field(init=False, repr=False)
+    _facts: ModelFacts = field(init=False, repr=False)
     _has_listed_models: bool = field(default=False, init=False, repr=False)
 
     dialect: ClassVar[type[Dialect]]
@@ -83,13 +79,13 @@ class EndpointModel(ModelEndpoint):
     assumed_window: ClassVar[int | None] = None  # of models that the endpoint's list leaves out
 
     def __post_init__(self) -> None:
-        self._windows = ContextWindows(
+        self._facts = ModelFacts(
             base_url=self.base_url,
+            context=self.context,
+            vision=self.vision,
             reply_fields=self.dialect.reply_fields,
-            configured=self.context,
-            assumed=self.assumed_window,
+            assumed_window=self.assumed_window,
         )
-        self._seeing = VisionModels(self.vision)
 
     @abstractmethod
     def first_dialect(self) -> Dialect:
@@ -108,7 +104,7 @@ class EndpointModel(ModelEndpoint):
         await self.client()
         with suppress(ModelError):
             await self._pick_model("")
-            await self._learn_windows()
+            await self._learn_facts()
 
     async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
         name = await self._pick_model(options.model)
@@ -119,7 +115,7 @@ class EndpointModel(ModelEndpoint):
         except self.sdk_errors as error:
             raise self._refusal(error, name, has_images=any(message.images for message in messages)) from None
         with suppress(ModelError):
-            await self._learn_windows()
+            await self._learn_facts()
         self._has_listed_models = True  # a list that hangs costs one call, not every call
         is_known = self._dialect(name) == dialect  # another call may have learned meanwhile
         if is_known and dialect.is_ignored_by(answer, options):
@@ -132,12 +128,12 @@ class EndpointModel(ModelEndpoint):
         A smaller one that the endpoint named when it refused a request counts before them.
         """
         name = self._known_name(model)
-        window = self._windows.of(name)
+        window = self._facts.window(name)
         return min(window, self._dialect(name).window or window)
 
     def knows_window(self, model: str) -> bool:
         """Whether `window` has a source, or is assumed."""
-        return self._windows.known(self._known_name(model)) is not None
+        return self._facts.known_window(self._known_name(model)) is not None
 
     @property
     def is_listed(self) -> bool:
@@ -145,13 +141,13 @@ class EndpointModel(ModelEndpoint):
         return self.is_openai or self._has_listed_models
 
     def max_reply(self, model: str) -> int | None:
-        """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, `reply_limits`."""
+        """The longest reply in tokens, from the first of: operator, learned dialect, endpoint, name."""
         name = self._known_name(model)
-        return self.reply_limit or self._dialect(name).max_reply or self._windows.max_reply(name)
+        return self.reply_limit or self._dialect(name).max_reply or self._facts.max_reply(name)
 
     def takes_images(self, model: str) -> bool:
         """Whether the model takes pictures, from the first of: a refusal, the operator, the endpoint, the name."""
-        return self._seeing.includes(self._known_name(model))
+        return self._facts.takes_images(self._known_name(model))
 
     def price(self, usage: Usage, model: str) -> Decimal | None:
         """Cost in US dollars, or None if no price is known."""
@@ -239,7 +235,7 @@ class EndpointModel(ModelEndpoint):
     def _refusal(self, error: Exception, name: str, *, has_images: bool) -> ModelError:
         """The error to raise. What it says of pictures and of the window is learned."""
         if has_images and refuses_images(error):
-            self._seeing.refusing.add(name)
+            self._facts.refusing.add(name)
             said = redact_and_shorten(message_in(getattr(error, "body", None)) or str(error), self.api_key)
             return ModelRefused(
                 f"{shown_name(name)} takes no pictures, so none is sent to it again before the restart: {said}"
@@ -259,7 +255,7 @@ class EndpointModel(ModelEndpoint):
             self.model = listed[0] if len(listed) == 1 else self.default
         return model or self.model
 
-    async def _learn_windows(self) -> None:
+    async def _learn_facts(self) -> None:
         if not self.is_listed:
             await self._list_models()
 
@@ -277,8 +273,7 @@ class EndpointModel(ModelEndpoint):
             case {"data": [*entries]}:
                 listed = [(each["id"], each) for each in entries if isinstance(member(each, "id"), str)]
                 self._has_listed_models = True
-                self._windows.learn(listed)
-                self._seeing.learn(listed)
+                self._facts.learn(listed)
                 return tuple(name for name, _ in listed)
             case _:
                 return ()

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.slack.inbound.routing import SCOPES
 from agent_core.ports.models import EndpointCheck, LocalServer
-from agent_core.providers.llm import endpoint_check
+from agent_core.providers.llm import server_discovery
 from agent_core.providers.llm.anthropic_model import ClaudeModel
 from agent_core.providers.sandbox import bwrap_options
 from bot import doctor
@@ -401,7 +401,7 @@ async def test_the_number_of_workers_is_told(tmp_path: Path, number: int, state:
 async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
         standin.listing = Hangs()
-        monkeypatch.setattr(endpoint_check, "TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr(server_discovery, "CHECK_SECONDS", 0.1)
         looks = replace(World().probes, endpoint=check_model_endpoint)
         settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")

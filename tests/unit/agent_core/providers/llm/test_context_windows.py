@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core.providers.llm.context_windows import ContextWindows, reported_window
+from agent_core.providers.llm.model_facts import ModelFacts, reported_window
 from agent_core.providers.llm.openai_model import OpenAIModel
 
 HERE, GATEWAY, OPENAI = "http://127.0.0.1:11434/v1", "https://gateway.example/v1", "https://api.openai.com/v1"
@@ -53,15 +53,15 @@ def test_what_is_told_of_a_model_may_be_anything(facts: object) -> None:
     ],
 )
 def test_the_list_is_asked_before_anything_is_guessed(base_url: str, model: str, window: int) -> None:
-    assert ContextWindows(base_url=base_url).of(model) == window
+    assert ModelFacts(base_url=base_url).window(model) == window
 
 
 def test_the_operators_word_goes_before_the_endpoints_and_that_before_the_list() -> None:
     told = [("gpt-4o", {"context_length": 20_000}), ("gpt-4", {"context_length": -5})]
-    windows, own = ContextWindows(base_url=GATEWAY), ContextWindows(base_url=GATEWAY, configured=6_000)
+    windows, own = ModelFacts(base_url=GATEWAY), ModelFacts(base_url=GATEWAY, context=6_000)
     for each in (windows, own):
         each.learn(told)
-    assert (windows.of("gpt-4o"), windows.of("gpt-4"), own.of("gpt-4o")) == (20_000, 8_192, 6_000)
+    assert (windows.window("gpt-4o"), windows.window("gpt-4"), own.window("gpt-4o")) == (20_000, 8_192, 6_000)
 
 
 def test_an_endpoint_that_has_said_nothing_yet_is_not_taken_for_openais() -> None:

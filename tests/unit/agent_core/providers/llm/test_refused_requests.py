@@ -10,8 +10,8 @@ from agent_core.errors import ModelRefused, ModelUnavailable, PromptTooLong
 from agent_core.model.messages import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.anthropic_model import ClaudeModel
+from agent_core.providers.llm.endpoint_errors import is_too_large, smaller_window
 from agent_core.providers.llm.openai_model import OpenAIModel
-from agent_core.providers.llm.refused_requests import is_too_large, smaller_window
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Manners, OpenAIStandIn, Says, openai_standin
 

@@ -10,8 +10,8 @@ from agent_core.errors import ModelRefused
 from agent_core.model.messages import TOKENS_PER_IMAGE, Image, Message
 from agent_core.ports.models import CallOptions
 from agent_core.providers.llm.anthropic_model import ClaudeModel, prompt_parameters
+from agent_core.providers.llm.model_facts import ModelFacts, has_seeing_name, reported_vision
 from agent_core.providers.llm.openai_model import OpenAIModel, merge_same_role
-from agent_core.providers.llm.vision_models import VisionModels, has_seeing_name, reported_vision
 from tests.standins.anthropic import AnthropicStandIn, anthropic_standin
 from tests.standins.openai import Fails, OpenAIStandIn, Says, openai_standin
 
@@ -136,8 +136,8 @@ def test_models_that_are_blind_or_unknown(name: str) -> None:
 
 
 def test_what_the_operator_says_holds_for_every_model() -> None:
-    assert [VisionModels(given).includes("gpt-4o") for given in (None, True, False)] == [True, True, False]
-    assert [VisionModels(given).includes("my-model") for given in (None, True, False)] == [False, True, False]
+    assert [ModelFacts(vision=given).takes_images("gpt-4o") for given in (None, True, False)] == [True, True, False]
+    assert [ModelFacts(vision=given).takes_images("my-model") for given in (None, True, False)] == [False, True, False]
 
 
 @pytest.mark.parametrize("strange", [None, [], "vision", {"vision": "yes"}, {"modalities": "image"}, {"a": {"b": 1}}])
