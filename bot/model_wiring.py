@@ -17,8 +17,8 @@ from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, Memo
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName, profile_for
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.llm.prices import Prices, load_price_list
-from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot.cross_setting_rules import MODEL_LINES, NO_ANTHROPIC
 from bot.model_findings import PromptWindow
 from bot.settings import Settings

@@ -17,7 +17,7 @@ from playwright.async_api import Browser, Page, ViewportSize, async_playwright, 
 
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.models import LanguageModel
-from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.workspace.folder_workspace import FolderFiles
 from agent_core.testing.language_model import ScriptedModel
 from docs.pictures.cards import draw_cards

@@ -9,7 +9,7 @@ from agent_core.assembly import Core, CorePorts
 from agent_core.commands.registry import Command, Commands
 from agent_core.model.command import CommandSpec
 from agent_core.oversight.untrusted_content import PROCESSING_CATEGORIES
-from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.providers.workspace.workspace_paths import LIMITS

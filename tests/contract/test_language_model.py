@@ -14,11 +14,11 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.prompt.packing import Situation, TokenRoom, pack
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.llm.anthropic_model import ClaudeModel
 from agent_core.providers.llm.fallback_model import FallbackModel
 from agent_core.providers.llm.openai_model import OpenAIModel
 from agent_core.providers.llm.prices import Prices
-from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.reply_schema import reply_schema

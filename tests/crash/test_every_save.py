@@ -13,7 +13,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
-from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface

@@ -16,8 +16,8 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
-from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.sign_outs import SignOuts
 from agent_core.testing.memory_index import InMemoryIndex

@@ -1,1 +1,1 @@
-"""Language models: OpenAI-compatible endpoints, a scripted model; tokenizers, prices, windows."""
+"""Language models behind endpoints: one client, a dialect for each API, tokenizers, prices."""

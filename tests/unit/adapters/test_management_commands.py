@@ -22,7 +22,7 @@ from agent_core.model.reservation import Account
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.sites import SITES_KEY, Sites
 from agent_core.model.usage import Usage
-from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.service.decision_log import LogFilter
 from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.examples import ANA, BEN, CHANNEL

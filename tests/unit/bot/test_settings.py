@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import SettingsError
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL
 from agent_core.providers.llm.openai_model import DEFAULT_MODEL
-from agent_core.providers.llm.rehearsal import RehearsalModel
 from bot import variables
 from bot.model_wiring import make_model, wanted_profile
 from bot.platforms.slack.platform import SlackPlatform

@@ -18,8 +18,8 @@ from agent_core.model.reservation import Account
 from agent_core.model.usage import CallKind, Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.models import NewestCall
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
-from agent_core.providers.llm.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.providers.web.web_search import MetaSearch
 from agent_core.spending.budget_ledger import charge_account

@@ -13,7 +13,7 @@ from agent_core.model.messages import Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import LanguageModel
 from agent_core.prompt.model_client import MeteredModel
-from agent_core.providers.llm.rehearsal import RehearsalModel
+from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.service.drafting import (
     NO_ANSWER,

@@ -13,8 +13,8 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import CallOptions
 from agent_core.ports.rehearsal import Tour
-from agent_core.providers.llm.goal_patterns import SHAPES, Action, parse_actions
-from agent_core.providers.llm.rehearsal_prompt import (
+from agent_core.providers.demo.goal_patterns import SHAPES, Action, parse_actions
+from agent_core.providers.demo.rehearsal_prompt import (
     MAX_QUOTE_CHARACTERS,
     NOT_PROPOSED,
     RehearsalPast,
@@ -23,8 +23,8 @@ from agent_core.providers.llm.rehearsal_prompt import (
     parse_past,
     shorten,
 )
+from agent_core.providers.demo.tour import REPORT_TITLE, TOUR_END, TOUR_GOAL, read_tour, tour_actions
 from agent_core.providers.llm.token_estimates import EstimatedTokens
-from agent_core.providers.llm.tour import REPORT_TITLE, TOUR_END, TOUR_GOAL, read_tour, tour_actions
 
 LABEL = "Demo · scripted, no AI"
 CONNECT_HINT = "To connect a model, put {settings} into .env and start again."

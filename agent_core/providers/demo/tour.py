@@ -9,7 +9,7 @@ from agent_core.model.agent_policy import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.lines import one_line
 from agent_core.ports.rehearsal import Tour
-from agent_core.providers.llm.goal_patterns import Action
+from agent_core.providers.demo.goal_patterns import Action
 
 TOUR_GOAL = "Take the tour of Signoff"
 TOUR_END = "This was the tour, by a script without AI. Every decision of yours is in the decision log."

@@ -21,9 +21,9 @@ from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, TokenRoom, pack
-from agent_core.providers.llm.rehearsal import LABEL, NO_GOALS, RehearsalModel, complete_prompt
+from agent_core.providers.demo.rehearsal import LABEL, NO_GOALS, RehearsalModel, complete_prompt
+from agent_core.providers.demo.tour import TOUR_GOAL
 from agent_core.providers.llm.token_estimates import EstimatedTokens
-from agent_core.providers.llm.tour import TOUR_GOAL
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.reply_schema import THOUGHTS
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent

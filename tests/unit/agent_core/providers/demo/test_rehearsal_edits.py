@@ -5,9 +5,9 @@ from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.model.command import Arguments
 from agent_core.model.decision import ApproveEdited
-from agent_core.providers.llm.tour import APPROVED, TOUR_GOAL
+from agent_core.providers.demo.tour import APPROVED, TOUR_GOAL
 from agent_core.testing.examples import ANA, NOON
-from tests.unit.agent_core.providers.llm.test_rehearsal import OK, WRITE, Story, _recall
+from tests.unit.agent_core.providers.demo.test_rehearsal import OK, WRITE, Story, _recall
 
 
 def edits(story: Story, arguments: Arguments) -> None:

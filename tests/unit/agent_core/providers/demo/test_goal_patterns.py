@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agent_core.providers.llm.goal_patterns import parse_actions
+from agent_core.providers.demo.goal_patterns import parse_actions
 
 WHILE_ALL_WAIT = 0.5  # seconds
 
