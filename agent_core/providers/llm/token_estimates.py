@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import itemgetter
 from threading import Lock
 
@@ -11,7 +10,7 @@ from cachetools import LRUCache
 
 BYTES_PER_TOKEN = 3
 MAX_CACHED_CHARACTERS = 2_000_000
-MAX_SHORT_TEXTS = 1_000
+ENTRY_CHARACTERS = 100  # what an entry of the cache takes besides its text
 MAX_SCANNED_CHARACTERS = 200_000  # characters, in about 20 ms
 PIECE = re.compile(r"[A-Za-z]+|[0-9]{1,3}|[!-/:-@\[-`{-~\x00-\x08\x0e-\x1f\x7f]")
 MIN_BASE64_RUN = 32
@@ -25,30 +24,24 @@ TOKENS_PER_CHARACTER = (
 
 
 class CachedCounts:
-    """LRU caches of token counts, because most of a prompt is unchanged from the previous one. Thread-safe.
+    """A cache of token counts, because most of a prompt is unchanged from the previous one. Thread-safe.
 
-    The cached texts have at most `max_characters` in all: short texts half of them, and long ones the other half, an
-    eighth of which is the longest text that is cached.
+    The texts used last are kept, of `max_characters` in all; a text of more than an eighth of that is not.
     """
 
     def __init__(self, count: Callable[[str], int], max_characters: int = MAX_CACHED_CHARACTERS) -> None:
-        self._count, self._lock = count, Lock()
-        self._count_short = lru_cache(MAX_SHORT_TEXTS)(count)
-        self._longest_short = max_characters // 2 // MAX_SHORT_TEXTS
-        self._max_long = max_characters - self._longest_short * MAX_SHORT_TEXTS
+        self._count, self._lock, self._longest = count, Lock(), max_characters // 8
         # Each count is kept with the length of its text, which is its size in the cache.
-        self._counts = LRUCache[str, tuple[int, int]](self._max_long, getsizeof=itemgetter(1))
+        self._counts = LRUCache[str, tuple[int, int]](max_characters, getsizeof=itemgetter(1))
 
     def of(self, text: str) -> int:
-        if len(text) <= self._longest_short:
-            return self._count_short(text)
         with self._lock:
             if found := self._counts.get(text):
                 return found[0]
         count = self._count(text)
-        if len(text) * 8 <= self._max_long:
+        if len(text) <= self._longest:
             with self._lock:
-                self._counts[text] = count, len(text) + 1
+                self._counts[text] = count, len(text) + ENTRY_CHARACTERS
         return count
 
 

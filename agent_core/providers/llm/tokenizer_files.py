@@ -89,7 +89,7 @@ ENCODINGS = {
 
 def missing(folder: Path | None) -> tuple[str, ...]:
     """The encodings whose file is found neither in the folder nor in the package. Blocking."""
-    return tuple(name for name, encoding in ENCODINGS.items() if not _is_found(encoding, folder))
+    return tuple(name for name, encoding in ENCODINGS.items() if read_encoding(encoding, folder) is None)
 
 
 def read_encoding(encoding: EncodingFile, folder: Path | None) -> bytes | None:
@@ -135,15 +135,6 @@ def _ranks(content: bytes) -> dict[bytes, int]:
     """Parse lines that each hold a token's bytes in base64 and its rank."""
     lines = (line.split() for line in BytesIO(content))  # one at a time: all of them take 30 MB
     return {base64.b64decode(token): int(rank) for token, rank in lines}
-
-
-def _is_found(encoding: EncodingFile, folder: Path | None) -> bool:
-    """Whether there is a file with the right SHA-256. It is read in pieces, as freed large blocks stay resident."""
-    for path in _paths(encoding, folder):
-        with suppress(*UNREADABLE), _open(path) as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() == encoding.sha256:
-                return True
-    return False
 
 
 def _paths(encoding: EncodingFile, folder: Path | None) -> Iterator[Path]:
