@@ -9,21 +9,29 @@ from agent_core.providers.llm.endpoint_errors import CompressedReply, Redirected
 
 MAX_STREAM_BYTES = 128_000_000  # 128,000 tokens in events of 400 bytes come to 51 MB
 MAX_LIST_BYTES = 4_000_000  # of a list of models; OpenRouter's, with hundreds of models, has less than 1 MB
+MAX_EVENT_BYTES = 1_000_000  # Anthropic's SDK copies an event for each of its lines
+EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 CONNECTIONS = Limits(max_connections=1_000, max_keepalive_connections=100)  # as the SDKs' own clients
 
 
 class LimitedStream(AsyncByteStream):
-    """The body of a response, which raises ReplyTooLong as soon as it has more than `max_bytes`."""
+    """The body of a response, which raises ReplyTooLong as soon as it has more than `max_bytes`.
 
-    def __init__(self, body: AsyncByteStream, max_bytes: int, unit: str) -> None:
-        self._body, self._max_bytes, self._unit = body, max_bytes, unit
+    So does an event of a stream of more than MAX_EVENT_BYTES.
+    """
+
+    def __init__(self, body: AsyncByteStream, max_bytes: int, unit: str, *, has_events: bool) -> None:
+        self._body, self._max_bytes, self._unit, self._has_events = body, max_bytes, unit, has_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        size = event = 0
         async for part in self._body:
             size += len(part)
             if size > self._max_bytes:
                 raise ReplyTooLong(self._max_bytes, self._unit)
+            event = 0 if any(end in part for end in EVENT_ENDS) else event + len(part)
+            if self._has_events and event > MAX_EVENT_BYTES:
+                raise ReplyTooLong(MAX_EVENT_BYTES, "event")
             yield part
 
     async def aclose(self) -> None:
@@ -42,14 +50,15 @@ def limited_client(max_reply_bytes: int, *, trust_env: bool) -> AsyncClient:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise CompressedReply
         request = response.request
-        if EVENT_STREAM in response.headers.get("content-type", ""):
+        has_events = EVENT_STREAM in response.headers.get("content-type", "")
+        if has_events:
             most, unit = MAX_STREAM_BYTES, "reply"
         elif request.method == "GET" and request.url.path.endswith("/models"):
             most, unit = MAX_LIST_BYTES, "list of models"
         else:
             most, unit = max_reply_bytes, "reply"
         if isinstance(response.stream, AsyncByteStream):
-            response.stream = LimitedStream(response.stream, most, unit)
+            response.stream = LimitedStream(response.stream, most, unit, has_events=has_events)
 
     return AsyncClient(
         headers={"Accept-Encoding": "identity"},

@@ -10,7 +10,7 @@ from agent_core.errors import ModelRefused
 from agent_core.model.messages import Message
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.providers.llm.anthropic_model import CLAUDE_WINDOW_TOKENS, ClaudeModel
-from agent_core.providers.llm.limited_http_client import MAX_LIST_BYTES
+from agent_core.providers.llm.limited_http_client import MAX_EVENT_BYTES, MAX_LIST_BYTES
 from agent_core.providers.llm.openai_model import OpenAIModel
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import SaysPlain, Sends, openai_standin
@@ -87,6 +87,19 @@ async def test_a_redirect_within_the_host_is_followed() -> None:
     assert await ask(model) == "Moved."
     await model.close()
     await runner.cleanup()
+
+
+@pytest.mark.parametrize("line", [b": a comment without an event after it, in many lines\n", b"data: x"])
+async def test_an_event_without_end_is_refused_for_both_sdks(line: bytes) -> None:
+    part = line * (MAX_EVENT_BYTES // len(line) + 1)
+    async with anthropic_standin() as api, openai_standin() as endpoint:
+        claude = ClaudeModel(base_url=api.base_url)
+        other = OpenAIModel(base_url=endpoint.base_url, model="gpt-test")
+        for standin, model in ((api, claude), (endpoint, other)):
+            standin.answers(Sends([part], hangs=True))
+            with pytest.raises(ModelRefused, match="1,000,000 bytes as one event"):
+                await ask(model)
+            await model.close()
 
 
 @pytest.mark.parametrize("most", [MAX_LIST_BYTES, MAX_LIST_BYTES + 100])
