@@ -175,43 +175,34 @@ def _by_client(error: BaseException | None, call: FailedCall) -> ModelRefused | 
             return None
 
 
-def error_text(error: Exception) -> str:
-    """All that the endpoint said about the error, in lower case, for a search for words."""
-    param, code = getattr(error, "param", None), getattr(error, "code", None)
-    message = (param, code, message_in(getattr(error, "body", None)), getattr(error, "message", ""))
-    return " ".join(str(word) for word in message if word).lower()
+def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
+    host, status = call.host, error.status_code
+    if has_no_credit(error):
+        return ModelRefused(
+            f"{host} says that the account has no credit left: {end_sentence(message)} Add credit, then resume."
+        )
+    if status < 400:  # an error event in a stream
+        return ModelUnavailable(f"{host} broke off its reply: {message}")
+    if status in RETRYABLE_STATUSES or status >= 500:
+        return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, call.now))
+    if status == 401 or (status == 403 and is_about_key(error)):
+        wrong = "does not accept the key" if call.secret else "wants a key"
+        return ModelRefused(
+            f"{host} {wrong} ({status}). Set {call.ability.key} to a key that may use "
+            f"{call.model or 'it'}, then restart Signoff."
+        )
+    if status == 404:
+        return ModelRefused(_not_found(error, message, call))
+    return ModelRefused(f"{host} refused the request ({status}): {message}")
 
 
-def failed_generation(error: Exception) -> str:
-    """The reply that Groq could not validate as JSON or as a tool call, or "": our own reader may understand it."""
-    match getattr(error, "body", None):
-        case {"code": "json_validate_failed" | "tool_use_failed", "failed_generation": str(text)}:
-            return text
-        case _:
-            return ""
-
-
-def message_in(body: object) -> str:
-    """The message in an error body, "" if there is none. Endpoints use several formats."""
-    match body:
-        case {"message": str(message)} | {"error": {"message": str(message)}} | {"error": str(message)}:
-            return message
-        case {"detail": str(message)} | str(message):
-            return message
-        case {"detail": [*details]}:  # Mistral
-            return "; ".join(_detail(each) for each in details)
-        case [first, *_]:  # Gemini
-            return message_in(first)
-        case _:
-            return ""
-
-
-def _detail(detail: object) -> str:
-    match detail:
-        case {"loc": [*place], "msg": str(message)}:
-            return f"{'.'.join(map(str, place))}: {message}"
-        case _:
-            return str(detail)
+def _not_found(error: Any, message: str, call: FailedCall) -> str:
+    host, model, ability = call.host, call.model, call.ability
+    if NOTHING_HERE.fullmatch(message_in(error.body)):
+        return f"{host} has no {ability.name} at this address: check {ability.address}{ability.address_hint}."
+    if ABOUT_MODEL.search(message):
+        return f"{host} has no model {model}: {end_sentence(message)} {call.advice}"
+    return f"{host} refused the request (404): {message}"
 
 
 def may_be_about_parameters(error: Exception) -> bool:
@@ -247,9 +238,15 @@ def smaller_window(error: Exception, present: int) -> int | None:
     It is the one that the error names, or else three fourths of the present one; None if that is too small to work.
     """
     complaint = error_text(error)
-    told = rate_limit(complaint) or reported_window(getattr(error, "body", None)) or _told_window(complaint) or present
+    found = next((match for window in WINDOWS if (match := window.search(complaint))), None)
+    named = _integer(found[1]) if found else present
+    told = rate_limit(complaint) or reported_window(getattr(error, "body", None)) or named
     window = told if told < present else present * SMALLER_PERCENT // 100
     return window if window >= MIN_LEARNED_WINDOW else None
+
+
+def _integer(digits: str) -> int:
+    return int(digits.replace(",", ""))
 
 
 def refuses_images(error: Exception) -> bool:
@@ -259,30 +256,56 @@ def refuses_images(error: Exception) -> bool:
     return is_refusal and bool(ABOUT_IMAGES.search(complaint)) and not ABOUT_THIS_IMAGE.search(complaint)
 
 
-def _told_window(complaint: str) -> int | None:
-    found: Any = next((match for window in WINDOWS if (match := window.search(complaint))), None)
-    return _integer(found[1]) if found else None
+def failed_generation(error: Exception) -> str:
+    """The reply that Groq could not validate as JSON or as a tool call, or "": our own reader may understand it."""
+    match getattr(error, "body", None):
+        case {"code": "json_validate_failed" | "tool_use_failed", "failed_generation": str(text)}:
+            return text
+        case _:
+            return ""
 
 
-def _integer(digits: str) -> int:
-    return int(digits.replace(",", ""))
+def has_no_credit(error: Any) -> bool:
+    """Whether the account has no credit left."""
+    codes = getattr(error, "code", None), getattr(error, "type", None)
+    is_told = any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in error_text(error)
+    return is_told or getattr(error, "status_code", 0) == 402
 
 
-def redact_and_shorten(message: str, secret: str) -> str:
-    """Make the message one line of at most 300 characters, with API keys replaced by "…".
-
-    `secret` is also found percent-encoded, and with line breaks or blanks in it.
-    """
-    plain = message
-    for spelling in {secret, quote(secret, safe="")} if secret else ():
-        plain = re.sub(r"\s*".join(map(re.escape, spelling)), "…", plain)
-    line = " ".join(KEY_PATTERN.sub("…", plain).split())
-    return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
+def is_about_key(error: Any) -> bool:
+    """Whether a 403 is about the key: it says so or gives no reason, such as a country or moderation."""
+    message = message_in(error.body)
+    return bool(ABOUT_KEY.search(message) or NO_REASON.fullmatch(message))
 
 
-def shown_name(name: str) -> str:
-    """The name of a model as people may read it: one line of at most 200 characters. Endpoints choose their names."""
-    return " ".join(name[: 2 * MAX_NAME_CHARACTERS].split())[:MAX_NAME_CHARACTERS]
+def error_text(error: Exception) -> str:
+    """All that the endpoint said about the error, in lower case, for a search for words."""
+    param, code = getattr(error, "param", None), getattr(error, "code", None)
+    message = (param, code, message_in(getattr(error, "body", None)), getattr(error, "message", ""))
+    return " ".join(str(word) for word in message if word).lower()
+
+
+def message_in(body: object) -> str:
+    """The message in an error body, "" if there is none. Endpoints use several formats."""
+    match body:
+        case {"message": str(message)} | {"error": {"message": str(message)}} | {"error": str(message)}:
+            return message
+        case {"detail": str(message)} | str(message):
+            return message
+        case {"detail": [*details]}:  # Mistral
+            return "; ".join(_detail(each) for each in details)
+        case [first, *_]:  # Gemini
+            return message_in(first)
+        case _:
+            return ""
+
+
+def _detail(detail: object) -> str:
+    match detail:
+        case {"loc": [*place], "msg": str(message)}:
+            return f"{'.'.join(map(str, place))}: {message}"
+        case _:
+            return str(detail)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -317,49 +340,23 @@ def _seconds_until(date: str, now: datetime) -> float | None:
     return (aware - now).total_seconds()
 
 
-def _by_status(error: Any, message: str, call: FailedCall) -> ModelError:
-    host, status = call.host, error.status_code
-    if has_no_credit(error):
-        return ModelRefused(
-            f"{host} says that the account has no credit left: {end_sentence(message)} Add credit, then resume."
-        )
-    if status < 400:  # an error event in a stream
-        return ModelUnavailable(f"{host} broke off its reply: {message}")
-    if status in RETRYABLE_STATUSES or status >= 500:
-        return ModelUnavailable(f"{host} answered {status}: {message}", retry_after(error.response.headers, call.now))
-    if status == 401 or (status == 403 and is_about_key(error)):
-        wrong = "does not accept the key" if call.secret else "wants a key"
-        return ModelRefused(
-            f"{host} {wrong} ({status}). Set {call.ability.key} to a key that may use "
-            f"{call.model or 'it'}, then restart Signoff."
-        )
-    if status == 404:
-        return ModelRefused(_not_found(error, message, call))
-    return ModelRefused(f"{host} refused the request ({status}): {message}")
+def redact_and_shorten(message: str, secret: str) -> str:
+    """Make the message one line of at most 300 characters, with API keys replaced by "…".
+
+    `secret` is also found percent-encoded, and with line breaks or blanks in it.
+    """
+    plain = message
+    for spelling in {secret, quote(secret, safe="")} if secret else ():
+        plain = re.sub(r"\s*".join(map(re.escape, spelling)), "…", plain)
+    line = " ".join(KEY_PATTERN.sub("…", plain).split())
+    return line if len(line) <= MAX_MESSAGE_CHARACTERS else f"{line[:MAX_MESSAGE_CHARACTERS]}…"
+
+
+def shown_name(name: str) -> str:
+    """The name of a model as people may read it: one line of at most 200 characters. Endpoints choose their names."""
+    return " ".join(name[: 2 * MAX_NAME_CHARACTERS].split())[:MAX_NAME_CHARACTERS]
 
 
 def end_sentence(message: str) -> str:
     """The message with a full stop, unless it ends as a sentence."""
     return message if message.endswith((".", "!", "?", "…")) else f"{message}."
-
-
-def has_no_credit(error: Any) -> bool:
-    """Whether the account has no credit left."""
-    codes = getattr(error, "code", None), getattr(error, "type", None)
-    is_told = any(code in NO_CREDIT_CODES for code in codes) or NO_CREDIT_WORDS in error_text(error)
-    return is_told or getattr(error, "status_code", 0) == 402
-
-
-def is_about_key(error: Any) -> bool:
-    """Whether a 403 is about the key: it says so or gives no reason, such as a country or moderation."""
-    message = message_in(error.body)
-    return bool(ABOUT_KEY.search(message) or NO_REASON.fullmatch(message))
-
-
-def _not_found(error: Any, message: str, call: FailedCall) -> str:
-    host, model, ability = call.host, call.model, call.ability
-    if NOTHING_HERE.fullmatch(message_in(error.body)):
-        return f"{host} has no {ability.name} at this address: check {ability.address}{ability.address_hint}."
-    if ABOUT_MODEL.search(message):
-        return f"{host} has no model {model}: {end_sentence(message)} {call.advice}"
-    return f"{host} refused the request (404): {message}"
