@@ -5,9 +5,10 @@ Part of the composition root, like `bot.bootstrap`. Modules are imported only if
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -117,40 +118,28 @@ def _make_first_model(settings: Settings) -> LanguageModel:
 
 def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, variable: str) -> LanguageModel:
     """The model `name` of the endpoint; `variable`: the setting that gives the name, for error messages."""
+    make: Callable[..., LanguageModel]
     if endpoint.api == "anthropic":
-        return _make_claude(settings, endpoint, name, variable)
-    from agent_core.providers.llm.endpoint_errors import CHAT
-    from agent_core.providers.llm.openai_model import OpenAIModel
+        from agent_core.providers.llm.anthropic_model import CLAUDE, CLAUDE_V1, DEFAULT_CLAUDE_MODEL, ClaudeModel
 
-    return OpenAIModel(
+        if not ClaudeModel.is_installed():
+            raise SettingsError(endpoint.key_variable, NO_ANTHROPIC, "sk-ant-your-key")
+        ability = CLAUDE_V1 if endpoint.url.endswith("/v1") else CLAUDE
+        prices = Prices(settings.model_prices, base_url=endpoint.url)  # a gateway on this machine is not free
+        make = partial(ClaudeModel, model=name or DEFAULT_CLAUDE_MODEL, prices=prices)
+    else:
+        from agent_core.providers.llm.endpoint_errors import CHAT
+        from agent_core.providers.llm.openai_model import OpenAIModel
+
+        ability, prices = CHAT, Prices.at(endpoint.url, settings.model_prices)
+        make = partial(OpenAIModel, model=name, temperature=settings.temperature, prices=prices)
+    return make(
         base_url=endpoint.url,
         api_key=endpoint.key,
-        model=name,
-        temperature=settings.temperature,
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
         vision=settings.sees,
-        prices=Prices.at(endpoint.url, settings.model_prices),
-        ability=with_variables(CHAT, endpoint, variable, settings.fast_model),
-    )
-
-
-def _make_claude(settings: Settings, endpoint: Endpoint, name: str, variable: str) -> LanguageModel:
-    from agent_core.providers.llm.anthropic_model import CLAUDE, CLAUDE_V1, DEFAULT_CLAUDE_MODEL, ClaudeModel
-
-    if not ClaudeModel.is_installed():
-        raise SettingsError(endpoint.key_variable, NO_ANTHROPIC, "sk-ant-your-key")
-    return ClaudeModel(
-        base_url=endpoint.url,
-        api_key=endpoint.key,
-        model=name or DEFAULT_CLAUDE_MODEL,
-        context=settings.context_window,
-        reply_limit=settings.max_reply_tokens,
-        vision=settings.sees,
-        prices=Prices(settings.model_prices, base_url=endpoint.url),  # a gateway on this machine is not free
-        ability=with_variables(
-            CLAUDE_V1 if endpoint.url.endswith("/v1") else CLAUDE, endpoint, variable, settings.fast_model
-        ),
+        ability=with_variables(ability, endpoint, variable, settings.fast_model),
     )
 
 
