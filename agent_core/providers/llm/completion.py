@@ -1,7 +1,7 @@
 """A model's reply while it arrives, whatever the API: text, reasoning, tool calls and the tokens that are reported."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
 
@@ -199,7 +199,7 @@ class Completion:
 
 def member(given: object, name: str) -> object:
     """A member of an object of an SDK or of parsed JSON; None if there is none."""
-    return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+    return given.get(name) if isinstance(given, dict) else getattr(given, name, None)
 
 
 def text_in(given: object, name: str) -> str:
