@@ -78,7 +78,7 @@ class FunctionCommands:
         if isinstance(given, CodeAndSuggestions):
             _suggestions(given.suggestions)
         self._require_fit(ANALYZE, {"code": code}, context)
-        name = self.metered_model.name_for(context.agent.model, "function") or "the model"
+        name = self.metered_model.in_use(context.agent.model, "function").name or "the model"
         number = len(code.splitlines())
         what = f"{counted(number, 'line')} of {given.filename or 'code'}"
         basis = await context.files.fingerprint(given.filename) if given.filename else ""
@@ -96,13 +96,12 @@ class FunctionCommands:
         )
 
     def _require_fit(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> None:
-        name = self.metered_model.name_for(context.agent.model, "function")
-        room = self.metered_model.room(name)
-        tokens = TOKENS_PER_PROMPT + room.taken_by(function_messages(function, arguments))
-        if tokens > room.tokens:
+        model = self.metered_model.in_use(context.agent.model, "function")
+        tokens = TOKENS_PER_PROMPT + model.room.taken_by(function_messages(function, arguments))
+        if tokens > model.room.tokens:
             raise CommandError(
-                f"The code is too long for {name or 'the model'}: {tokens:,} tokens of at most {room.tokens:,}. "
-                "Give a part of it."
+                f"The code is too long for {model.name or 'the model'}: {tokens:,} tokens of at most "
+                f"{model.room.tokens:,}. Give a part of it."
             )
 
     async def _call_model(self, function: Function, arguments: Mapping[str, str], context: CommandContext) -> str:

@@ -151,7 +151,7 @@ class PageCommands:
 
     def _part_limit(self, question: str, context: CommandContext) -> tuple[int, Callable[[str], int]]:
         """The most tokens of one part, and the token counter."""
-        room = self.metered_model.room(self.metered_model.name_for(context.agent.model, "summary"))
+        room = self.metered_model.in_use(context.agent.model, "summary").room
         limit = min(MAX_PART_TOKENS, room.tokens - TOKENS_PER_PROMPT - room.taken_by(part_messages(question, "")))
         if limit < MIN_PART_TOKENS:
             raise CommandError(

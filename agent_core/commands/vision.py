@@ -41,7 +41,7 @@ class VisionCommands:
     async def view_image(self, given: PictureAndQuestion, context: CommandContext) -> str:
         """Look at a picture: PNG, JPEG, GIF, WebP or BMP."""
         await context.check_file(given.filename)
-        name = self.metered_model.name_for(context.agent.model)
+        name = self.metered_model.in_use(context.agent.model).name
         if context.approved and context.approved.model != name:
             raise CommandError(f"This was not approved for the model {name}, so nothing was sent. Propose this again.")
         picture, _ = await self._read(given, context)
@@ -63,7 +63,7 @@ class VisionCommands:
         """The size of the picture and the model; a file that cannot be viewed is rejected before people are asked."""
         picture, size = await self._read(given, context)
         basis = await context.files.fingerprint(given.filename)
-        name = self.metered_model.name_for(context.agent.model)
+        name = self.metered_model.in_use(context.agent.model).name
         return Preview(
             title=f"{given.filename} ({size}, {picture.note}) is given to {name}",
             body=given.question,
@@ -98,12 +98,11 @@ class VisionCommands:
             raise CommandError(f"This cannot be done here: {why}")
         data = await context.files.read(given.filename)
         picture = await self.pictures.picture_of(given.filename, data)
-        name = self.metered_model.name_for(context.agent.model)
-        room = self.metered_model.room(name)
-        tokens = TOKENS_PER_PROMPT + room.taken_by(picture_messages(given.question, picture.image))
-        if tokens > room.tokens:
+        model = self.metered_model.in_use(context.agent.model)
+        tokens = TOKENS_PER_PROMPT + model.room.taken_by(picture_messages(given.question, picture.image))
+        if tokens > model.room.tokens:
             raise CommandError(
-                f"The window of {name} leaves {room.tokens:,} tokens, and a picture may take {tokens:,}. "
+                f"The window of {model.name} leaves {model.room.tokens:,} tokens, and a picture may take {tokens:,}. "
                 "It cannot be viewed."
             )
         return picture, counted(len(data), "byte")

@@ -102,12 +102,12 @@ class Proposer:
         return self.extensions.guidance
 
     def profile(self, agent: Agent) -> Profile:
-        name = self.metered_model.name_for(agent.model)
-        return profile_for(self.wanted_profile, name, self.metered_model.model.window(name))
+        model = self.metered_model.in_use(agent.model)
+        return profile_for(self.wanted_profile, model.name, model.window)
 
     def choose_tools(self, agent: Agent, specs: Sequence[CommandSpec]) -> ToolChoice:
         """Which of these commands the agent's prompt lists."""
-        return choose_tools(agent, specs, self.metered_model.model.window(self.metered_model.name_for(agent.model)))
+        return choose_tools(agent, specs, self.metered_model.in_use(agent.model).window)
 
     async def think(
         self,
@@ -158,7 +158,7 @@ class Proposer:
         self, situation: Situation, hooked: HookedThought, report: Callable[[ModelProgress], None] | None
     ) -> ModelRequest:
         profile = self.profile(situation.agent)
-        room = self.metered_model.room(self.metered_model.name_for(situation.agent.model))
+        room = self.metered_model.in_use(situation.agent.model).room
         return ModelRequest(
             kind="chat",
             prompt=await hooked.prompt(profile.pack(situation, room), room),

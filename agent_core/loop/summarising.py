@@ -36,7 +36,7 @@ async def summarise_if_due(
     If the model is busy or too expensive now, return None, and the next turn tries again. If the model refuses, make
     the summary from the turns without a model.
     """
-    room = metered_model.room(metered_model.name_for(situation.agent.model))
+    room = metered_model.in_use(situation.agent.model).room
     fold = fold_due(situation, room, min(history_tokens, room.tokens // WINDOW_SHARE))
     if fold is None:
         return None
@@ -48,7 +48,7 @@ async def _request_summary(
     metered_model: MeteredModel, situation: Situation, fold: Fold, tracker: SpendingTracker
 ) -> Digest | None:
     agent, prompt = situation.agent, summary_messages(situation, fold)
-    room = metered_model.room(metered_model.name_for(agent.model, "summary"))
+    room = metered_model.in_use(agent.model, "summary").room
     if room.taken_by(prompt) > room.tokens:
         return summarise_without_model(agent.digest, fold.folded)
     try:

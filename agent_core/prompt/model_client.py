@@ -45,6 +45,21 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInUse:
+    """The model that answers a call. All sizes are in tokens.
+
+    `window`: prompt and reply together. `longest_reply`: None if that is unknown. `reserved`: the part of the window
+    for the reply, reasoning included. `room`: what is left for the prompt.
+    """
+
+    name: str
+    window: int
+    longest_reply: int | None
+    reserved: int
+    room: TokenRoom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeteredModel:
     """Calls the agent's own model for its turns, and `fast_model`, if set, for everything else.
 
@@ -61,24 +76,22 @@ class MeteredModel:
     reasoning_models: set[str] = field(default_factory=set)
     newest: NewestCall = field(default_factory=NewestCall)
 
-    def name_for(self, chosen: str, kind: CallKind = "chat") -> str:
-        """The model for this kind of call. `chosen` is the agent's own model; "" is the default model."""
+    def in_use(self, chosen: str, kind: CallKind = "chat") -> ModelInUse:
+        """The model for this kind of call. `chosen` is the agent's own model; "" is the default model.
+
+        Its room has a safety margin if its own tokenizer is not available.
+        """
         own = chosen or self.model.default_model
-        return own if kind == "chat" else self.fast_model or own
+        name = own if kind == "chat" else self.fast_model or own
+        window, longest, counter = self.model.window(name), self.model.max_reply(name), self.tokens.of(name)
+        reserved = min(longest or DEFAULT_REPLY_TOKENS, window // REPLY_SHARE_OF_WINDOW)
+        left = window - reserved
+        room = TokenRoom(left if counter.is_exact else left * ESTIMATED_ROOM_PERCENT // 100, counter.count)
+        return ModelInUse(name=name, window=window, longest_reply=longest, reserved=reserved, room=room)
 
     def takes_images(self, chosen: str) -> bool:
         """Whether the model takes pictures. `chosen` is the agent's own model; "" is the default model."""
-        return self.model.takes_images(self.name_for(chosen))
-
-    def max_reply_tokens(self, name: str) -> int:
-        """Tokens of the window that are reserved for the reply, reasoning included."""
-        longest = self.model.max_reply(name) or DEFAULT_REPLY_TOKENS
-        return min(longest, self.model.window(name) // REPLY_SHARE_OF_WINDOW)
-
-    def room(self, name: str) -> TokenRoom:
-        """Tokens left for the prompt, with a safety margin if the model's own tokenizer is not available."""
-        left, counter = self.model.window(name) - self.max_reply_tokens(name), self.tokens.of(name)
-        return TokenRoom(left if counter.is_exact else left * ESTIMATED_ROOM_PERCENT // 100, counter.count)
+        return self.model.takes_images(chosen or self.model.default_model)
 
     async def ask(self, question: ModelRequest, choice: ModelChoice, tracker: SpendingTracker) -> Reply:
         """Return the reply and record its cost; raise OverBudget (no call was made), ModelUnavailable or ModelRefused.
@@ -87,10 +100,14 @@ class MeteredModel:
         secrets are redacted from the prompt and from the reply.
         """
         question = replace(question, prompt=[self._redacted(message) for message in question.prompt])
-        name = self.name_for(choice.model, "chat" if question.by_own_model else question.kind)
-        choice, sent = replace(choice, model=name), self._prompt_tokens(question, name)
-        longest = self._longest_reply(sent, name)
-        limit = await self._affordable(sent, name, self._first_limit(question, name), tracker)
+        model = self.in_use(choice.model, "chat" if question.by_own_model else question.kind)
+        name, sent = model.name, _prompt_tokens(question, model)
+        choice = replace(choice, model=name)
+        left = model.window - sent
+        longest = min(model.longest_reply or left, left)
+        reasoning = REASONING_TOKENS if name in self.reasoning_models else 0
+        wanted = question.max_tokens + reasoning if question.max_tokens else model.reserved
+        limit = await self._affordable(sent, name, min(wanted, model.reserved), tracker)
         reply = await self._call(question, choice, sent, limit, tracker)
         for _ in range(MAX_EXTENSIONS):
             if reply.usage.reasoning or reply.reasoning:
@@ -105,19 +122,9 @@ class MeteredModel:
                 break
         return reply
 
-    def _first_limit(self, question: ModelRequest, name: str) -> int:
-        reasoning = REASONING_TOKENS if name in self.reasoning_models else 0
-        wanted = question.max_tokens + reasoning if question.max_tokens else self.max_reply_tokens(name)
-        return min(wanted, self.max_reply_tokens(name))
-
     def _redacted(self, message: Message) -> Message:
         content = self.secrets.redact(message.content)
         return message if content == message.content else replace(message, content=content)
-
-    def _longest_reply(self, sent: int, name: str) -> int:
-        """The most tokens of a reply: the model's maximum or, if less, what `sent` tokens leave of the window."""
-        left = self.model.window(name) - sent
-        return min(self.model.max_reply(name) or left, left)
 
     async def _call(
         self, question: ModelRequest, choice: ModelChoice, sent: int, limit: int, tracker: SpendingTracker
@@ -165,13 +172,6 @@ class MeteredModel:
         tokens = (left / BUDGET_SHARE - least) / ((most - least) / limit) if most > least else Decimal(limit)
         return max(MIN_AFFORDABLE_TOKENS, int(tokens))
 
-    def _prompt_tokens(self, question: ModelRequest, name: str) -> int:
-        """The tokens of the messages and the schema, which endpoints count as part of the prompt."""
-        count = self.tokens.of(name).count
-        schema = question.schema
-        text = schema.text if isinstance(schema, ReplySchema) else json.dumps(schema) if schema else ""
-        return TOKENS_PER_PROMPT + TokenRoom(0, count).taken_by(question.prompt) + count(text)
-
     def _estimate(self, sent: int, name: str, max_reply_tokens: int) -> Decimal | None:
         """The most that the call costs: its whole prompt may be written to the provider's cache, at a higher price."""
         prices = [
@@ -180,6 +180,13 @@ class MeteredModel:
         ]
         known = [price for price in prices if price is not None]
         return max(known) if len(known) == len(prices) else None
+
+
+def _prompt_tokens(question: ModelRequest, model: ModelInUse) -> int:
+    """The tokens of the messages and the schema, which endpoints count as part of the prompt."""
+    schema = question.schema
+    text = schema.text if isinstance(schema, ReplySchema) else json.dumps(schema) if schema else ""
+    return TOKENS_PER_PROMPT + model.room.taken_by(question.prompt) + model.room.count(text)
 
 
 @dataclass(slots=True)
