@@ -13,14 +13,11 @@ import pytest
 
 from adapters.web.surface import Hub
 from agent_core.engines.local import LocalEngine
-from agent_core.loop.advance import AgentLoop
 from agent_core.loop.claim import AgentClaim, Fence, Step
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.outcome import Outcome
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.ids import AgentId
-from agent_core.model.lease import Lease
 from agent_core.model.note import Note
 from agent_core.ports.database import UnitOfWork
 from agent_core.service import agents as agent_service
@@ -82,24 +79,6 @@ def only_wake_for_stop(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JobQueue, "abort", lambda *_given: None)
 
 
-def show_before_the_claim(patch: pytest.MonkeyPatch) -> None:
-    original: Any = AgentLoop._claim
-
-    async def claim(loop: AgentLoop, agent_id: AgentId) -> AgentClaim:
-        async with loop.database.begin() as work:
-            agent = await work.agents.locate(agent_id)
-            unshown, unposted = await work.turns.list_unshown(agent), await work.notes.list_unposted(agent)
-        if agent.thread:
-            for turn in unshown:
-                await loop._surface_of(agent).show(agent, turn, may_exist=True)
-            for notice in unposted:
-                await loop._surface_of(agent).notice(agent, notice, may_exist=True)
-        claimed: AgentClaim = await original(loop, agent_id)
-        return claimed
-
-    patch.setattr(AgentLoop, "_claim", claim)
-
-
 def throw_results_away(patch: pytest.MonkeyPatch) -> None:
     """A step ends when the database is away, with what it has in hand."""
 
@@ -157,10 +136,6 @@ def reserve_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StepReservation, "take", do_nothing)
 
 
-def count_no_command_of_a_lease(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Lease, "spend", lambda lease: lease)
-
-
 def tell_own_pages_only(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Hub, "join", lambda *_given: None)
 
@@ -196,12 +171,10 @@ MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "F: a call reserves nothing": ("power cuts", reserve_nothing),
     "G: a note does not conflict with a step": ("calm", save_notes_without_conflict),
     "H: a worker does not forget what it drew": (f"calm, {MANY}", remember_what_was_drawn),
-    "I: cards and notices are sent before the claim": (f"suspensions, {MANY}", show_before_the_claim),
     "J: a suspended worker goes on although it lost its agents": (f"suspensions, {MANY}", go_on_after_a_loss),
     "J: a commit whose answer was lost is made again": ("outages", forget_what_was_saved),
     "K: each gateway knows only its own deliveries": (f"calm, {MANY}", remember_deliveries_in_the_process),
     "people are asked although the file tells": ("power cuts", ask_instead_of_reading_files),
-    "a lease does not count": ("calm", count_no_command_of_a_lease),
 }
 
 
