@@ -287,7 +287,7 @@ class _Foundation:
             surfaces={surface.name: surface for surface in ports.surfaces},
             clock=ports.clock,
             ledger=self.ledger,
-            waker=self.engine,
+            engine=self.engine,
         )
 
     def retention(self, service: AgentService) -> RetentionJob:

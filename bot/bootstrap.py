@@ -3,6 +3,7 @@
 Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 """
 
+import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from agent_core.errors import (
     UnfinishedImport,
     WorkersAtWork,
 )
+from agent_core.model.agent import Agent
 from agent_core.model.channels import SurfaceName
 from agent_core.model.deletion import Retention
 from agent_core.oversight.secrets import Secrets
@@ -99,6 +101,10 @@ class Signoff:
     def leader_lock(self, led: str) -> EngineLock:
         """The lock of the one process that does what `led` names."""
         return leader_lock(self.settings.database_url, self.core.clock, led)
+
+    def lock_of(self, agent: Agent) -> EngineLock:
+        """The lock of the one terminal that advances the agent and its helpers, also through an outage."""
+        return leader_lock(self.settings.database_url, self.core.clock, f"solo-{agent.home}", math.inf)
 
     def connections(self) -> Mapping[SurfaceName, ChatConnection]:
         return {each.surface.name: each.connect(self.actions, self.core) for each in self.platforms}

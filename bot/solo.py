@@ -70,7 +70,7 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
                 core=signoff.core,
                 actions=signoff.actions,
                 surface=surface,
-                lock=lambda agent: signoff.leader_lock(f"solo-{agent.home}"),
+                lock=signoff.lock_of,
             )
             streams = standard(json=options.json)
             if settings.sqlite_file:  # `solo` may run beside the one engine, which holds the lock
@@ -82,13 +82,13 @@ async def run(settings: Settings, arguments: Sequence[str]) -> int:
         return BAD_USAGE
 
 
-async def run_while_locked(conversation: Coroutine[Any, Any, int], lock: EngineLock) -> int:
-    """Run the conversation and keep the lock; raise NotPossible if another process has taken it."""
+async def run_while_locked(conversation: Coroutine[Any, Any, int], lock: EngineLock, lost: str = LOCK_LOST) -> int:
+    """Run the conversation and keep the lock; raise NotPossible with `lost` if another process has taken it."""
     talking = asyncio.create_task(conversation)
     try:
         await until_one_ends(talking, lock.watch())
     except EngineTaken as taken:
-        raise NotPossible(LOCK_LOST) from taken
+        raise NotPossible(lost) from taken
     return talking.result()
 
 
@@ -145,23 +145,26 @@ class _Telling:
 
 async def _conversation(terminal: Terminal, console: Console) -> int:
     lock = terminal.lock(console.agent)
+    elsewhere = f"{console.agent.name} is at work in another terminal. Go on there, or end that one."
     try:
         await lock.acquire()
     except EngineTaken as taken:
-        raise NotPossible(
-            f"{console.agent.name} is at work in another terminal. Go on there, or end that one."
-        ) from taken
+        raise NotPossible(elsewhere) from taken
     try:
-        await terminal.core.ledger.charge_left_by_others(console.agent.home)
-        telling = _Telling(terminal.core.loop, console, terminal.core.views)
-        with _interrupts(console.halt):
-            async with asyncio.TaskGroup() as group:
-                engine = group.create_task(work(terminal.core.engine, telling), name="engine")
-                code = await _talk(console, terminal.core.clock)
-                engine.cancel()
-        return code
+        return await run_while_locked(_work_and_talk(terminal, console), lock, elsewhere)
     finally:
         await lock.release()
+
+
+async def _work_and_talk(terminal: Terminal, console: Console) -> int:
+    await terminal.core.ledger.charge_left_by_others(console.agent.home)
+    telling = _Telling(terminal.core.loop, console, terminal.core.views)
+    with _interrupts(console.halt):
+        async with asyncio.TaskGroup() as group:
+            engine = group.create_task(work(terminal.core.engine, telling), name="engine")
+            code = await _talk(console, terminal.core.clock)
+            engine.cancel()
+    return code
 
 
 async def _talk(console: Console, clock: Clock) -> int:

@@ -1,5 +1,7 @@
 """A lock for a test in which one process does everything."""
 
+import asyncio
+
 
 class FreeLock:
     """Implements `EngineLock`: it is always free."""
@@ -11,7 +13,7 @@ class FreeLock:
         pass
 
     async def watch(self) -> None:
-        pass
+        await asyncio.Event().wait()
 
     async def release(self) -> None:
         pass

@@ -30,6 +30,7 @@ for _name in ("procrastinate", "psycopg.pool"):  # an outage of the database is 
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 SWEEP_SECONDS = 2.0
+CANCEL_SECONDS = 4.0  # for what a cancelled step saves and shows
 ADVANCE = "advance"  # the name of the task, also in persistence/jobs.py
 MAKE_TABLES = 4711  # an advisory lock: processes that start at the same time make the tables once
 
@@ -43,7 +44,7 @@ class JobQueueEngine:
     workers: int = 1
     _app: App = field(init=False)
     _worker: GuardedWorker | None = None
-    _at_work: set[AgentId] = field(default_factory=set)
+    _jobs: dict[AgentId, tuple[int, int]] = field(default_factory=dict)  # that run here: job and worker
     _is_draining: bool = False
     _has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -72,7 +73,7 @@ class JobQueueEngine:
 
     @property
     def in_progress(self) -> int:
-        return len(self._at_work)
+        return len(self._jobs)
 
     def wake(self, work: UnitOfWork, agent_id: AgentId) -> None:
         work.jobs.defer(agent_id)
@@ -81,8 +82,14 @@ class JobQueueEngine:
         work.jobs.abort(agent_id)
         work.jobs.defer(agent_id)
 
+    def hold(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        if job := self._jobs.get(agent_id):
+            work.jobs.hold(*job)
+
     async def run(self, advance: Advance) -> None:
         async def run_job(context: JobContext, agent: str) -> None:
+            if context.job.id and context.job.worker_id:
+                self._jobs[AgentId(agent)] = context.job.id, context.job.worker_id
             await self._run_job(advance, AgentId(agent))
 
         self._app.task(name=ADVANCE, pass_context=True)(run_job)
@@ -114,19 +121,23 @@ class JobQueueEngine:
             return 0
         worker.shutdown_graceful_timeout = seconds
         worker.stop()  # type: ignore[no-untyped-call]
-        await self._has_ended.wait()
+        with suppress(TimeoutError):  # what waits for the database ends with the process
+            async with asyncio.timeout((seconds if self._jobs else 0) + CANCEL_SECONDS):
+                await self._has_ended.wait()
         return worker.late
 
     async def _run_job(self, advance: Advance, agent_id: AgentId) -> None:
-        """Advance the agent, and stay with it while its background programs run here."""
-        self._at_work.add(agent_id)
+        """Advance the agent, and stay with it while its background programs run here; an interrupted one keeps none."""
         try:
             await advance(agent_id)
             while not self._is_draining and agent_id in self.parts.list_with_programs():
                 await self.parts.clock.sleep(BEAT_SECONDS)
                 await advance(agent_id)
+        except asyncio.CancelledError:
+            await self.parts.end_programs(agent_id)
+            raise
         finally:
-            self._at_work.discard(agent_id)
+            self._jobs.pop(agent_id, None)
             if self._is_draining:  # what it has left to do is for others, or for the next start
                 with suppress(DatabaseAway):
                     await self._wake_now(agent_id)

@@ -63,6 +63,9 @@ class LocalEngine:
                 if not self._is_draining:
                     self._start(tuple(self._woken))
 
+    def hold(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        """Do nothing: there is no other process."""
+
     async def stand_by(self) -> None:
         await asyncio.Event().wait()  # there are no others
 

@@ -25,7 +25,7 @@ MAX_AT_ONCE = 10_000
 class GuardedWorker(Worker):
     """A worker that goes on through outages and beats until its last job has ended.
 
-    `late`: how many jobs a drain cancelled.
+    `late`: how many jobs a drain cancelled. `beaten`: when its heartbeat was last saved (`Clock.elapsed`).
     """
 
     def __init__(self, app: App, clock: Clock, queues: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ class GuardedWorker(Worker):
             install_signal_handlers=False,
             listen_notify=False,  # see _start_side_tasks
         )
-        self._clock, self.late, self._news = clock, 0, 0
+        self._clock, self.late, self._news, self.beaten = clock, 0, 0, 0.0
 
     @property
     def running(self) -> dict[int | None, tuple[asyncio.Task[Any], str]]:
@@ -76,7 +76,13 @@ class GuardedWorker(Worker):
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _update_heartbeat(self) -> None:
-        await self._last(super()._update_heartbeat)  # issue 1463: the first failure ended it
+        async def beat() -> None:
+            while self.worker_id is not None:
+                await self.app.job_manager.update_heartbeat(self.worker_id)
+                self.beaten = self._clock.elapsed()
+                await self._clock.sleep(BEAT_SECONDS)
+
+        await self._last(beat)  # issue 1463: the first failure ended it
 
     def _start_side_tasks(self) -> list[asyncio.Task[Any]]:
         async def listen() -> None:
@@ -114,20 +120,22 @@ class Takeover:
     clock: Clock
     revive: Callable[[str], Awaitable[object]]
     lose: Callable[[str], Awaitable[object]]
-    _looked: float = 0.0
-    _trusted: float = 0.0
+    _trusted: float = field(init=False)
     _strays: set[int | None] = field(default_factory=set)
     _lost: set[int | None] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._trusted = self.clock.elapsed() + TAKEOVER_SECONDS
 
     async def look(self) -> None:
         """Look once; raise ConnectorException. Call this every BEAT_SECONDS."""
         jobs = self.worker.app.job_manager
         stalled = list(await jobs.get_stalled_jobs(seconds_since_heartbeat=TAKEOVER_SECONDS))
-        now = self.clock.elapsed()
-        if now - self._looked > GAP_SECONDS:  # this process slept, or the database was away, and nobody could beat
+        now, worker = self.clock.elapsed(), self.worker
+        if now - worker.beaten > GAP_SECONDS:  # this process slept, or the database took no writes: nobody could beat
             self._trusted = now + TAKEOVER_SECONDS
-        self._looked = now
-        for each in stalled if now >= self._trusted else ():  # nobody takes over by itself; issues 1446 and 1543
+        judged = [each for each in stalled if each.worker_id != worker.worker_id] if now >= self._trusted else []
+        for each in judged:  # nobody takes over by itself; issues 1446 and 1543
             logger.warning("a worker died, its agent is taken over", extra={"agent": each.lock})
             await self._end(each)
         await self._look_at_own()

@@ -31,7 +31,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
-from agent_core.ports.engine import Waker
+from agent_core.ports.engine import Engine
 from agent_core.ports.surface import ChatSurface
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import report
@@ -49,7 +49,7 @@ class AgentLoop:
     surfaces: Mapping[SurfaceName, ChatSurface]
     clock: Clock
     ledger: BudgetLedger
-    waker: Waker
+    engine: Engine
     draining: Draining = field(default_factory=Draining)
     _last_fences: LRUCache[AgentId, int] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED))
 
@@ -82,7 +82,7 @@ class AgentLoop:
             outcome.save(work)
             for each in (agent_id, await report(work, outcome.agent, self.clock.now())):
                 if each:
-                    self.waker.wake(work, each)
+                    self.engine.wake(work, each)
             return outcome.agent
 
         return await in_one_unit(self.database, act)
@@ -96,6 +96,7 @@ class AgentLoop:
             if taken.channel.surface not in self.surfaces:
                 raise Superseded(agent_id)
             work.agents.save(taken)
+            self.engine.hold(work, agent_id)
             return taken
 
         try:
@@ -114,7 +115,7 @@ class AgentLoop:
         )
         return AgentClaim(
             database=self.database,
-            waker=self.waker,
+            waker=self.engine,
             presenter=presenter,
             fence=fence,
             draining=self.draining,

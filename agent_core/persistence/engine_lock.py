@@ -126,10 +126,10 @@ def import_lock(url: str, clock: Clock) -> EngineLock:
     return _file_lock(url) or ServerLock(url, clock, ENGINE_KEY, is_shared=False)
 
 
-def leader_lock(url: str, clock: Clock, led: str) -> EngineLock:
-    """The lock of the one process that does what `led` names."""
+def leader_lock(url: str, clock: Clock, led: str, grace: float = LEADER_GRACE) -> EngineLock:
+    """The lock of the one process that does what `led` names. It is lost after `grace` seconds without the database."""
     key = LEADER_KEYS | zlib.crc32(led.encode())
-    return _file_lock(f"{url}.{led}") or ServerLock(url, clock, key, is_shared=False, grace=LEADER_GRACE)
+    return _file_lock(f"{url}.{led}") or ServerLock(url, clock, key, is_shared=False, grace=grace)
 
 
 def _file_lock(url: str) -> EngineLock | None:

@@ -12,8 +12,12 @@ from agent_core.persistence.write_buffer import SqlRepository
 _DEFER = """
 SELECT procrastinate_defer_jobs_v1(ARRAY[ROW(surface, 'advance', 0, id, NULL, jsonb_build_object('agent', id), NULL)
     ::procrastinate_job_to_defer_v1]) FROM agents"""
-# An agent of a terminal is advanced by its own process, which queues nothing.
-_DEFER_ONE = text(f"{_DEFER} WHERE id = :the_id AND surface <> 'terminal'")
+# An agent of a terminal is advanced by its own process, which queues nothing. A waiting job is enough for all wakes: it
+# is locked until this commit, so that it cannot run before what it is to see.
+_DEFER_ONE = text(
+    f"{_DEFER} WHERE id = :the_id AND surface <> 'terminal' AND NOT EXISTS "
+    "(SELECT FROM procrastinate_jobs WHERE lock = agents.id AND status = 'todo' FOR UPDATE)"
+)
 _DEFER_IDLE = text(
     f"{_DEFER} WHERE id = ANY(:ids) AND NOT EXISTS "
     "(SELECT FROM procrastinate_jobs WHERE lock = agents.id AND status IN ('todo', 'doing'))"
@@ -21,6 +25,9 @@ _DEFER_IDLE = text(
 _ABORT = text(
     "SELECT procrastinate_cancel_job_v1(id, true, false) FROM procrastinate_jobs "
     "WHERE lock = :the_id AND status = 'doing'"
+)
+_HOLD = text(
+    "UPDATE procrastinate_jobs SET attempts = attempts WHERE id = :the_id AND worker_id = :worker AND status = 'doing'"
 )
 
 _HAS_WORKERS = text("SELECT to_regclass('procrastinate_workers') IS NOT NULL AS made")
@@ -38,6 +45,9 @@ class SqlJobs(SqlRepository):
 
     def abort(self, agent_id: AgentId) -> None:
         self._buffer.queue(_ABORT, {"the_id": agent_id})
+
+    def hold(self, job_id: int, worker_id: int) -> None:
+        self._buffer.queue(_HOLD, {"the_id": job_id, "worker": worker_id}, checked=True)
 
     async def count_workers(self) -> int:
         if not (await self._buffer.rows(_HAS_WORKERS, {}))[0].made:

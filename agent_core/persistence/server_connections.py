@@ -19,8 +19,9 @@ QUERY_CANCELED = "57014"
 
 
 class ServerConnections:
-    """See `Connections`. A cancelled caller ends its read on the server, and waits for its commit.
+    """See `Connections`.
 
+    A cancelled caller ends its read on the server, at the latest by the limit of a statement, and waits for its commit.
     A restart of the server closes all connections. What meets that is tried once more, unless COMMIT was sent.
     """
 

@@ -41,6 +41,9 @@ class Engine(Waker, Protocol):
     def connect(self) -> AbstractAsyncContextManager[None]:
         """Open the engine's own connections for a with-block; raise DatabaseAway. `run` and wakes work inside of it."""
 
+    def hold(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        """Let the commit raise Conflict if another process advances the agent by now, as far as the engine knows."""
+
     async def run(self, advance: Advance) -> None:
         """Call `advance` for woken agents, and for due agents that a periodic query finds (sweep), until cancelled."""
 

@@ -277,5 +277,8 @@ class Jobs(Protocol):
     def abort(self, agent_id: AgentId) -> None:
         """Have the agent's running job cancelled, wherever it runs."""
 
+    def hold(self, job_id: int, worker_id: int) -> None:
+        """Make sure that the job is still this worker's: else the commit raises Conflict."""
+
     async def count_workers(self) -> int:
         """The number of processes that take jobs; 0 if none ever did."""

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
+from agent_core.engines import local
 from agent_core.engines.job_queue import JobQueueEngine
 from agent_core.engines.local import LocalEngine
-from agent_core.errors import DatabaseAway
+from agent_core.errors import Conflict, DatabaseAway
 from agent_core.model.agent import Awaiting, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.persistence.connections import job_queue_address
@@ -278,8 +279,11 @@ async def test_an_agent_that_does_not_exist_is_no_fault(place: Place) -> None:
 
 
 @pytest.mark.proves("workers:programs")
-async def test_an_agent_with_background_programs_is_looked_at_again(place: Place) -> None:
+async def test_an_agent_with_background_programs_is_looked_at_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It may be stopped or deleted by another process, which cannot end them."""
+    monkeypatch.setattr(local, "SWEEPS_BETWEEN_CHECKS", 1)
     loop, programs = Recorder(), [ADA.id]
     async with place.running(loop, list_with_programs=lambda: tuple(programs)) as engine:
         await place.wake(engine, ADA.id)
@@ -288,6 +292,28 @@ async def test_an_agent_with_background_programs_is_looked_at_again(place: Place
 
 
 only_the_queue = pytest.mark.parametrize("url", ["postgres"], indirect=True)
+
+
+@only_the_queue
+@pytest.mark.proves("workers:programs")
+async def test_programs_of_an_interrupted_agent_end_with_its_job(place: Place) -> None:
+    """It was stopped or deleted, and what is queued for it may run elsewhere, or nowhere."""
+    loop, programs, ended = Recorder(), [ADA.id], list[AgentId]()
+
+    async def end(agent_id: AgentId) -> None:
+        ended.append(agent_id)
+        programs.clear()
+
+    async with place.running(loop, list_with_programs=lambda: tuple(programs), end_programs=end) as engine:
+        await place.wake(engine, ADA.id)
+        await loop.until(lambda: bool(loop.begun))
+        async with place.database.begin() as unit:
+            unit.agents.remove(await unit.agents.locate(ADA.id))
+            engine.interrupt(unit, ADA.id)
+            await unit.commit()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while ended != [ADA.id]:
+                await SystemClock().sleep(0.01)
 
 
 @only_the_queue
@@ -314,6 +340,41 @@ async def test_an_interrupt_reaches_a_step_in_another_process(place: Place) -> N
         async with web.connect():
             await place.interrupt(web, ADA.id)
             await loop.until(lambda: loop.cancelled == [ADA.id])
+
+
+@only_the_queue
+@pytest.mark.proves("workers:claim", "workers:zombie")
+async def test_who_lost_the_job_cannot_claim_its_agent_again(place: Place) -> None:
+    loop, held = Recorder(holds=True), replace(BEE, name="Held")
+    async with place.running(loop) as engine:
+        await place.wake(engine, ADA.id)
+        await loop.until(lambda: loop.begun == [ADA.id])
+
+        async def hold() -> None:
+            async with place.database.begin() as unit:
+                await unit.agents.locate(BEE.id)
+                unit.agents.save(held)
+                engine.hold(unit, ADA.id)
+                await unit.commit()
+
+        await hold()
+        await on_database(place.url, lambda connection: connection.exec_driver_sql("DELETE FROM procrastinate_jobs"))
+        with pytest.raises(Conflict):
+            await hold()
+
+
+@only_the_queue
+@pytest.mark.proves("engine:order")
+async def test_a_waiting_job_is_enough_for_many_wakes(place: Place) -> None:
+    engine = place.make()
+    async with engine.connect():
+        for _ in range(20):
+            await place.wake(engine, ADA.id, BEE.id)
+
+        def count(connection: Connection) -> int:
+            return int(connection.exec_driver_sql("SELECT count(*) FROM procrastinate_jobs").scalar_one())
+
+        assert await on_database(place.url, count) == 2
 
 
 @only_the_queue

@@ -180,8 +180,11 @@ async def test_what_is_lost_before_the_commit_is_done_again_on_another_session(
 
 
 async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_on(
-    connections: ServerConnections,
+    postgres: str, database: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """At the latest by the limit of a statement: the server may be told before it has begun."""
+    monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 1)
+    connections = ServerConnections(postgres)
     for ticks in range(12):
         reading = asyncio.create_task(connections.rows(VERY_SLOW, {}))
         for _ in range(ticks):
@@ -193,6 +196,7 @@ async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_o
             while (await connections.rows(SLEEPERS, {}))[0].number:
                 continue
     assert len(await asyncio.gather(*(connections.rows(IDS, {}) for _ in range(MANY)))) == MANY
+    await connections.close()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent_core.errors import DatabaseAway
+from agent_core.errors import DatabaseAway, Superseded
 from agent_core.model.ids import AgentId
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.engine import Advance, EngineParts
@@ -102,6 +102,10 @@ class QueueEngine:
     def interrupt(self, work: UnitOfWork, agent_id: AgentId) -> None:
         work.after_commit(partial(self.queue.abort, agent_id))
         self.wake(work, agent_id)
+
+    def hold(self, work: UnitOfWork, agent_id: AgentId) -> None:
+        if self.queue.holders.get(agent_id) is not self:
+            raise Superseded(agent_id)
 
     async def run(self, advance: Advance) -> None:
         self._advance, self.accepts, self.beaten = advance, True, CLOCK.elapsed()
