@@ -26,7 +26,7 @@ ROOMS: Mapping[str, Room] = {
     "replies": Room(920, ("agent_core/replies",)),
     "prompt": Room(1_350, ("agent_core/prompt",)),
     "service": Room(2_690, ("agent_core/service",)),
-    "engine": Room(370, ("agent_core/engines",)),
+    "engine": Room(390, ("agent_core/engines",)),
     "ports": Room(690, ("agent_core/ports",)),
     "toolset": Room(1_300, ("agent_core/commands/registry.py", "agent_core/plugins")),
     "capabilities": Room(
