@@ -105,6 +105,9 @@ class JobQueueEngine:
                 finally:
                     watching.cancel()
             self._has_ended.set()
+            task = asyncio.current_task()
+            if task and task.cancelling():  # a worker that cannot say goodbye raises its own error instead
+                raise asyncio.CancelledError
             await asyncio.Event().wait()
 
     async def stand_by(self) -> None:
