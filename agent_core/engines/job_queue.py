@@ -50,7 +50,7 @@ class JobQueueEngine:
 
     def __post_init__(self) -> None:
         limits = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2, "tcp_user_timeout": 20_000}
-        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, min_size=1, max_size=4, timeout=5.0)
+        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, min_size=1, max_size=4, timeout=3.0)
         self._app = App(connector=connector)
 
     @asynccontextmanager
