@@ -6,8 +6,16 @@ from dataclasses import dataclass
 
 from adapters.buttons import Button
 from adapters.visible_text import one_line, visible
-from agent_core.model.server_answers import answer_example, chosen_labels, field_id, hint_text, labels_text
-from agent_core.model.server_question import AskedQuestion, FieldFormat, FieldKind, chosen_label
+from agent_core.model.question_field import (
+    FieldFormat,
+    FieldKind,
+    chosen_label,
+    chosen_labels,
+    field_id,
+    hint_text,
+    labels_text,
+)
+from agent_core.model.server_question import AskedQuestion
 from agent_core.model.turn import Turn
 
 YES_OR_NO = ("yes", "no")
@@ -55,11 +63,6 @@ class QuestionForm:
     message: str
     warning: str
     fields: tuple[FormField, ...]
-    example: str
-
-    def typed_instead(self, why: str) -> str:
-        """How to answer without this form, after a sentence that says why."""
-        return f"{why} Reply in the thread: {self.example}"
 
 
 def question_form(turn: Turn, typed: Mapping[str, str] | None = None) -> QuestionForm | None:
@@ -107,12 +110,11 @@ def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) 
         message=visible(asked.question.message),
         warning=_warning(one_line(asked.place), has_fields=bool(asked.question.fields)),
         fields=_fields(asked, typed),
-        example=one_line(answer_example(asked.question)),
     )
 
 
 def _warning(place: str, *, has_fields: bool) -> str:
-    goes = f"Your answer goes to {place} and stays in this thread."
+    goes = f"Your answer goes to {place}."
     return f"{goes} Write no passwords." if has_fields else f"Nothing has to be filled in: Answer says yes. {goes}"
 
 

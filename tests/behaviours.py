@@ -289,7 +289,7 @@ PROMISES: dict[str, str] = {
     "mcp:form": "A form on the card answers a tool server, once; who may not approve, and one who is late, is told so.",
     "mcp:leaves": "A call whose MCP client has left ends, and all calls end when the server does.",
     "mcp:prompts": "A tool server's prompt fills in the form for a new agent, which people see and change first.",
-    "mcp:questions": "What a tool server asks in a call is answered by a reply of who may approve, or declined.",
+    "mcp:questions": "What a tool server asks is answered or declined by who may approve, one question at a time.",
     "mcp:sign-out": "A sign-in that is forgotten is used by no process any more; the server says what to run.",
     "mcp:sign-in": "Somebody signs in at a tool server once; all processes use that until it ends or is forgotten.",
     "mcp:stdio": "`mcp` serves the client that started it, and works on the data folder if no other process does.",

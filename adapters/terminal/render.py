@@ -26,7 +26,6 @@ RESULT_HEAD_ROWS, RESULT_TAIL_ROWS = 28, 12
 OTHER_ROWS, MIN_FOLDED_ROWS = 12, 10  # of a card besides its preview; of a preview, however low the screen
 LEASE_KEY = " · y -N approve the next N"
 PROPOSED = f"y approve{LEASE_KEY} · e edit · s self-review · n stop · ? help · words reject · words? ask"
-SERVER_ASKS = "Answer the server: answer …, or decline · n stop"
 INTERRUPTED = "r run again · i it ran · s skip · n stop · ? help"
 LEASE_HELP = "y -N, y N  this command and the next ones run without asking, N in total\n"
 PROPOSED_HELP = f"""y, yes    the command runs as shown
@@ -118,9 +117,9 @@ def question(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
     return f"{look.paint(keys, 'bold')}\n> "
 
 
-def server_question(look: Look) -> str:
+def server_question(wanted: str, look: Look) -> str:
     """What a person can type while a tool server asks, and the input prompt."""
-    return f"{look.paint(SERVER_ASKS, 'bold')}\n> "
+    return f"{look.paint(f'Answer the server: {wanted} · decline · n stop', 'bold')}\n> "
 
 
 def help_text(turn: Turn, look: Look, *, covered: str = "") -> str:

@@ -6,27 +6,25 @@ from dataclasses import dataclass, field
 
 from adapters.actions import ActionDispatcher, FormInput
 from adapters.buttons import Button
-from adapters.terminal.input_parser import parse_answer
 from adapters.terminal.line_reader import LineReader
 from adapters.terminal.render import said_text, server_question
-from adapters.typed_text import typed
 from adapters.visible_text import one_line
 from agent_core.errors import PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
-from agent_core.model.server_answers import WrongAnswer, is_answer, read_reply
+from agent_core.model.question_field import WrongAnswer, field_id, field_line, read_value
 from agent_core.model.server_question import AskedQuestion
 from agent_core.model.turn import Turn
 
 OVER = "Nothing is asked any more: the line was not used."
-WHAT_TO_TYPE = "Type answer and what is asked, or decline."
 
 
 @dataclass(slots=True, kw_only=True)
 class ServerDialogue:
-    """Reads lines while servers ask; the server that asks longest is answered first. `stop` stops the agent.
+    """Reads lines while servers ask, one for each field; the server that asks longest is answered first.
 
-    `_sent`: the questions that a line has answered, until their calls have read it.
+    `stop` stops the agent. `_written`: the fields of a question that were typed so far, by its id.
+    `_sent`: the questions that were answered, until their cards have been drawn again.
     """
 
     actions: ActionDispatcher
@@ -37,6 +35,7 @@ class ServerDialogue:
     is_unasked: bool
     _asked: dict[TurnId, Turn] = field(default_factory=dict)
     _sent: set[str] = field(default_factory=set)
+    _written: dict[str, list[str]] = field(default_factory=dict)
 
     async def follow(self, turn: Turn) -> None:
         """Read lines if the turn's server asks. Nobody answers where the person is not asked."""
@@ -46,6 +45,8 @@ class ServerDialogue:
         elif self.is_unasked:
             await self._decline(turn, asked)
         elif known is None or known.asked is None or known.asked.id != asked.id:
+            if not self._open():
+                self.reader.streams.forget()  # a line that is older than the question does not answer it
             self._asked[turn.id] = turn
             self.reader.streams.call()
             self.reader.watch()
@@ -54,16 +55,15 @@ class ServerDialogue:
         """Write what can be typed, below the question or what was said of an answer."""
         if not (asked := self._open()):
             return
+        first = asked[0]
         if len(asked) > 1:
-            first = asked[0]
             self._say(f"Several servers ask. The next line answers {first.server}: {one_line(first.question.message)}")
-        self.write(server_question(self.reader.streams.look))
+        fields, written = first.question.fields, self._written.get(first.id, [])
+        wanted = field_line(fields[len(written)]) if fields else "yes"
+        self.write(server_question(one_line(wanted), self.reader.streams.look))
 
     async def take_line(self) -> None:
-        """Send the line that was typed. What does not fit is told, and another line is read.
-
-        A line that fits is a reply as on every surface, which the running call reads.
-        """
+        """Take the line that was typed as the next field. What does not fit is told, and asked again."""
         turn = next((each for each in self._asked.values() if self._is_open(each)), None)
         if turn is None and not self.reader.streams.can_ask:
             return  # the next prompt takes it
@@ -72,12 +72,14 @@ class ServerDialogue:
             return
         if turn is None or asked is None:
             self._say(OVER)
-        else:
-            if await self._is_sent(turn, asked, typed.text):
-                self._sent.add(asked.id)
-            if self._open():
-                self.prompt()
-                self.reader.watch()
+            return
+        try:
+            await self._carry_out(turn, asked, "decline" if typed.text is None else typed.text.strip())
+        except (PersonError, WrongAnswer) as error:
+            self._say(f"Nothing was sent: {error}")
+        if self._open():
+            self.prompt()
+            self.reader.watch()
 
     def _open(self) -> list[AskedQuestion]:
         """The questions that no line has answered, the oldest first."""
@@ -86,32 +88,38 @@ class ServerDialogue:
     def _is_open(self, turn: Turn) -> bool:
         return turn.asked is not None and turn.asked.id not in self._sent
 
-    async def _is_sent(self, turn: Turn, asked: AskedQuestion, line: str | None) -> bool:
-        """Carry out a line; return whether the question is over with it."""
-        try:
-            match parse_answer(line) if line is not None else "decline":
-                case "decline":
-                    await self._decline(turn, asked)
-                case "stop":
-                    await self.stop()
-                    self._sent.update(each.id for each in self._open())
-                case _:
-                    return await self._is_reply_an_answer(turn, asked, line or "")
-        except (PersonError, WrongAnswer) as error:
-            self._say(f"Nothing was sent: {error}")
-            return False
-        return True
+    async def _carry_out(self, turn: Turn, asked: AskedQuestion, line: str) -> None:
+        match line.casefold():
+            case "decline":
+                await self._decline(turn, asked)
+                self._sent.add(asked.id)
+            case "n" | "stop":
+                await self.stop()
+                self._sent.update(each.id for each in self._open())
+            case _ if asked.question.fields:
+                await self._fill_in(turn, asked, line)
+            case "y" | "yes":
+                await self._answer(turn, asked)
+            case _:
+                raise WrongAnswer("type yes, decline, or n to stop.")
 
-    async def _is_reply_an_answer(self, turn: Turn, asked: AskedQuestion, line: str) -> bool:
-        if line.strip() in ("", "?"):
-            self._say(WHAT_TO_TYPE)
-            return False
-        if is_answer(line):
-            read_reply(asked.question, line)
-        told = await self.actions.say(turn.agent_id, typed(line), self.origin)
-        if not is_answer(line):
-            self._say(told.whole)
-        return is_answer(line)
+    async def _fill_in(self, turn: Turn, asked: AskedQuestion, line: str) -> None:
+        """Keep the line as the next field; answer with all of them after the last one."""
+        written = self._written.setdefault(asked.id, [])
+        each = asked.question.fields[len(written)]
+        try:
+            read_value(each, line)
+        except WrongAnswer as wrong:
+            raise WrongAnswer(f"{each.name} {wrong}") from None
+        written.append(line)
+        if len(written) == len(asked.question.fields):
+            await self._answer(turn, asked)
+
+    async def _answer(self, turn: Turn, asked: AskedQuestion) -> None:
+        written = self._written.pop(asked.id, [])  # a refused answer begins again
+        filled = {field_id(number): text for number, text in enumerate(written)}
+        await self.actions.press(Button("answer", turn.id, shown=asked.id), FormInput(arguments=filled), self.origin)
+        self._sent.add(asked.id)
 
     async def _decline(self, turn: Turn, asked: AskedQuestion) -> None:
         with suppress(PersonError):

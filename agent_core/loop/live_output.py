@@ -111,5 +111,6 @@ class LiveOutput:
         notices = tuple(Notice.to(agent, "waiting", text, now) for text in told)
         changed = turn.with_live_output(self.shown)
         if asked:
-            changed, agent = changed.ask(asked), agent.become(Acting(asks=not asked.answered_by), now)
+            changed = changed.ask(asked)
+            agent = agent.become(Acting(asks=changed.open_question is not None), now)
         return Outcome(agent=agent, changed=changed, notices=notices)

@@ -35,15 +35,9 @@ def chunk_turn(turn: Turn, at: datetime) -> tuple[Memory, ...]:
 def chunk_note(note: Note) -> tuple[Memory, ...]:
     """The memories of a note: the text in chunks, each with its author."""
     return tuple(
-        Memory.of(f"{_writer(note)}: {piece}", source=str(note.by), at=note.at)
+        Memory.of(f"{note.by} wrote: {piece}", source=str(note.by), at=note.at)
         for piece in islice(chunk_text(note.text), MAX_CHUNKS)
     )
-
-
-def _writer(note: Note) -> str:
-    """Who wrote it; the words of a filled-in form may be those of the tool server that sent it."""
-    filled_in = f" filled in a form of the tool server {note.form_of}, whose words these may be"
-    return f"{note.by}{filled_in if note.form_of else ' wrote'}"
 
 
 def chunk_text(text: str, size: int = CHUNK_CHARACTERS, overlap: int = OVERLAP_CHARACTERS) -> Iterator[str]:

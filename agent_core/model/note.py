@@ -31,7 +31,6 @@ class Note:
     """A reply that a person wrote. `taken_into` is the turn whose prompt included the note.
 
     `file`: the path of a file that the person put into the workspace, of which the note tells, or "".
-    `form_of`: the tool server whose form the note fills in, or "": its words may be those that the server suggested.
     `is_forwarded`: it holds a message of somebody else, which is untrusted content.
     """
 
@@ -43,7 +42,6 @@ class Note:
     text: str
     taken_into: TurnId | None = None
     file: str = ""
-    form_of: str = ""
     is_forwarded: bool = False
 
     @classmethod

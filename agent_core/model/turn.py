@@ -241,8 +241,10 @@ class Turn:
         return replace(self, live=live)
 
     def ask(self, question: AskedQuestion) -> Self:
-        """The running turn, in whose call a server asks this, or was answered."""
-        return replace(self, asked=question)
+        """The running turn, in whose call a server asks this, or was answered. The first answer stays."""
+        known = self.asked
+        is_over = known is not None and known.id == question.id and known.answered_by is not None
+        return self if is_over else replace(self, asked=question)
 
     def reviewed(self, review: str) -> Self:
         """The turn with the model's criticism of its own proposal."""

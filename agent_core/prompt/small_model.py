@@ -8,7 +8,7 @@ keep a constant prefix for a provider's cache, because such models run locally.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from agent_core.errors import ModelRefused
@@ -20,7 +20,7 @@ from agent_core.model.note import Note
 from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
-from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, words_of, writer_of
+from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
 from agent_core.prompt.known_files import files_text, split_named_files
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
 from agent_core.prompt.small_model_commands import mentions_time, repeated_call, select_commands
@@ -215,7 +215,7 @@ def _note(note: Note, steps: Mapping[TurnId, int], limit: int) -> str:
     text = truncate(note.text, limit, 0)
     if note.by.kind == "bot":
         return f"{name_of(note.by)}, an agent, {when}:\n{quote(text)}"
-    return f"{writer_of(note.by)}, {when}: {words_of(replace(note, text=text))}"
+    return f"{writer_of(note.by)}, {when}: {indent(text)}"
 
 
 def _recalled(situation: Situation, limit: int) -> str:

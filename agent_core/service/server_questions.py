@@ -1,28 +1,27 @@
-"""How people answer a tool server by a form or a button. The answer becomes a note, which the running call reads."""
+"""How people answer a tool server, by a form or a button. The answer stands on the turn, where the call finds it."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from agent_core.errors import AlreadyDecided, NotPossible
+from agent_core.errors import AlreadyDecided, InvalidInput, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
-from agent_core.model.note import Note
-from agent_core.model.server_answers import DECLINED, WrongAnswer, answers, line_of_form, read_reply
-from agent_core.model.server_question import AskedQuestion
+from agent_core.model.lines import counted
+from agent_core.model.question_field import WrongAnswer, field_id, read_value
+from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.model.turn import Turn
-from agent_core.oversight.policy import may_decide, require_may_decide
+from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import deliver_note
 
 WHAT = "answer servers here"
 ASKS_OTHERS = "This question is over: the server asks something else now. Nothing was sent. Look again."
+MAX_ANSWER_CHARACTERS = 4_000
 
 
 class ServerQuestions(TransactionalService):
-    """Answers to what tool servers ask. The first one counts, whether it was typed, filled in or pressed."""
+    """Answers to what tool servers ask. The first one counts."""
 
     async def open_to(self, by: Actor, channel: ChannelScope, turn_id: TurnId, shown: str) -> tuple[Agent, Turn]:
         """The agent and the turn with the open question, for the form in which this person answers.
@@ -47,15 +46,35 @@ class ServerQuestions(TransactionalService):
             if await self.is_repeated(work, origin):
                 return await work.turns.get(origin.channel, turn_id)
             agent, turn, asked = await _find_open(work, origin.by, origin.channel, turn_id, shown)
-            line, now = DECLINED if form is None else line_of_form(asked.question, form), self.clock.now()
-            note = replace(Note.to(agent, line, by=origin.by, at=now), form_of=asked.server)
-            deliver_note(work, agent, note)
-            answered = turn.ask(asked.answer(origin.by, now, is_declined=form is None))
+            now, written = self.clock.now(), [] if form is None else _written(asked.question, form)
+            over = asked.decline(origin.by, now) if form is None else asked.answer(origin.by, now, *written)
+            said = f"{'declined' if form is None else 'answered'} a server's question"
+            # How many fields were filled in, not with what: it may be private.
+            self.audit(work, agent, origin, said, f"{asked.server}: {counted(sum(map(bool, written)), 'field')}")
+            answered = turn.ask(over)
             work.turns.save(answered)  # of two answers at once, one conflicts
             self.waker.wake(work, agent.id)
             return answered
 
         return await self.save(act)
+
+
+def _written(question: ServerQuestion, form: Mapping[str, str]) -> list[str]:
+    """What was filled in, by the number of the field; raise InvalidInput with a sentence for each wrong field."""
+    problems, written = dict[str, str](), list[str]()
+    for number, each in enumerate(question.fields):
+        written.append(form.get(field_id(number), "").replace("\r\n", "\n").strip())
+        try:
+            read_value(each, written[number])
+        except WrongAnswer as wrong:
+            problems[field_id(number)] = f"{each.label} {wrong}"
+    if not problems and (size := sum(map(len, written))) > MAX_ANSWER_CHARACTERS:
+        longest = max(range(len(written)), key=lambda number: len(written[number]))
+        said = f"The answer has {size:,} characters, and {MAX_ANSWER_CHARACTERS:,} are the most."
+        problems[field_id(longest)] = said
+    if problems:
+        raise InvalidInput(problems)
+    return written
 
 
 async def _find_open(
@@ -72,21 +91,4 @@ async def _find_open(
         raise NotPossible(f"Turn {turn.number} is {turn.state}: its tool server asks nothing any more.")
     if asked.id != shown or turn.open_question is None:
         raise NotPossible(ASKS_OTHERS)
-    if typed := await _find_typed(work, agent, asked):
-        raise AlreadyDecided("answered", str(typed.by), typed.at)
     return agent, turn, asked
-
-
-async def _find_typed(work: UnitOfWork, agent: Agent, asked: AskedQuestion) -> Note | None:
-    """A typed answer that fits, which the running call has not read yet."""
-    notes = await work.notes.list_waiting(agent)
-    since = (note for note in notes if note.at >= asked.at and answers(note) and may_decide(agent, note.by))
-    return next((note for note in since if _fits(asked, note)), None)
-
-
-def _fits(asked: AskedQuestion, note: Note) -> bool:
-    try:
-        read_reply(asked.question, note.text)
-    except WrongAnswer:
-        return False
-    return True

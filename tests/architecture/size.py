@@ -19,16 +19,16 @@ class Room:
 
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
-    "model": Room(2_290, ("agent_core/model", "agent_core/errors.py")),
+    "model": Room(2_200, ("agent_core/model", "agent_core/errors.py")),
     "rules": Room(760, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(2_810, ("agent_core/persistence",)),
     "loop": Room(2_070, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
-    "prompt": Room(1_350, ("agent_core/prompt",)),
+    "prompt": Room(1_340, ("agent_core/prompt",)),
     "service": Room(2_690, ("agent_core/service",)),
     "engine": Room(390, ("agent_core/engines",)),
     "ports": Room(690, ("agent_core/ports",)),
-    "toolset": Room(1_300, ("agent_core/commands/registry.py", "agent_core/plugins")),
+    "toolset": Room(1_260, ("agent_core/commands/registry.py", "agent_core/plugins")),
     "capabilities": Room(
         14_530,
         (
@@ -45,7 +45,7 @@ ROOMS: Mapping[str, Room] = {
     "slack and discord": Room(6_690, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_360, ("adapters/web", "adapters/terminal")),
     "bot": Room(5_250, ("bot",)),
-    "tests": Room(67_660, ("tests",)),
+    "tests": Room(67_400, ("tests",)),
     "benchmarks": Room(2_580, ("benchmarks",)),
 }
 SUPPORT = ("tests", "benchmarks")  # what is no part of the product

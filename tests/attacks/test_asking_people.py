@@ -2,21 +2,25 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from agent_core.commands.registry import CommandContext
-from agent_core.errors import DatabaseAway
-from agent_core.model.draft import AgentDraft
+from agent_core.errors import DatabaseAway, NotPossible
+from agent_core.model.agent import Acting
+from agent_core.model.decision import Approve
+from agent_core.model.ids import TurnId
 from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.plugins.tool_server_questions import LOOK_SECONDS, CallQuestions
 from agent_core.providers.clock import SystemClock
+from agent_core.testing.clock import START
 from agent_core.testing.database import TemporaryDatabase
-from agent_core.testing.examples import ANA, BEN
+from agent_core.testing.examples import ANA, BEN, CHANNEL, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import TEA_SERVER
@@ -63,7 +67,7 @@ def answers(folder: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.slow
-@attack("servers", "It asks people two things at once, for one reply to answer both", "one question after the other")
+@attack("servers", "It asks people two things at once, for one click to answer both", "one question after the other")
 async def test_two_questions_at_once(answer: str, tmp_path: Path) -> None:
     behaviour = """
 def called(params):
@@ -79,10 +83,10 @@ def called(params):
         await ana.new_agent("Clerk", "pours tea", "Serve tea")
         await (await ana.asks("tea.pour")).press("Approve")
         assert await ana.sees("Serve tea?")
-        await ana.says("answer yes")
+        await (await ana.is_asked()).press("Answer", sure="yes")
         await until(lambda: bool(answers(tmp_path)))
         assert await ana.sees("Break all cups?")
-        await ana.says("answer no")
+        await (await ana.is_asked()).press("Answer", sure="no")
         await ana.asks("task_complete")
     said = {str(each["id"]): each["result"] for each in answers(tmp_path)}
     assert said == {
@@ -93,7 +97,7 @@ def called(params):
 
 
 @pytest.mark.slow
-@attack("servers", "It ends its call while people think, to get what they reply later", "declined as the call ends")
+@attack("servers", "It ends its call while people think, to get what they answer later", "declined as the call ends")
 async def test_no_question_outlives_its_call(answer: str, tmp_path: Path) -> None:
     behaviour = """
 def called(params):
@@ -109,10 +113,10 @@ def answer(message):
         ana = scene.ana
         await ana.new_agent("Clerk", "pours tea", "Serve tea")
         await (await ana.asks("tea.pour")).press("Approve")
-        assert await ana.sees("Which tea?")
+        form = await (await ana.is_asked()).opens("Answer")
         tmp_path.joinpath("enough").touch()
         await ana.asks("task_complete")
-        await ana.says("answer my-secret-tea")
+        await form.sends(tea="my-secret-tea")
         await until(lambda: bool(answers(tmp_path)))
     assert [each["result"] for each in answers(tmp_path)] == [{"action": "decline"}]
     assert answer
@@ -132,8 +136,7 @@ def called(params):
         ana = scene.ana
         await ana.new_agent("Clerk", "pours tea", "Serve tea")
         await (await ana.asks("tea.pour")).press("Approve")
-        assert await ana.sees("Which tea?")
-        await ana.says("answer green")
+        await (await ana.is_asked()).press("Answer", tea="green")
         await ana.asks("task_complete")
     told = str(model.prompts[-1])
     assert "ended before it had answered" in told
@@ -142,92 +145,111 @@ def called(params):
 
 
 class AwayDatabase(TemporaryDatabase):
-    """A database that is away, or takes no writes, as long as a test says."""
+    """A database that is away as long as a test says."""
 
-    is_away, keeps_nothing = False, False
+    is_away = False
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[SqlUnitOfWork]:
         if self.is_away:
             raise DatabaseAway("away")
         async with super().begin() as work:
-            if self.keeps_nothing:
-                work.commit = self._lose  # type: ignore[method-assign]
             yield work
 
-    async def _lose(self) -> None:
-        raise DatabaseAway("away")
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """A running call that may ask. What it asks stands on its turn, as the loop keeps it there."""
+
+    stage: Stage
+    turn: TurnId
+    questions: CallQuestions
+    shown: list[AskedQuestion]
+    is_ending: asyncio.Event
+
+    @classmethod
+    async def begun(cls, database: TemporaryDatabase | None = None) -> "Call":
+        stage, shown, is_ending = Stage(database=database), list[AskedQuestion](), asyncio.Event()
+        agent = an_agent(status=Acting(asks=True), turns=1)
+        turn = a_turn(agent).decide(Approve(), by=ANA, at=START).start(START)
+        await keep(stage.database, agent, turn)
+        context = CommandContext(
+            agent=agent, files=stage.workspaces.of(agent), ask=shown.append, is_ending=is_ending.is_set
+        )
+        questions = CallQuestions(
+            database=stage.database, clock=stage.clock, entry=TEA_SERVER, context=context, spell_out=str
+        )
+        return cls(stage=stage, turn=turn.id, questions=questions, shown=shown, is_ending=is_ending)
+
+    async def ask(self, message: str) -> "asyncio.Task[Mapping[str, object] | None]":
+        """Ask people, and wait until it stands on the turn."""
+        asking = asyncio.create_task(self.questions.ask(ServerQuestion(message=message)))
+        await self.stage.fake_clock.until_sleeping()
+        async with self.stage.database.begin() as work:
+            work.turns.save((await work.turns.get(CHANNEL, self.turn)).ask(self.shown[-1]))
+            await work.commit()
+        return asking
+
+    async def look(self) -> None:
+        """Let it look at its turn."""
+        self.stage.fake_clock.advance(LOOK_SECONDS)
+        await self.stage.fake_clock.until_sleeping()
 
 
-@attack(
-    "servers", "It asks as the database goes away, to get what was written before", "answered by what comes after it"
-)
+@attack("servers", "It asks as the database goes away, to be answered by nobody", "answered by who answers after that")
 async def test_a_database_that_is_away_answers_nothing_and_loses_nothing(answer: str) -> None:
     database = AwayDatabase()
-    stage = Stage(database=database)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Pour",)), stage.origin())
-    context = CommandContext(agent=agent, files=stage.workspaces.of(agent))
-    asked = CallQuestions(database=database, clock=stage.clock, entry=TEA_SERVER, context=context, spell_out=str)
-    await stage.service.reply(agent.id, "Decline.", stage.origin())
+    call = await Call.begun(database)
+    asking = await call.ask("Sure?")
     database.is_away = True
-    asking = asyncio.create_task(asked.ask(ServerQuestion(message="Sure?")))
-    await stage.fake_clock.until_sleeping()
+    await call.look()
     database.is_away = False
-    stage.fake_clock.advance(1)
-    await stage.fake_clock.until_sleeping()
-    await stage.service.reply(agent.id, "Answer", stage.origin())
-    database.keeps_nothing = True
-    stage.fake_clock.advance(1)
-    await stage.fake_clock.until_sleeping()
+    await call.look()
     assert not asking.done()
-    database.keeps_nothing = False
-    stage.fake_clock.advance(1)
+    await call.stage.service.server_questions.answer(call.turn, {}, call.stage.origin(), shown=call.shown[-1].id)
+    call.stage.fake_clock.advance(LOOK_SECONDS)
     assert await asking == {}
-    acts = [entry.act for entry in await stage.views.audit(agent.channel, agent.id)]
-    assert acts.count("answered a server's question") == 1
     assert answer
 
 
 async def test_a_question_is_declined_as_soon_as_the_process_ends() -> None:
-    stage, is_ending, shown = Stage(), asyncio.Event(), list[AskedQuestion]()
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Pour",)), stage.origin())
-    context = CommandContext(
-        agent=agent, files=stage.workspaces.of(agent), ask=shown.append, is_ending=is_ending.is_set
-    )
-    asked = CallQuestions(database=stage.database, clock=stage.clock, entry=TEA_SERVER, context=context, spell_out=str)
-    asking = asyncio.create_task(asked.ask(ServerQuestion(message="Sure?")))
-    await stage.fake_clock.until_sleeping()
-    is_ending.set()
-    stage.fake_clock.advance(LOOK_SECONDS)
+    call = await Call.begun()
+    asking = await call.ask("Sure?")
+    call.is_ending.set()
+    call.stage.fake_clock.advance(LOOK_SECONDS)
     assert await asking is None
-    assert shown[-1].is_declined
-    assert asked.told == ["(The server asked people a question, which was declined, because Signoff ended.)"]
+    assert call.shown[-1].is_declined
+    assert call.questions.told == ["(The server asked people a question, which was declined, because Signoff ended.)"]
+
+
+async def test_an_answer_of_the_last_moment_is_sent_though_the_process_ends() -> None:
+    call = await Call.begun()
+    asking = await call.ask("Sure?")
+    await call.stage.service.server_questions.answer(call.turn, {}, call.stage.origin(), shown=call.shown[-1].id)
+    call.is_ending.set()
+    call.stage.fake_clock.advance(LOOK_SECONDS)
+    assert await asking == {}
 
 
 @attack(
     "servers",
     "It asks again as two people answer at once, for the second to agree unread",
-    "that reply answers nothing",
+    "that form answers nothing",
 )
-async def test_the_second_of_two_replies_answers_no_other_question(answer: str) -> None:
-    stage = Stage()
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Pour",)), stage.origin())
-    context = CommandContext(agent=agent, files=stage.workspaces.of(agent))
-    asked = CallQuestions(database=stage.database, clock=stage.clock, entry=TEA_SERVER, context=context, spell_out=str)
-    first = asyncio.create_task(asked.ask(ServerQuestion(message="Serve tea?")))
-    await stage.fake_clock.until_sleeping()
-    await stage.service.reply(agent.id, "Answer", stage.origin(ANA))
-    stage.fake_clock.advance(LOOK_SECONDS)
+async def test_the_second_of_two_forms_answers_no_other_question(answer: str) -> None:
+    call = await Call.begun()
+    people, first = call.stage.service.server_questions, await call.ask("Serve tea?")
+    shown = call.shown[-1].id
+    await people.answer(call.turn, {}, call.stage.origin(ANA), shown=shown)
+    call.stage.fake_clock.advance(LOOK_SECONDS)
     assert await first == {}
-    second = asyncio.create_task(asked.ask(ServerQuestion(message="Break all cups?")))
-    await stage.fake_clock.until_sleeping()
-    await stage.service.reply(agent.id, "answer", stage.origin(BEN))
-    for _ in range(6):
-        stage.fake_clock.advance(LOOK_SECONDS)
-        await stage.fake_clock.until_sleeping()
+    second = await call.ask("Break all cups?")
+    with pytest.raises(NotPossible, match="the server asks something else now"):
+        await people.answer(call.turn, {}, call.stage.origin(BEN), shown=shown)
+    await call.look()
     assert not second.done()
-    await stage.service.reply(agent.id, "decline", stage.origin(BEN))
-    stage.fake_clock.advance(LOOK_SECONDS)
+    await people.decline(call.turn, call.stage.origin(BEN), shown=call.shown[-1].id)
+    call.stage.fake_clock.advance(LOOK_SECONDS)
     assert await second is None
     assert answer
 

@@ -9,8 +9,8 @@ import mcp_types
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.model.server_answers import WrongAnswer, read_answers
-from agent_core.model.server_question import QuestionField, ServerQuestion
+from agent_core.model.question_field import QuestionField
+from agent_core.model.server_question import ServerQuestion
 from agent_core.providers.mcp.questions import question_of
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 
@@ -110,40 +110,6 @@ async def test_a_call_that_is_stopped_while_it_asks_ends() -> None:
         calling.cancel()
         with pytest.raises((asyncio.CancelledError, CommandError)):
             await calling
-
-
-FIELDS = (
-    QuestionField(name="size", kind="number", is_required=True),
-    QuestionField(name="colours", kind="choices", choices={"Red": "r", "Blue": "b"}),
-    QuestionField(name="gift", kind="yes or no"),
-)
-
-
-def test_answers_are_read_by_name_with_their_types() -> None:
-    question = ServerQuestion(message="?", fields=FIELDS)
-    assert read_answers(question, "SIZE: 2.5; colours: red, Blue\ngift: No") == {
-        "size": 2.5, "colours": ["r", "b"], "gift": False,
-    }  # fmt: skip
-    assert read_answers(ServerQuestion(message="Sure?"), " ") == {}
-    lone = ServerQuestion(message="?", fields=(QuestionField(name="tea", is_required=True),))
-    assert read_answers(lone, " green: or black ") == {"tea": "green: or black"}
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("", "size is missing."),
-        ("size: big", "size must be a number."),
-        ("size: 1; colours: green", "colours must be some of Red, Blue."),
-        ("size: 1; gift: perhaps", "gift must be yes or no."),
-        ("hello", "“hello” names no field."),
-        ("size: " + "1" * 5_000, "it has more than 4,000 characters."),
-        ("size: nan", "size must be a number."),
-    ],
-)
-def test_an_answer_that_does_not_fit_is_told_and_not_sent(text: str, why: str) -> None:
-    with pytest.raises(WrongAnswer, match=why.replace("(", r"\(")):
-        read_answers(ServerQuestion(message="?", fields=FIELDS), text)
 
 
 def asked_for(message: str = "?", required: tuple[str, ...] = (), **properties: object) -> ServerQuestion | None:

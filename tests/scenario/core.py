@@ -18,8 +18,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
+from agent_core.model.question_field import field_id
 from agent_core.model.seen_proposal import SeenProposal
-from agent_core.model.server_answers import field_id
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage

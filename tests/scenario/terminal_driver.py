@@ -39,7 +39,9 @@ class DeskCard:
             case "Stop":
                 self.chat.type("n")
             case "Answer":
-                self.chat.type(f"answer {'; '.join(f'{key}: {value}' for key, value in filled.items())}")
+                asked = self.chat.output.rpartition(SERVER_QUESTION)[2].partition(":")[0].strip()
+                names = [*filled]
+                self.chat.type(*(filled[name] for name in names[names.index(asked) :]) if filled else ("yes",))
             case "Decline":
                 self.chat.type("decline")
             case "Self-review":

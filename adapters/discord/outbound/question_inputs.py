@@ -1,4 +1,4 @@
-"""The form in which people answer a tool server. Discord allows five components; more fields are typed instead."""
+"""The form in which people answer a tool server. Discord allows five components."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,16 +15,16 @@ from adapters.text_fit import cut, fits
 from agent_core.errors import NotPossible
 
 MAX_MESSAGE = 3_000  # a form's text has room for 4,000, with what is around it
-TOO_MANY = f"A form of Discord has at most {MAX_INPUTS} fields, and the server asks for more."
+TOO_MANY = f"A form of Discord has at most {MAX_INPUTS} fields, and the server asks for more: press Decline."
 
 
 def question_modal(form: QuestionForm, problems: Mapping[str, str]) -> ui.Modal:
-    """The form, with errors by field; raise NotPossible, which says how to type the answer, if it has too many fields.
+    """The form, with errors by field; raise NotPossible if it has too many fields.
 
     With five fields the message of the server stands on the card only.
     """
     if len(form.fields) > MAX_INPUTS:
-        raise NotPossible(form.typed_instead(TOO_MANY))
+        raise NotPossible(TOO_MANY)
     shown = modal(form.whose, form_id(form.answer))
     if len(form.fields) < MAX_INPUTS:
         shown.add_item(ui.TextDisplay(f"{quoted(cut(form.message, MAX_MESSAGE))}\n-# {form.warning}"))

@@ -1,7 +1,5 @@
 """The inputs of a form in which people answer a tool server, of the kinds that Slack has for its fields."""
 
-from collections.abc import Sequence
-
 from adapters.question_form import NO_CHOICE, FormField, QuestionForm, option_value
 from adapters.slack.outbound.blocks import (
     MAX_INPUT,
@@ -24,24 +22,17 @@ from adapters.visible_text import visible
 
 TYPED = {"email": "email_text_input", "uri": "url_text_input"}
 LEFT_OUT = option("Leave out", NO_CHOICE)
-TOO_LONG = f"A menu of Slack shows {MAX_OPTION_TEXT} characters of a choice, and these have more."
 
 
 def question_blocks(form: QuestionForm) -> list[Block]:
-    """What is asked and an input for each field; if that does not fit, how to answer by a reply."""
+    """What is asked and an input for each field. A choice that a menu would cut is typed, as the thread lists it."""
     head = [section(form.whose), rich(quoted(form.message))]
-    if not all(fits(choice, MAX_OPTION_TEXT) for field in form.fields for choice in field.choices):
-        return [*head, section(form.typed_instead(TOO_LONG)), context(form.warning)]
     return [*head, *(_input(field) for field in form.fields), context(form.warning)]
 
 
-def has_inputs(blocks: Sequence[Block], form: QuestionForm) -> bool:
-    """Whether the form can be sent: it has all fields of the question."""
-    return len([block for block in blocks if block["type"] == "input"]) == len(form.fields)
-
-
 def _input(field: FormField) -> Block:
-    element = _chooser(field) if field.choices else _entry(field)
+    is_menu = field.choices and all(fits(choice, MAX_OPTION_TEXT) for choice in field.choices)
+    element = _chooser(field) if is_menu else _entry(field)
     return labelled(field.label, element, field.id, hint=field.hint, optional=not field.is_required)
 
 

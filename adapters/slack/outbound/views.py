@@ -35,7 +35,7 @@ from adapters.slack.outbound.controls import APPROVE_N, PREFIX, element, rest_bu
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
 from adapters.slack.outbound.inputs import FIELD, MAX_INPUT_PIECE, entries
 from adapters.slack.outbound.notification_messages import DIRECT_VERBS
-from adapters.slack.outbound.question_inputs import has_inputs, question_blocks
+from adapters.slack.outbound.question_inputs import question_blocks
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, rest_line, standing_text
 from adapters.text_fit import beginning, cut
 from adapters.visible_text import one_line, readable
@@ -117,11 +117,8 @@ def reason_form(agent: Agent, turn: Turn, place: FormContext, said: str = "") ->
 
 
 def answer_form(form: QuestionForm, place: FormContext) -> Block:
-    """The form for the answer to a tool server; one sentence instead of inputs, if these do not fit."""
-    blocks = question_blocks(form)
-    if has_inputs(blocks, form):
-        return form_view(ANSWER, "answer", blocks, place, submit=ANSWER)
-    return _view(ANSWER, blocks, place)
+    """The form for the answer to a tool server."""
+    return form_view(ANSWER, "answer", question_blocks(form), place, submit=ANSWER)
 
 
 def number_form(turn: Turn, place: FormContext, most: int = MAX_LEASE_COMMANDS) -> Block:

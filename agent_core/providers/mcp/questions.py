@@ -11,8 +11,8 @@ import mcp_types
 from mcp.client.context import ClientRequestContext
 from mcp.client.session import ElicitationFnT
 
-from agent_core.model.server_answers import WrongAnswer, labels_text, read_value
-from agent_core.model.server_question import FORMATS, FieldKind, QuestionField, ServerQuestion
+from agent_core.model.question_field import FORMATS, FieldKind, QuestionField, WrongAnswer, labels_text, read_value
+from agent_core.model.server_question import ServerQuestion
 from agent_core.providers.mcp.people_calls import PeopleCalls
 
 MAX_MESSAGE_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_FIELDS, MAX_CHOICES = 2_000, 200, 20, 50

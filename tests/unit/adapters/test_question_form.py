@@ -1,4 +1,4 @@
-"""The form of a tool server's question, as each platform can carry it; what does not fit is typed."""
+"""The form of a tool server's question, as each platform can carry it."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,8 +11,8 @@ from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound.views import answer_form
 from agent_core.errors import NotPossible
 from agent_core.model.decision import Approve
-from agent_core.model.server_answers import line_of_form
-from agent_core.model.server_question import AskedQuestion, QuestionField, ServerQuestion
+from agent_core.model.question_field import QuestionField
+from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 
@@ -84,12 +84,11 @@ def test_slack_has_an_input_for_each_kind_and_nothing_mentions() -> None:
     assert "tea.example" in str(view["blocks"][-1])
 
 
-def test_slack_offers_the_typed_reply_where_a_menu_would_cut_a_choice() -> None:
-    long = replace(TEA, choices={"x" * 76: "x"})
-    view = answer_form(form_of(asking(long)), PLACE)
-    assert "submit" not in view
-    assert "A menu of Slack shows 75 characters" in str(view)
-    assert "Reply in the thread: answer tea: …" in str(view)
+def test_slack_takes_a_text_where_a_menu_would_cut_a_choice() -> None:
+    long = replace(TEA, choices={"x" * 76: "x"}, default="")
+    (typed,) = [block for block in answer_form(form_of(asking(long)), PLACE)["blocks"] if block["type"] == "input"]
+    assert typed["element"]["type"] == "plain_text_input"
+    assert sent_texts(asking(long), {"answer.0": "x" * 76}) == {"answer.0": "x" * 76}
 
 
 def test_a_form_without_fields_says_what_answer_means() -> None:
@@ -110,11 +109,11 @@ def test_discord_has_menus_and_texts_and_says_which_server_asks() -> None:
     assert labels[2]["description"] == "cups must be a whole number."
 
 
-def test_discord_carries_five_fields_and_for_more_says_how_to_type() -> None:
+def test_discord_carries_five_fields_and_for_more_offers_decline() -> None:
     five = question_modal(form_of(asking(*FIELDS)), {}).to_dict()
     assert len(five["components"]) == 5
     assert "no passwords" in five["components"][0]["description"]
-    with pytest.raises(NotPossible, match=r"at most 5 fields.* Reply in the thread: answer tea: …; also"):
+    with pytest.raises(NotPossible, match="at most 5 fields, and the server asks for more: press Decline"):
         question_modal(form_of(asking(*FIELDS, MANY)), {})
 
 
@@ -129,8 +128,6 @@ def test_what_is_left_out_in_a_menu_of_slack_is_sent_as_nothing() -> None:
     (menu,) = [block for block in answer_form(form_of(turn), PLACE)["blocks"] if block["type"] == "input"]
     texts = sent_texts(turn, {"answer.0": menu["element"]["options"][-1]["value"]})
     assert texts == {"answer.0": ""}
-    assert turn.asked
-    assert line_of_form(turn.asked.question, texts) == "answer"
 
 
 def test_a_text_that_looks_like_the_value_of_a_menu_is_kept() -> None:

@@ -39,7 +39,7 @@ class Asking:
         """Pour it."""
         context.ask(ASKED)
         await self.answered.wait()
-        context.ask(ASKED.answer(ANA, START, is_declined=False))
+        context.ask(ASKED.answer(ANA, START))
         self.said.set()
         await self.ended.wait()
         return "poured"
@@ -78,7 +78,7 @@ async def test_the_card_has_the_buttons_and_the_agent_waits_until_it_is_answered
         asking.ended.set()
         await stage.shown.until(lambda shown: len(shown.cards) == 2)
     ended = stage.shown.cards[turn.id]
-    assert ended.asked == ASKED.answer(ANA, START, is_declined=False).without_texts()
+    assert ended.asked == ASKED.answer(ANA, START).without_texts()
     assert turn_card(waiting, ended).buttons == ()
 
 

@@ -9,17 +9,18 @@ import pytest
 from agent_core.errors import AlreadyDecided, Conflict, InvalidInput, NotAllowed, NotFound, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent
-from agent_core.model.agent_policy import Policy, PolicyChange
+from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.decision import Approve
-from agent_core.model.note import Note
+from agent_core.model.question_field import QuestionField, field_id
 from agent_core.model.result import Succeeded
-from agent_core.model.server_answers import field_id
-from agent_core.model.server_question import AskedQuestion, QuestionField, ServerQuestion
+from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.model.turn import Turn
+from agent_core.service.server_questions import MAX_ANSWER_CHARACTERS
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent, keep
 from agent_core.testing.stage import Stage
 
+NOTE = QuestionField(name="note")
 TEA = QuestionField(name="tea", kind="choice", choices={"green": "g"}, is_required=True)
 ASKED = AskedQuestion(
     id="0" * 32, server="tea", place="tea.example", question=ServerQuestion(message="Which?", fields=(TEA,)), at=NOON
@@ -39,9 +40,8 @@ async def a_stage(agent: Agent = ADA, turn: Turn | None = None) -> Stage:
     return stage
 
 
-async def notes_of(stage: Stage) -> list[str]:
-    async with stage.database.begin() as work:
-        return [note.text for note in await work.notes.list_waiting(ADA)]
+async def is_open(stage: Stage) -> bool:
+    return (await stage.turn(ADA)).asked == ASKED
 
 
 async def answer(stage: Stage, by: Actor = ANA, tea: str = "green") -> Turn:
@@ -49,20 +49,45 @@ async def answer(stage: Stage, by: Actor = ANA, tea: str = "green") -> Turn:
     return await stage.service.server_questions.answer(running().id, {field_id(0): tea}, origin, shown=ASKED.id)
 
 
-async def test_a_form_becomes_the_line_that_the_running_call_reads() -> None:
+async def test_a_form_stands_on_the_turn_and_the_decision_log_has_no_values() -> None:
     stage = await a_stage()
     turn = await answer(stage)
-    assert await notes_of(stage) == ["answer tea: green"]
+    assert turn.asked == ASKED.answer(ANA, NOON, "green")
     assert turn.open_question is None
     assert turn.stage != running().stage
+    (entry, *_) = await stage.views.audit(CHANNEL, ADA.id)
+    assert (entry.act, entry.by, entry.detail) == ("answered a server's question", ANA, "tea: 1 field")
 
 
-async def test_a_wrong_form_sends_nothing() -> None:
-    stage = await a_stage()
-    with pytest.raises(InvalidInput, match="tea must be one of green"):
-        await answer(stage, tea="red")
-    assert await notes_of(stage) == []
-    assert (await stage.turn(ADA)).open_question == ASKED
+async def test_a_form_is_kept_as_it_was_written() -> None:
+    stage = await a_stage(turn=running(asked=replace(ASKED, question=ServerQuestion(message="?", fields=(NOTE, NOTE)))))
+    form = {field_id(1): ' a: b;\r\n"c" '}
+    turn = await stage.service.server_questions.answer(running().id, form, stage.origin(), shown=ASKED.id)
+    assert turn.asked is not None
+    assert turn.asked.written == ("", 'a: b;\n"c"')
+
+
+async def test_a_wrong_form_sends_nothing_and_names_each_field() -> None:
+    mail = QuestionField(name="mail", title="Your address", format="email", is_required=True)
+    question = ServerQuestion(message="?", fields=(TEA, mail, replace(NOTE, most=3)))
+    stage = await a_stage(turn=running(asked=replace(ASKED, question=question)))
+    form = {field_id(0): "red", field_id(2): "long"}
+    with pytest.raises(InvalidInput) as refused:
+        await stage.service.server_questions.answer(running().id, form, stage.origin(), shown=ASKED.id)
+    assert refused.value.problems == {
+        field_id(0): "tea must be one of green.",
+        field_id(1): "Your address is missing.",
+        field_id(2): "note must be at most 3 characters.",
+    }
+    assert (await stage.turn(ADA)).open_question is not None
+
+
+async def test_a_form_that_is_too_long_to_keep_is_refused() -> None:
+    stage = await a_stage(turn=running(asked=replace(ASKED, question=ServerQuestion(message="?", fields=(TEA, NOTE)))))
+    form = {**GREEN, field_id(1): "x" * MAX_ANSWER_CHARACTERS}
+    with pytest.raises(InvalidInput) as refused:
+        await stage.service.server_questions.answer(running().id, form, stage.origin(), shown=ASKED.id)
+    assert refused.value.problems == {field_id(1): "The answer has 4,005 characters, and 4,000 are the most."}
 
 
 async def test_the_second_answer_is_told_of_the_first_also_when_the_call_has_ended() -> None:
@@ -76,30 +101,15 @@ async def test_the_second_answer_is_told_of_the_first_also_when_the_call_has_end
         await work.commit()
     with pytest.raises(AlreadyDecided, match="already answered by @ana"):
         await answer(stage, BEN)
-    assert (await stage.turn(ADA)).asked == replace(
-        ASKED.answer(ANA, stage.clock.now(), is_declined=False), question=ServerQuestion(message="")
-    )
+    assert (await stage.turn(ADA)).asked == replace(ASKED.answer(ANA, NOON), question=ServerQuestion(message=""))
 
 
-async def test_a_typed_answer_that_fits_was_first_and_one_that_does_not_fit_was_none() -> None:
+async def test_a_reply_in_the_thread_answers_nothing() -> None:
     stage = await a_stage()
-    await stage.service.reply(ADA.id, "answer red", stage.origin(BEN))
-    await stage.service.reply(ADA.id, "thanks", stage.origin(BEN))
-    await stage.service.server_questions.open_to(ANA, CHANNEL, running().id, ASKED.id)
-    await stage.service.reply(ADA.id, "answer green", stage.origin(BEN))
-    with pytest.raises(AlreadyDecided, match="already answered by @ben"):
-        await answer(stage)
-
-
-async def test_a_typed_answer_of_somebody_who_may_not_decide_or_to_an_earlier_question_counts_for_nothing() -> None:
-    owned = replace(ADA, policy=Policy(approvers="owner"))
-    stage = await a_stage(owned)
-    await stage.service.reply(ADA.id, "answer green", stage.origin(BEN))
-    async with stage.database.begin() as work:
-        work.notes.add(Note.to(ADA, "answer green", by=ANA, at=NOON - timedelta(minutes=1)))
-        await work.commit()
-    await answer(stage)
-    assert len(await notes_of(stage)) == 3
+    for said in ("answer green", "decline"):
+        await stage.service.reply(ADA.id, said, stage.origin(BEN))
+    assert await is_open(stage)
+    assert (await answer(stage)).asked == ASKED.answer(ANA, NOON, "green")
 
 
 @pytest.mark.parametrize("kind", ["guest", "external", "bot"])
@@ -112,7 +122,7 @@ async def test_who_may_not_decide_gets_no_form_and_sends_none(kind: str) -> None
         await questions.answer(running().id, GREEN, origin, shown=ASKED.id)
     with pytest.raises(NotAllowed, match="answer servers here"):
         await questions.decline(running().id, origin, shown=ASKED.id)
-    assert await notes_of(stage) == []
+    assert await is_open(stage)
 
 
 async def test_the_right_to_answer_is_looked_up_again_when_the_form_is_sent() -> None:
@@ -138,9 +148,10 @@ ENDS: dict[str, tuple[Callable[[Turn], Turn], str]] = {
 async def test_a_form_that_is_late_is_refused_with_the_state(end: str) -> None:
     change, why = ENDS[end]
     stage = await a_stage(turn=change(running()))
+    before = await stage.turn(ADA)
     with pytest.raises(NotPossible, match=why):
         await answer(stage)
-    assert await notes_of(stage) == []
+    assert await stage.turn(ADA) == before
 
 
 async def test_a_question_is_found_in_its_channel_only() -> None:
@@ -154,7 +165,7 @@ async def test_a_click_that_the_platform_delivers_twice_answers_once() -> None:
     stage = await a_stage()
     for _ in range(2):
         await stage.service.server_questions.decline(running().id, stage.origin(delivery="d-1"), shown=ASKED.id)
-    assert await notes_of(stage) == ["decline"]
+    assert [entry.act for entry in await stage.views.audit(CHANNEL, ADA.id)] == ["declined a server's question"]
 
 
 async def test_of_two_answers_that_overlap_one_is_told_of_the_other() -> None:
@@ -162,10 +173,10 @@ async def test_of_two_answers_that_overlap_one_is_told_of_the_other() -> None:
     async with stage.database.begin() as work:
         turn = await work.turns.get(CHANNEL, running().id)
         await answer(stage, BEN)
-        work.turns.save(turn.ask(ASKED.answer(ANA, NOON, is_declined=True)))
+        work.turns.save(turn.ask(ASKED.decline(ANA, NOON)))
         with pytest.raises(Conflict):
             await work.commit()
-    assert await notes_of(stage) == ["answer tea: green"]
+    assert (await stage.turn(ADA)).asked == ASKED.answer(BEN, NOON, "green")
 
 
 async def test_an_agent_whose_server_asks_waits_for_who_may_answer() -> None:
