@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from procrastinate import App, JobContext, PsycopgConnector
@@ -34,6 +35,9 @@ CANCEL_SECONDS = 4.0  # for what a cancelled step saves and shows
 ADVANCE = "advance"  # the name of the task, also in persistence/jobs.py
 MAKE_TABLES = 4711  # an advisory lock: processes that start at the same time make the tables once
 
+# The job, and its worker, in which something runs. A task that lost its job does not take a later one for its own.
+_JOB: ContextVar[tuple[int, int] | None] = ContextVar("job", default=None)
+
 
 @dataclass(slots=True)
 class JobQueueEngine:
@@ -44,7 +48,6 @@ class JobQueueEngine:
     workers: int = 1
     _app: App = field(init=False)
     _worker: GuardedWorker | None = None
-    _jobs: dict[AgentId, tuple[int, int]] = field(default_factory=dict)  # that run here: job and worker
     _is_draining: bool = False
     _has_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -73,7 +76,7 @@ class JobQueueEngine:
 
     @property
     def in_progress(self) -> int:
-        return len(self._jobs)
+        return len(self._worker.running) if self._worker else 0
 
     def wake(self, work: UnitOfWork, agent_id: AgentId) -> None:
         work.jobs.defer(agent_id)
@@ -83,13 +86,13 @@ class JobQueueEngine:
         work.jobs.defer(agent_id)
 
     def hold(self, work: UnitOfWork, agent_id: AgentId) -> None:
-        if job := self._jobs.get(agent_id):
+        if job := _JOB.get():
             work.jobs.hold(*job)
 
     async def run(self, advance: Advance) -> None:
         async def run_job(context: JobContext, agent: str) -> None:
             if context.job.id and context.job.worker_id:
-                self._jobs[AgentId(agent)] = context.job.id, context.job.worker_id
+                _JOB.set((context.job.id, context.job.worker_id))
             await self._run_job(advance, AgentId(agent))
 
         self._app.task(name=ADVANCE, pass_context=True)(run_job)
@@ -125,7 +128,7 @@ class JobQueueEngine:
         worker.shutdown_graceful_timeout = seconds
         worker.stop()  # type: ignore[no-untyped-call]
         with suppress(TimeoutError):  # what waits for the database ends with the process
-            async with asyncio.timeout((seconds if self._jobs else 0) + CANCEL_SECONDS):
+            async with asyncio.timeout((seconds if worker.running else 0) + CANCEL_SECONDS):
                 await self._has_ended.wait()
         return worker.late
 
@@ -140,7 +143,6 @@ class JobQueueEngine:
             await self.parts.end_programs(agent_id)
             raise
         finally:
-            self._jobs.pop(agent_id, None)
             if self._is_draining:  # what it has left to do is for others, or for the next start
                 with suppress(DatabaseAway):
                     await self._wake_now(agent_id)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,6 +36,7 @@ class Recorder:
 
     holds: bool = False
     fault: Exception | None = None
+    during: Callable[[], Awaitable[None]] | None = None
     begun: list[AgentId] = field(default_factory=list)
     cancelled: list[AgentId] = field(default_factory=list)
     paused: list[tuple[AgentId, str]] = field(default_factory=list)
@@ -52,6 +53,8 @@ class Recorder:
         self.most_at_once = max(self.most_at_once, self.inside.total())
         await self._tell()
         try:
+            if self.during:
+                await self.during()
             if self.holds:
                 await self.gate.wait()
             if self.fault and agent_id == ADA.id and len(self.begun) == 1:
@@ -62,6 +65,7 @@ class Recorder:
             raise
         finally:
             self.inside[agent_id] -= 1
+            await self._tell()
 
     async def pause(self, agent_id: AgentId, reason: str) -> None:
         self.paused.append((agent_id, reason))
@@ -345,22 +349,27 @@ async def test_an_interrupt_reaches_a_step_in_another_process(place: Place) -> N
 @only_the_queue
 @pytest.mark.proves("workers:claim", "workers:zombie")
 async def test_who_lost_the_job_cannot_claim_its_agent_again(place: Place) -> None:
-    loop, held = Recorder(holds=True), replace(BEE, name="Held")
+    tried = list[str]()
+
+    async def claim() -> None:
+        async with place.database.begin() as unit:
+            unit.agents.save((await unit.agents.locate(ADA.id)).claim())
+            engine.hold(unit, ADA.id)
+            await unit.commit()
+
+    async def claim_twice() -> None:
+        await claim()
+        await on_database(place.url, lambda connection: connection.exec_driver_sql("DELETE FROM procrastinate_jobs"))
+        try:
+            await claim()
+        except Conflict:
+            tried.append("refused")
+
+    loop = Recorder(during=claim_twice)
     async with place.running(loop) as engine:
         await place.wake(engine, ADA.id)
-        await loop.until(lambda: loop.begun == [ADA.id])
-
-        async def hold() -> None:
-            async with place.database.begin() as unit:
-                await unit.agents.locate(BEE.id)
-                unit.agents.save(held)
-                engine.hold(unit, ADA.id)
-                await unit.commit()
-
-        await hold()
-        await on_database(place.url, lambda connection: connection.exec_driver_sql("DELETE FROM procrastinate_jobs"))
-        with pytest.raises(Conflict):
-            await hold()
+        await loop.until(lambda: loop.inside.total() == 0 and bool(loop.begun))
+    assert tried == ["refused"]
 
 
 @only_the_queue
