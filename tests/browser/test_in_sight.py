@@ -130,7 +130,7 @@ async def test_a_proposal_that_comes_with_the_answer_to_a_click_is_in_sight_too(
         await route.fulfill(body=page, content_type="text/html")
 
     await ana.page.evaluate("refresh = () => {}")  # only the answer to the click updates the page
-    await ana.page.route(lambda url: url != thread, answer_late)
+    await ana.page.route("**/press", answer_late)
     await card.press("Approve")
     await expect(ana.page.locator(OPEN)).to_contain_text("1.md")
     await is_in_sight(ana.page, f"{OPEN} .acts .go")

@@ -1,5 +1,6 @@
 """A control accepts nothing in its first 700 ms where it stands. Time in the page is the test's own."""
 
+import asyncio
 import re
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 from agent_core.testing.examples import NOON
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat
+from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
@@ -55,6 +57,9 @@ async def next_card(page: Page, model: ScriptedModel) -> Locator:
     await approve(page).evaluate(CENTRE)
     await page.clock.run_for(LATER)  # what scrolling moved has settled
     await click_at(approve(page))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while "append_to_file" not in await (await page.request.get(page.url)).text():
+            continue
     following = asking(page).filter(has_text="append_to_file")
     for _ in range(500):  # what the page puts off for 30 ms happens when its clock is moved
         if await following.count():
