@@ -33,7 +33,7 @@ extras: .venv/.run ## install optional packages, for example: make extras EXTRAS
 	@echo "Installing $(EXTRAS)…"
 	@$(INSTALL) '.[$(EXTRAS)]'
 
-test: .venv/.dev ## the default tests, in about five minutes on two cores
+test: .venv/.dev ## the default tests, in about six minutes on two cores
 	@$(TEST)
 
 test-fast: .venv/.dev ## the units and the rules of the house, in about a minute

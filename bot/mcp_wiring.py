@@ -25,7 +25,7 @@ from agent_core.ports.clock import Clock
 from bot.bootstrap import Signoff
 from bot.release import release
 from bot.settings import Settings
-from bot.startup import has_workers, is_engine_at_work
+from bot.startup import is_engine_at_work
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -75,7 +75,7 @@ async def serve_client(signoff: Signoff, told: Told, pipes: Pipes) -> None:
 
 def told_by_engine(core: Core, hub: Hub) -> Told:
     """What a process knows that advances agents, or hears of those that do."""
-    return Told(hub.changes, partial(has_workers, core))
+    return Told(hub.changes, lambda: core.engine.workers > 0)
 
 
 def told_by_nobody(settings: Settings, clock: Clock) -> Told:

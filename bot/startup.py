@@ -180,11 +180,6 @@ def is_engine_at_work(settings: Settings) -> bool:
         return True
 
 
-def has_workers(core: Core) -> bool:
-    """Whether a worker is known: this process or another; True before the first look."""
-    return core.engine.workers > 0
-
-
 def is_stopping(core: Core) -> bool:
     """Whether this process is about to end, and it is the only worker."""
     return core.loop.draining.is_requested and core.engine.workers <= 1

@@ -119,7 +119,7 @@ def question(turn: Turn, look: Look, *, can_approve_more: bool = True) -> str:
 
 def server_question(wanted: str, look: Look) -> str:
     """What a person can type while a tool server asks, and the input prompt."""
-    return f"{look.paint(f'Answer the server: {wanted} · decline · n stop', 'bold')}\n> "
+    return f"{look.paint(f'Answer the server: {wanted} · decline · stop', 'bold')}\n> "
 
 
 def help_text(turn: Turn, look: Look, *, covered: str = "") -> str:

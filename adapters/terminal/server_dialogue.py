@@ -93,7 +93,7 @@ class ServerDialogue:
             case "decline":
                 await self._decline(turn, asked)
                 self._sent.add(asked.id)
-            case "n" | "stop":
+            case "stop":
                 await self.stop()
                 self._sent.update(each.id for each in self._open())
             case _ if asked.question.fields:
@@ -101,7 +101,7 @@ class ServerDialogue:
             case "y" | "yes":
                 await self._answer(turn, asked)
             case _:
-                raise WrongAnswer("type yes, decline, or n to stop.")
+                raise WrongAnswer("type yes, decline, or stop.")
 
     async def _fill_in(self, turn: Turn, asked: AskedQuestion, line: str) -> None:
         """Keep the line as the next field; answer with all of them after the last one."""

@@ -22,7 +22,7 @@ from agent_core.engines.procrastinate_guards import (
 )
 from agent_core.errors import DatabaseAway
 from agent_core.model.ids import AgentId
-from agent_core.ports.database import UnitOfWork
+from agent_core.ports.database import UnitOfWork, queue_in_one_unit
 from agent_core.ports.engine import Advance, EngineParts
 
 logger = logging.getLogger(__name__)
@@ -152,9 +152,7 @@ class JobQueueEngine:
         await self._wake_now(agent_id)
 
     async def _wake_now(self, agent_id: AgentId) -> None:
-        async with self.parts.database.begin() as work:
-            work.jobs.defer(agent_id)
-            await work.commit()
+        await queue_in_one_unit(self.parts.database, lambda work: work.jobs.defer(agent_id))
 
     async def _watch(self, worker: GuardedWorker) -> None:
         takeover = Takeover(
@@ -164,9 +162,13 @@ class JobQueueEngine:
             lose=lambda lock: self.parts.end_programs(AgentId(lock)),
         )
         while True:
-            with suppress(ConnectorException, DatabaseAway):
+            try:
                 await takeover.look()
                 await self._count_workers()
+            except (ConnectorException, DatabaseAway):
+                pass
+            except Exception:  # the watch must not end: it is what finds dead workers
+                logger.exception("did not look at the other workers, trying again")
             await self.parts.clock.sleep(BEAT_SECONDS)
 
     async def _count_workers(self) -> None:

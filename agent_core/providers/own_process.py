@@ -1,6 +1,6 @@
 """Identifies this process on its machine, and tells whether another one of the machine has ended.
 
-Linux only. Elsewhere the answer is "unknown", and a dead worker is noticed by its missing heartbeats.
+Linux only. Elsewhere the answer is "unknown", and what a process left is kept.
 """
 
 import os

@@ -15,7 +15,7 @@ from agent_core.errors import Conflict, DatabaseAway
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
-from agent_core.model.reservation import Account
+from agent_core.model.reservation import Account, Reservation
 from agent_core.model.usage import FREE, Budget, CallKind, Usage, total_cost
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
@@ -121,13 +121,7 @@ class BudgetLedger:
 
     async def charge_left_of(self, agent_id: AgentId) -> None:
         """Charge what a process that ended had reserved for an agent that nobody advances now; see `charge_left`."""
-        async with self.database.begin() as work:
-            every = [
-                each for worker in await work.reservations.workers() for each in await work.reservations.of(worker)
-            ]
-        for each in every:
-            if each.account.agent == agent_id:
-                await in_one_unit(self.database, partial(_charge_reservation, each.id))
+        await self._charge_where(lambda each: each.account.agent == agent_id)
 
     async def run(self) -> None:
         """Check what is left once a minute, until cancelled."""
@@ -139,13 +133,15 @@ class BudgetLedger:
     async def check_left(self) -> None:
         """Charge what is reserved for longer than any step takes, by a process that ended without an agent to go on."""
         await in_one_unit(self.database, self._delete_settled)
+        await self._charge_where(lambda each: each.since < self.clock.now() - LONGEST_STEP)
+
+    async def _charge_where(self, is_left: Callable[[Reservation], bool]) -> None:
         async with self.database.begin() as work:
             every = [
                 each for worker in await work.reservations.workers() for each in await work.reservations.of(worker)
             ]
-        for each in every:
-            if each.since < self.clock.now() - LONGEST_STEP:
-                await in_one_unit(self.database, partial(_charge_reservation, each.id))
+        for each in filter(is_left, every):
+            await in_one_unit(self.database, partial(_charge_reservation, each.id))
 
     async def _delete_settled(self, work: UnitOfWork) -> None:
         """Delete reservations that were charged, and came back by a commit that had been given up for lost."""

@@ -165,7 +165,7 @@ async def test_a_form_that_was_open_when_the_agent_was_stopped_is_refused_with_t
 @pytest.mark.proves("mcp:form")
 async def test_stop_at_a_terminal_ends_the_question(tmp_path: Path) -> None:
     async with asked("terminal", tmp_path) as (scene, _, model):
-        await scene.ana.says("n")
+        await scene.ana.says("stop")
         assert await scene.ana.sees("stopped by")
     assert len(model.prompts) == 1
 

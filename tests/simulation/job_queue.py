@@ -4,7 +4,6 @@ It keeps what Procrastinate with its guards keeps: of one agent, at most one job
 """
 
 import asyncio
-import logging
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 BEAT_SECONDS, TAKEOVER_SECONDS, GAP_SECONDS, SWEEP_SECONDS = 1.0, 5.0, 3.0, 2.0
 DELIVERY_SECONDS, POLL_SECONDS, CANCEL_SECONDS = 0.1, 0.8, 4.0
-logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
