@@ -19,7 +19,8 @@ NOT_WHOLE = "its tool call was not whole, or it was not clear where its argument
 NAME = r"[A-Za-z_][\w.:-]{0,99}"
 OWN_TAG = r"/?(?:\w+:)?(?:function|parameter|invoke|function_calls|tool_call|arg_key|arg_value)\b"
 KEY = r"(?P<key>[\w.-]{1,100})"
-VALUE = rf"(?P<value>[^<]*+(?:<(?!{OWN_TAG})[^<]*+)*+)"
+# Not possessive: Python before 3.11.5 loses a group around possessive quantifiers (CPython issue 106052).
+VALUE = rf"(?P<value>[^<]*(?:<(?!{OWN_TAG})[^<]*)*)"
 
 
 @dataclass(frozen=True, slots=True)
