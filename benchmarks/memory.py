@@ -53,7 +53,7 @@ def report(runs: Runs) -> None:
 
 
 def _promises(runs: Runs) -> Iterator[str]:
-    yield _verdict("10,000: p99 at most 50 ms", runs["clustered", MIDDLE]["p99"] * 1000, lambda found: found <= 50)
+    yield _verdict("10,000: p99 at most 25 ms", runs["clustered", MIDDLE]["p99"] * 1000, lambda found: found <= 25)
     recall = min(run["recall"] for run in runs.values())
     yield _verdict("recall@10 at least 0.999", recall, lambda found: found >= 0.999)
     taken = max(run["held"] - run["idle"] for run in runs.values()) / 10**6

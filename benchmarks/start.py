@@ -14,6 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
+from aiohttp import encode_basic_auth
+
+from adapters.web.guard import USER
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ChannelScope, ThreadRef
@@ -25,12 +28,13 @@ from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock
+from bot.private_files import page_key
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 IMPORTS, STARTS, AGENTS = 10, 5, 1000
-IMPORT_PROMISE, START_PROMISE = 0.6, 2.0
-ENDPOINT_PROMISE = 120.0  # MB
+IMPORT_PROMISE, START_PROMISE = 0.6, 1.2
+ENDPOINT_PROMISE = 180.0  # MB
 PATIENCE, INTERVAL = 60.0, 0.005
 IMPORT = "import time; before = time.perf_counter(); import bot.bootstrap; print(time.perf_counter() - before)"
 
@@ -77,7 +81,7 @@ def measure_start(home: Path) -> Start:
             if time.perf_counter() - before > PATIENCE:
                 raise TimeoutError(f"No page after {PATIENCE:.0f} seconds.")
         idle = resident_bytes(process.pid)
-        fetch_page(port)
+        fetch_page(home, port)
         return Start(seconds=time.perf_counter() - before, idle=idle, resident=resident_bytes(process.pid))
 
 
@@ -117,9 +121,10 @@ def is_listening(port: int) -> bool:
     return True
 
 
-def fetch_page(port: int) -> None:
+def fetch_page(home: Path, port: int) -> None:
     """Fetch the first page, to its end."""
-    request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode()
+    key = encode_basic_auth(USER, page_key(home))
+    request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: {key}\r\nConnection: close\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
@@ -178,7 +183,7 @@ def report(imports: Sequence[float], starts: Sequence[Start], crowded: Sequence[
         _say(f"{f'resident when it listens{label}':<46}{_megabytes([start.idle for start in found])}")
         _say(f"{f'resident after the page{label}':<46}{_megabytes([start.resident for start in found])}")
     _verdict("import in at most 0.6 s", median(imports), IMPORT_PROMISE)
-    _verdict("first page in at most 2 s", median(start.seconds for start in starts), START_PROMISE)
+    _verdict("first page in at most 1.2 s", median(start.seconds for start in starts), START_PROMISE)
 
 
 def report_endpoint(home: Path) -> None:
@@ -191,7 +196,7 @@ def report_endpoint(home: Path) -> None:
     _say(f"{'resident after the page, with an endpoint':<46}{_megabytes([each.page for each in found])}")
     _say(f"{'resident with the SDK and the tokenizer':<46}{_megabytes([each.ready for each in found])}")
     _say(f"{'resident after the first streamed proposal':<46}{_megabytes([each.proposal for each in found])}")
-    _verdict("with the SDK at most 120 MB", median(each.proposal for each in found) / 10**6, ENDPOINT_PROMISE)
+    _verdict("with the SDK at most 180 MB", median(each.proposal for each in found) / 10**6, ENDPOINT_PROMISE)
 
 
 def _seconds(measured: Sequence[float]) -> str:

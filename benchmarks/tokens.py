@@ -63,12 +63,12 @@ def report(figures: Figures) -> None:
 def promises(figures: Figures) -> Iterator[str]:
     """A line for each promise."""
     ours = figures.effective(0.10)
-    yield verdict("effective tokens at 10 % at most 52,000", ours, lambda found: found <= 52_000)
-    yield verdict("… 3.0 × better than AutoGPT 0.2.2", OTHERS["AutoGPT 0.2.2"][1] / ours, lambda found: found >= 3.0)
+    yield verdict("effective tokens at 10 % at most 44,000", ours, lambda found: found <= 44_000)
+    yield verdict("… 3.6 × better than AutoGPT 0.2.2", OTHERS["AutoGPT 0.2.2"][1] / ours, lambda found: found >= 3.55)
     yield verdict("… 4.9 × better than AutoGPT 0.3.1", OTHERS["AutoGPT 0.3.1"][1] / ours, lambda found: found >= 4.9)
-    yield verdict("at 50 % at most 97,000", figures.effective(0.50), lambda found: found <= 97_000)
-    yield verdict("repeated at least 70 %", figures.share * 100, lambda found: found >= 70)
-    yield verdict("earlier turns in sight, on average at least 4", figures.visible, lambda found: found >= 4)
+    yield verdict("at 50 % at most 90,000", figures.effective(0.50), lambda found: found <= 90_000)
+    yield verdict("repeated at least 75 %", figures.share * 100, lambda found: found >= 75)
+    yield verdict("earlier turns in sight, on average at least 5", figures.visible, lambda found: found >= 5)
     yield verdict("earlier turns in sight, never 0", figures.fewest_visible, lambda found: found > 0)
     yield verdict("embedding calls a turn at most 1", figures.embeddings / figures.chats, lambda found: found <= 1)
     yield verdict("embedding tokens at most 40,000", figures.embedded, lambda found: found <= 40_000)

@@ -36,7 +36,7 @@ from tests.standins.postgres import serving_postgres
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-WORKERS, AGENTS_OF_EACH = (1, 2, 3), 20
+WORKERS, AGENTS_OF_EACH = (1, 2, 3), 10
 WARM_UP_SECONDS, MEASURED_SECONDS, PATIENCE = 8.0, 20.0, 60.0
 PROMISE = 0.8
 NAME = re.compile(r"You are Clerk \d+")

@@ -8,7 +8,7 @@ import sys
 from asyncio.subprocess import STDOUT, Process
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.e2e.process import LONGEST_STOP, clean, free_port, keyed
 from tests.faults.model import PRICES
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer
+from tests.standins.postgres_gate import PostgresGate, postgres_gate
 
 CLOCK = SystemClock()
 SETTLE_SECONDS = 90.0  # after the last fault every agent comes to its end
@@ -24,7 +25,16 @@ LOOK_SECONDS = 0.05
 READY = {"web": "Signoff is at ", "worker": "The worker runs", "run": "Signoff is at "}
 MANY = (("web", 0), ("web", 1), ("worker", 0), ("worker", 1), ("worker", 2))
 ALONE = (("run", 0),)
-FAULTS = ("kill",) * 6 + ("suspend",) * 4 + ("stop",) * 4 + ("database fast", "database immediate")
+AWAY_SECONDS = 10.0
+FAULTS = (
+    *("kill",) * 6,
+    *("suspend",) * 4,
+    *("stop",) * 4,
+    *("answer lost",) * 2,
+    "database fast",
+    "database immediate",
+    "database away",
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +120,7 @@ class Machines:
 
     each: tuple[Machine, ...]
     database: PostgresServer | None
+    gate: PostgresGate | None
     chance: random.Random
     befallen: Counter[str] = field(default_factory=Counter)
     complaints: list[str] = field(default_factory=list)
@@ -131,7 +142,9 @@ class Machines:
                 await CLOCK.sleep(self.chance.uniform(0.5, most_pause))
                 fault = self.chance.choice(FAULTS)
                 idle = [each for each in self.each if not each.is_handled]
-                if fault.startswith("database"):
+                if fault == "answer lost":
+                    self._lose_answer()
+                elif fault.startswith("database"):
                     await self._restart_database(fault.partition(" ")[2])
                 elif len(idle) > self.spared:
                     machine = self.chance.choice(idle)
@@ -146,7 +159,16 @@ class Machines:
         if self.database is None:
             return
         self._note(f"database {mode}")
-        await self.database.restart("fast" if mode == "fast" else "immediate")
+        await self.database.stop("immediate" if mode == "immediate" else "fast")
+        if mode == "away":
+            await CLOCK.sleep(AWAY_SECONDS)
+        await self.database.start()
+
+    def _lose_answer(self) -> None:
+        """Lose the next answer of the database to a worker that fetches a job or ends one."""
+        if self.gate and not self.gate.loses_fetch:
+            self.gate.loses_fetch = True
+            self._note("answer lost")
 
     async def _befall(self, fault: str, machine: Machine, pause: float) -> None:
         self._note(f"{fault} {machine.command}", machine.name)
@@ -186,7 +208,6 @@ async def machines(folder: Path, database: PostgresServer | None, model: str, se
     Without a database, it is one process on SQLite.
     """
     environ = {
-        **({"DATABASE_URL": database.url} if database else {}),
         "WORKSPACE_URL": f"file://{folder / 'files'}",
         "OPENAI_BASE_URL": model,
         "OPENAI_API_KEY": "k",
@@ -195,16 +216,19 @@ async def machines(folder: Path, database: PostgresServer | None, model: str, se
         "MAX_AGENTS_PER_CHANNEL": "2000",
         "MAX_AGENTS_PER_PERSON": "2000",
     }
-    each = []
-    for command, number in MANY if database else ALONE:
-        home = folder / f"home{number}"
-        home.mkdir(parents=True, exist_ok=True)
-        each.append(Machine(name=f"{command}{number}", command=command, home=home, environ=environ))
-    found = Machines(tuple(each), database, random.Random(seed))
-    try:
-        for machine in each:
-            await machine.start()
-        yield found
-    finally:
-        for machine in each:
-            await machine.end()
+    async with postgres_gate(database.url) if database else nullcontext() as gate:
+        each = []
+        for command, number in MANY if database else ALONE:
+            home = folder / f"home{number}"
+            home.mkdir(parents=True, exist_ok=True)
+            way = gate if command == "worker" else database
+            address = {"DATABASE_URL": way.url} if way else {}
+            each.append(Machine(name=f"{command}{number}", command=command, home=home, environ=environ | address))
+        found = Machines(tuple(each), database, gate, random.Random(seed))
+        try:
+            for machine in each:
+                await machine.start()
+            yield found
+        finally:
+            for machine in each:
+                await machine.end()
