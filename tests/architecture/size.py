@@ -62,7 +62,7 @@ def sizes(root: Path = ROOT) -> dict[str, int]:
     """The lines of code of each room."""
     found = dict.fromkeys(ROOMS, 0)
     for top in ("agent_core", "adapters", "bot", "tests", "benchmarks"):
-        for module in (root / top).rglob("*.py"):
+        for module in (path for path in (root / top).rglob("*.py") if ".venv" not in path.parts):
             found[room_of(module.relative_to(root).as_posix())] += code_lines(module.read_text(encoding="utf-8"))
     return found
 

@@ -116,11 +116,7 @@ def small_app(client: AsyncWebClient) -> AsyncApp:
     @app.view("form")
     async def submitted(ack: Any, body: Any) -> None:
         heard.append(body)
-        name = body["view"]["state"]["values"]["name"]["given"]["value"]
-        if name == "Eve":
-            await ack(response_action="errors", errors={"name": "No Eve here."})
-        else:
-            await ack()
+        await ack()
 
     for name in (
         "message",
@@ -186,44 +182,6 @@ async def over_sockets(place: Place) -> AsyncIterator[AsyncApp]:
 async def app(request: pytest.FixtureRequest, place: Place) -> AsyncIterator[AsyncApp]:
     async with request.param(place) as app:
         yield app
-
-
-async def test_a_slash_command_is_answered_for_one_person(place: Place, app: AsyncApp) -> None:
-    answer = await place.ana.types("/agent", "list", place.general)
-    assert answer.status == 200
-    assert [message["text"] for message in place.ana.ephemerals] == ["you said list"]
-    assert place.ben.ephemerals == []
-
-
-async def test_a_click_changes_the_message(place: Place, app: AsyncApp) -> None:
-    message = await place.post(blocks=[words("May I?"), row(button("Approve", value="t1"), button("Deny"))])
-    assert (await place.ana.clicks(message, "Approve")).is_acknowledged
-    await place.slack.until(lambda: place.general.messages[0]["text"] == "approved")
-    assert place.general.messages[0]["blocks"] == []
-    assert message["blocks"], "what a person saw stays as it was"
-
-
-async def test_a_form_is_opened_filled_in_and_sent(place: Place, app: AsyncApp) -> None:
-    message = await place.post(blocks=[row(button("Edit"))])
-    await place.ana.clicks(message, "Edit")
-    assert place.ana.view
-    refused = await place.ana.submits(place.ana.view, {"Name": "Eve"})
-    assert refused.body["errors"] == {"name": "No Eve here."}
-    assert place.ana.view["state"]["values"]["name"]["given"]["value"] == "Eve"
-    await place.ana.submits(place.ana.view, {"Name": "Ada", "Notes": "careful"})
-    assert place.ana.view is None
-    assert place.slack.warnings == []
-
-
-async def test_messages_and_mentions_reach_the_app(place: Place, app: AsyncApp) -> None:
-    root = await place.ana.says(place.general, "<@UBOTT1> do it")
-    await place.ana.says(place.general, "and this", thread=root, files=[("a.txt", b"abc")])
-    delivered = [delivery.payload["event"] for delivery in place.slack.deliveries]
-    assert [event["type"] for event in delivered] == ["message", "app_mention", "message"]
-    assert delivered[2]["thread_ts"] == root["ts"]
-    assert delivered[2]["subtype"] == "file_share"
-    assert all(delivery.status == 200 for delivery in place.slack.deliveries)
-    assert place.general.thread(root["ts"])[0]["reply_count"] == 1
 
 
 async def test_what_people_type_arrives_escaped(place: Place) -> None:
