@@ -93,7 +93,8 @@ class ServerLock:
         if session is None:
             return
         try:
-            await session.scalar(_RELEASE)  # a server may end a session some time after it was closed
+            if not session.invalidated:  # by a check that was cancelled; its session ends with the connection
+                await session.scalar(_RELEASE)  # a server may end a session some time after it was closed
         except Exception as error:
             if not is_outage(error):
                 raise

@@ -1,6 +1,8 @@
 """What may work on a database at the same time: one engine on SQLite, many on PostgreSQL, and an import alone."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,34 @@ async def test_a_lock_that_was_lost_with_the_server_is_taken_again_or_the_engine
     watching.cancel()
     for lock in (first, second):
         await lock.release()
+
+
+@pytest.mark.slow
+async def test_a_lock_is_given_back_after_a_check_that_was_cancelled(own_postgres: PostgresServer) -> None:
+    clock = FakeClock()
+    lock = engine_lock(own_postgres.url, clock)
+    await lock.acquire()
+    watching = asyncio.create_task(lock.watch())
+    await clock.until_sleeping()
+    with suspended(own_postgres):
+        clock.advance(CHECK_SECONDS)
+        await asyncio.wait({watching}, timeout=0.1)  # it has asked, and there is no answer
+        watching.cancel()
+        await asyncio.wait({watching})
+    await lock.release()
+
+
+@contextmanager
+def suspended(server: PostgresServer) -> Iterator[None]:
+    """Nothing is answered inside the with-block."""
+    sessions = server.server.get_postmaster_info().process.children()
+    for each in sessions:
+        each.suspend()
+    try:
+        yield
+    finally:
+        for each in sessions:
+            each.resume()
 
 
 async def test_a_file_reached_by_a_link_is_the_same_database(sqlite_url: str, tmp_path: Path) -> None:

@@ -275,16 +275,6 @@ async def test_what_happens_while_the_sockets_are_away_is_lost(place: Place) -> 
         assert [body["event"]["text"] for body in app.heard] == ["heard"]  # type: ignore[attr-defined]
 
 
-async def test_a_channel_without_the_bot_is_silent(place: Place, app: AsyncApp) -> None:
-    other = place.team.channel("C2", "other", bot_is_member=False)
-    await place.ana.says(other, "<@UBOTT1> hello")
-    assert place.slack.deliveries == []
-    assert await place.error("chat.postMessage", channel="C2", text="x") == "not_in_channel"
-    await place.general.remove_bot()
-    await place.ana.says(place.general, "anybody?")
-    assert place.slack.deliveries == []
-
-
 async def test_the_app_hears_its_own_messages(place: Place) -> None:
     async with over_http(place):
         place.slack.echo = place.slack.echo_changes = True
@@ -565,13 +555,6 @@ async def test_closing_a_view_is_told_when_it_asks_for_that(place: Place) -> Non
     assert place.slack.deliveries[-1].name == "view_closed"
 
 
-async def test_the_home_view_has_buttons(place: Place, app: AsyncApp) -> None:
-    await place.client.views_publish(user_id="U1", view={"type": "home", "blocks": [row(button("Edit"))]})
-    assert place.ana.home
-    await place.ana.clicks_in(place.ana.home, "Edit")
-    assert place.ana.view
-
-
 # What people see and do
 
 
@@ -591,18 +574,6 @@ async def test_a_response_url_is_good_for_five_answers(place: Place) -> None:
     later = AsyncWebhookClient(place.slack.deliveries[-1].payload["response_url"])
     place.slack.age_response_urls()
     assert (await later.send(text="too late")).status_code == 404
-
-
-async def test_an_ephemeral_message_is_seen_by_one_and_can_be_clicked(place: Place) -> None:
-    await place.client.chat_postEphemeral(channel="C1", user="U1", text="psst", blocks=[row(button("Approve"))])
-    (message,) = place.ana.ephemerals
-    await place.ana.clicks(message, "Approve")
-    payload = place.slack.deliveries[-1].payload
-    assert payload["container"]["is_ephemeral"]
-    assert "message" not in payload
-    webhook = AsyncWebhookClient(payload["response_url"])
-    await webhook.send_dict({"delete_original": True})
-    assert place.ana.ephemerals == []
 
 
 async def test_options_are_chosen_and_inputs_entered_on_a_message(place: Place) -> None:
