@@ -15,12 +15,12 @@ from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 
-Form: TypeAlias = Mapping[str, str]
+FormValues: TypeAlias = Mapping[str, str]
 DEFAULT_EFFORT = "default"  # the form's value for an agent without an effort of its own
 MAX_DOLLARS, MAX_QUOTED_CHARACTERS = 1_000_000_000, 40
 
 
-def draft_of(form: Form) -> AgentDraft:
+def draft_of(form: FormValues) -> AgentDraft:
     """The draft in the form. Raise InvalidInput only if the budget is no amount; it then names every invalid field."""
     draft = AgentDraft(
         name=form.get("name", ""),
@@ -36,7 +36,7 @@ def draft_of(form: Form) -> AgentDraft:
         raise InvalidInput({**_problems(draft), **wrong.problems}) from None
 
 
-def policy_of(form: Form) -> Policy:
+def policy_of(form: FormValues) -> Policy:
     """The policy in the form."""
     return Policy(
         approvers="owner" if form.get("approvers") == "owner" else "anyone",
@@ -114,7 +114,7 @@ def argument_names(turn: Turn, spec: CommandSpec) -> tuple[str, ...]:
     return (*given, *others)
 
 
-def edited_arguments(fields: Form, shown: Form, turn: Turn, spec: CommandSpec) -> Arguments:
+def edited_arguments(fields: FormValues, shown: FormValues, turn: Turn, spec: CommandSpec) -> Arguments:
     """The arguments after the edit. Arguments that are not text are parsed as JSON; raise InvalidInput if that fails.
 
     `shown`: the initial texts of fields, where they differ from the values' visible texts. An unchanged field keeps its

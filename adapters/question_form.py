@@ -1,14 +1,13 @@
-"""What a tool server asks people, as a form that every surface draws in its own way. All of it is the server's text."""
+"""What a tool server asks people, as a form. All of its words are the server's, but for who asks and the warning."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from adapters.buttons import Button
+from adapters.screens.form import Field, FieldKind, Form, Option, Said
 from adapters.visible_text import one_line, visible
 from agent_core.model.question_field import (
-    FieldFormat,
-    FieldKind,
+    QuestionField,
     chosen_label,
     chosen_labels,
     field_id,
@@ -20,52 +19,11 @@ from agent_core.model.turn import Turn
 
 YES_OR_NO = ("yes", "no")
 CHOICE = "choice."
-NO_CHOICE = f"{CHOICE}none"  # what a menu sends for nothing
+NO_PASSWORDS = "Goes to that server: no passwords."
+TOO_MANY = "A form of Discord has at most 5 fields, and the server asks for more: press Decline."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormField:
-    """One input. `choices`: what can be chosen; () for what is typed. `chosen`: those that the server suggests.
-
-    `text`: what the server suggests, or what a person typed before.
-    """
-
-    id: str
-    label: str
-    hint: str
-    kind: FieldKind
-    format: FieldFormat
-    choices: tuple[str, ...]
-    text: str
-    is_required: bool
-
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        written = chosen_labels(self.text) if self.kind == "choices" else [self.text]
-        chosen = set[str]()
-        for each in written:
-            with suppress(KeyError):
-                chosen.add(chosen_label(self.choices, each))
-        return tuple(choice for choice in self.choices if choice in chosen)
-
-    @property
-    def takes_several(self) -> bool:
-        return self.kind == "choices"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionForm:
-    """A form for a person. `whose` says who asks, `message` what, and `warning` to where the answer goes."""
-
-    answer: Button
-    decline: Button
-    whose: str
-    message: str
-    warning: str
-    fields: tuple[FormField, ...]
-
-
-def question_form(turn: Turn, typed: Mapping[str, str] | None = None) -> QuestionForm | None:
+def question_form(turn: Turn, typed: Mapping[str, str] | None = None) -> Form | None:
     """The form of the question that is open on the turn, with what was typed before; None if nothing is asked."""
     return _form_of(turn, turn.open_question, typed) if turn.open_question else None
 
@@ -90,27 +48,28 @@ def sent_texts(turn: Turn, form: Mapping[str, str | Sequence[str]]) -> dict[str,
     return {field.id: _sent_text(field, form) for field in (asked.fields if asked else ())}
 
 
-def _sent_text(field: FormField, form: Mapping[str, str | Sequence[str]]) -> str:
+def _sent_text(field: Field, form: Mapping[str, str | Sequence[str]]) -> str:
     sent = form.get(field.id, "")
     values = [sent] if isinstance(sent, str) else [*sent]
-    labels = {option_value(number): label for number, label in enumerate(field.choices)}
+    labels = {option.value: option.label for option in field.options}
     values += [value for value in labels if form.get(f"{field.id}.{value}")]
     chosen = [labels[value] for value in values if value in labels]
     if chosen:
-        return labels_text(chosen) if field.takes_several else chosen[0]
-    return " ".join(value for value in values if not (field.choices and value.startswith(CHOICE)))
+        return labels_text(chosen) if field.kind == "several of" else chosen[0]
+    return " ".join(value for value in values if not (field.options and value.startswith(CHOICE)))
 
 
-def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) -> QuestionForm:
-    answer, decline = question_buttons(turn)
-    return QuestionForm(
-        answer=answer,
-        decline=decline,
-        whose=f"The tool server {asked.server} asks",
-        message=visible(asked.question.message),
-        warning=_warning(one_line(asked.place), has_fields=bool(asked.question.fields)),
-        fields=_fields(asked, typed),
+def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) -> Form:
+    fields = tuple(
+        _field(each, field_id(number), each.default if typed is None else typed.get(field_id(number), ""))
+        for number, each in enumerate(asked.question.fields)
     )
+    whose = f"The tool server {asked.server} asks"
+    warning = _warning(one_line(asked.place), has_fields=bool(fields))
+    message = visible(asked.question.message)
+    parts: tuple[Said | Field, ...] = (Said(whose), Said(message, "quote"), *fields, Said(warning, "small"))
+    about = str(question_buttons(turn)[0])
+    return Form("answer", "Answer", "Answer", parts, about, does=whose, brief=NO_PASSWORDS, too_long=TOO_MANY)
 
 
 def _warning(place: str, *, has_fields: bool) -> str:
@@ -118,17 +77,45 @@ def _warning(place: str, *, has_fields: bool) -> str:
     return f"{goes} Write no passwords." if has_fields else f"Nothing has to be filled in: Answer says yes. {goes}"
 
 
-def _fields(asked: AskedQuestion, typed: Mapping[str, str] | None) -> tuple[FormField, ...]:
-    return tuple(
-        FormField(
-            id=field_id(number),
-            label=one_line(each.label),
-            hint=one_line(" · ".join(filter(None, (each.description, hint_text(each))))),
-            kind=each.kind,
-            format=each.format,
-            choices=YES_OR_NO if each.kind == "yes or no" else tuple(each.choices),
-            text=each.default if typed is None else typed.get(field_id(number), ""),
-            is_required=each.is_required,
-        )
-        for number, each in enumerate(asked.question.fields)
+def _field(asked: QuestionField, id_: str, text: str) -> Field:
+    """The input for one field. `text`: what it is filled in with, as a person would write it."""
+    labels = YES_OR_NO if asked.kind == "yes or no" else tuple(asked.choices)
+    options = tuple(Option(option_value(number), label) for number, label in enumerate(labels))
+    chosen = _chosen(labels, chosen_labels(text) if asked.kind == "choices" else [text])
+    hint = one_line(" · ".join(filter(None, (asked.description, hint_text(asked)))))
+    first = tuple(option.value for option in options if option.label in chosen)
+    return Field(
+        id_,
+        one_line(asked.label),
+        _kind(asked),
+        text,
+        hint,
+        options=options,
+        chosen=first,
+        is_menu=True,
+        is_required=asked.is_required,
     )
+
+
+def _kind(asked: QuestionField) -> FieldKind:
+    match asked.kind, asked.format:
+        case "yes or no" | "choice", _:
+            return "one of"
+        case "choices", _:
+            return "several of"
+        case "number" | "whole number" as number, _:
+            return number
+        case _, "email" | "uri" | "date" as text:
+            return text
+        case _, "date-time":
+            return "text"
+        case _:
+            return "long text"
+
+
+def _chosen(labels: Sequence[str], written: Iterable[str]) -> set[str]:
+    chosen = set[str]()
+    for each in written:
+        with suppress(KeyError):
+            chosen.add(chosen_label(labels, each))
+    return chosen

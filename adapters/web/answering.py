@@ -4,7 +4,7 @@ from aiohttp import web
 
 from adapters.actions import FormInput
 from adapters.buttons import Button
-from adapters.forms import Form
+from adapters.forms import FormValues
 from adapters.question_form import sent_texts
 from adapters.web.page_context import WebContext
 from agent_core.errors import InvalidInput
@@ -13,7 +13,7 @@ from agent_core.model.ids import TurnId
 
 
 async def send_answer(
-    workspace: WebContext, request: web.Request, form: Form, button: Button, origin: Origin
+    workspace: WebContext, request: web.Request, form: FormValues, button: Button, origin: Origin
 ) -> web.Response | None:
     """Answer with the form; return the page of a refused form, None if it was sent."""
     agent, turn = await workspace.views.turn(origin.channel, TurnId(button.subject))

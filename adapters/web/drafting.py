@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.forms import Form, fields_of
+from adapters.forms import FormValues, fields_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import CHANNEL, form_of
 from adapters.web.screens import FormState, new_agent_page
@@ -39,17 +39,17 @@ class DraftingRoute:
             return await self._refuse(request, form, str(why))
         return await new_agent_page(self.workspace, request, FormState(_with_draft(form, drafted)), filled_in=FILLED_IN)
 
-    async def _refuse(self, request: web.Request, form: Form, problem: str) -> web.Response:
+    async def _refuse(self, request: web.Request, form: FormValues, problem: str) -> web.Response:
         return await new_agent_page(self.workspace, request, FormState(form, {"sentence": problem}))
 
 
-def _problem(form: Form) -> str:
+def _problem(form: FormValues) -> str:
     if not form.get("sentence", "").strip():
         return NO_SENTENCE
     return "" if any(_may_fill(form, name) for name in DRAFTED_FIELDS) else NOTHING_TO_DRAFT
 
 
-def _may_fill(form: Form, name: str) -> bool:
+def _may_fill(form: FormValues, name: str) -> bool:
     """Whether a field is empty, or still holds what the model filled in."""
     typed = _lines(form.get(name, ""))
     return not typed or typed == _lines(form.get(DRAFTED + name, ""))
@@ -59,7 +59,7 @@ def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def _with_draft(form: Form, draft: AgentDraft) -> Form:
+def _with_draft(form: FormValues, draft: AgentDraft) -> FormValues:
     fields = fields_of(draft)
     filled = {name: fields[name] for name in DRAFTED_FIELDS if _may_fill(form, name)}
     return {**form, **filled, **{DRAFTED + name: value for name, value in filled.items()}}

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from adapters.buttons import Button
-from adapters.forms import Form, edited_arguments, fields_of, times_of
+from adapters.forms import FormValues, edited_arguments, fields_of, times_of
 from adapters.settings_file import parse_settings
 from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
@@ -14,7 +14,7 @@ TEXT_FIELDS = ("text", "goals", "words", "settings", "sentence")
 WRITTEN_FIELDS = ("name", "role", *TEXT_FIELDS, "budget", "model")
 
 
-def pressed_button(form: Form) -> Button:
+def pressed_button(form: FormValues) -> Button:
     """The pressed button; for `Another number…` with the number that was typed.
 
     Raise InvalidInput if Signoff did not make the button, or for an invalid number.
@@ -25,12 +25,12 @@ def pressed_button(form: Form) -> Button:
     return replace(button, times=times_of(form.get("times", "")))
 
 
-def changed_arguments(form: Form, turn: Turn, spec: CommandSpec) -> Arguments:
+def changed_arguments(form: FormValues, turn: Turn, spec: CommandSpec) -> Arguments:
     """The arguments after the edit; raise InvalidInput for a value that is not valid JSON."""
     return edited_arguments(_arguments(form), {}, turn, spec)
 
 
-def fields_from_settings(text: str, name: str) -> tuple[Form, dict[str, str]]:
+def fields_from_settings(text: str, name: str) -> tuple[FormValues, dict[str, str]]:
     """The form fields for an ai_settings.yaml, and an error message for each invalid one.
 
     Raise InvalidInput if the text is not such a file.
@@ -47,7 +47,7 @@ def fields_from_settings(text: str, name: str) -> tuple[Form, dict[str, str]]:
     return fields_of(draft), {}
 
 
-def typed_text(form: Form) -> str:
+def typed_text(form: FormValues) -> str:
     """What a person typed into a refused form, to show it again."""
     if written := _arguments(form):
         return "\n\n".join(f"{name}:\n{text}" for name, text in written.items())
@@ -56,7 +56,7 @@ def typed_text(form: Form) -> str:
     return next((form[name] for name in TEXT_FIELDS if form.get(name)), "")
 
 
-def sendable_again(form: Form) -> Form:
+def sendable_again(form: FormValues) -> FormValues:
     """The form, if it may be sent again as it is: a text, a budget or a model.
 
     Empty for buttons of a card, which people press on the card only, and for the name that confirms a deletion.
@@ -65,5 +65,5 @@ def sendable_again(form: Form) -> Form:
     return form if "button" not in form and is_written else {}
 
 
-def _arguments(form: Form) -> Form:
+def _arguments(form: FormValues) -> FormValues:
     return {name.removeprefix(ARGUMENT_PREFIX): text for name, text in form.items() if name.startswith(ARGUMENT_PREFIX)}

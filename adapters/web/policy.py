@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.forms import Form, fields_of_policy, policy_of
+from adapters.forms import FormValues, fields_of_policy, policy_of
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import AGENT, agent_id_of, channel_of, form_of, is_own, redirect_to_parent
@@ -51,7 +51,7 @@ class PolicyPage:
         return redirect_to_parent(request)
 
 
-def _change(form: Form) -> PolicyChange:
+def _change(form: FormValues) -> PolicyChange:
     """What the person changed of the policy that the form had shown."""
     shown = {name.removeprefix(SHOWN): value for name, value in form.items() if name.startswith(SHOWN)}
     return PolicyChange.between(policy_of(shown), policy_of(form))

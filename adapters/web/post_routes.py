@@ -8,7 +8,7 @@ from functools import partial
 from aiohttp import web
 
 from adapters.actions import FormInput
-from adapters.forms import Form, dollars, draft_of, effort_of, model_name
+from adapters.forms import FormValues, dollars, draft_of, effort_of, model_name
 from adapters.settings_file import FILENAME
 from adapters.typed_text import typed
 from adapters.ui_text import deleted_text
@@ -251,6 +251,6 @@ class PostRoutes:
             return await channel_page(self.workspace, request, told=deleted_text(deleted, origin.by))
 
 
-def _redirect_back(form: Form, request: web.Request) -> web.Response:
+def _redirect_back(form: FormValues, request: web.Request) -> web.Response:
     """A redirect to the page that has the form: the one in its field `to`, or else the agent's thread."""
     return redirect_to(local_path(form["to"])) if form.get("to") else redirect_to_parent(request)

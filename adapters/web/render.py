@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from adapters import cards, decision_log
 from adapters.buttons import Button
 from adapters.durations import span_text
-from adapters.question_form import option_value, question_form
+from adapters.question_form import question_form
 from adapters.risk_labels import meaning_of
 from adapters.text_fit import cut
 from adapters.tool_settings import source_title, uses_text
@@ -108,7 +108,6 @@ TEMPLATE_FUNCTIONS: Iterable[Any] = (
     shortened,
     cards.turn_card,
     question_form,
-    option_value,
     AgentViews.may_decide,
     usable_buttons,
     cards.status_text,

@@ -8,7 +8,7 @@ from aiohttp import web
 from multidict import MultiDict, MultiMapping
 from yarl import query_to_pairs
 
-from adapters.forms import Form
+from adapters.forms import FormValues
 from adapters.http_body import read_body, receive_within
 from adapters.ui_text import media_type
 from agent_core.errors import InvalidInput
@@ -79,13 +79,13 @@ def is_own(channel: ChannelScope) -> bool:
     return channel.surface == "web"
 
 
-async def form_of(request: web.Request) -> Form:
+async def form_of(request: web.Request) -> FormValues:
     """The text fields of the form; raise InvalidInput if it is too large or malformed."""
     await _read_sent(request)
     return read_form(request)
 
 
-async def entry_form_of(request: web.Request) -> Form:
+async def entry_form_of(request: web.Request) -> FormValues:
     """The fields of the token form, which strangers may send: its size is limited to MAX_ENTRY_BYTES."""
     body = await read_body(request, MAX_ENTRY_BYTES)
     try:
@@ -110,7 +110,7 @@ async def uploads_of(request: web.Request, field: str, max_bytes: int = 0) -> tu
     return tuple(SentFile(file.filename.replace("\\", "/").rpartition("/")[2], file) for file in files)
 
 
-def read_form(request: web.Request) -> Form:
+def read_form(request: web.Request) -> FormValues:
     """The text fields of the form already read from this request, to show a rejected form again.
 
     Empty if the form could not be read.

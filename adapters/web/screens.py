@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from adapters.answers import Answer
-from adapters.forms import Form
+from adapters.forms import FormValues
 from adapters.prompt_drafts import left_out_text, list_choices, usable_by_source
 from adapters.web.guard import Handler
 from adapters.web.identity import person_of
@@ -23,7 +23,7 @@ from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
 class FormState:
     """The values of a form, and an error message for each invalid field."""
 
-    given: Form = field(default_factory=dict)
+    given: FormValues = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -24,7 +24,7 @@ VALUE = rf"(?P<value>[^<]*(?:<(?!{OWN_TAG})[^<]*)*)"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Markup:
     """One markup: what stands before the arguments, with the name, and after them; and one argument with its tags.
 
     Without `argument`, the arguments are a JSON object; with it they may be one.
@@ -37,39 +37,39 @@ class Form:
 
 FORMS = (
     # Qwen3-Coder; with JSON, Llama.
-    Form(rf"<function=({NAME})>\s*", r"</function>", rf"<parameter={KEY}>{VALUE}</parameter>\s*"),
+    Markup(rf"<function=({NAME})>\s*", r"</function>", rf"<parameter={KEY}>{VALUE}</parameter>\s*"),
     # Claude's first tools, MiniMax
-    Form(
+    Markup(
         rf'<(?:\w+:)?invoke name="({NAME})">\s*',
         r"</(?:\w+:)?invoke>",
         rf'<(?:\w+:)?parameter name="{KEY}"(?: [^<>]{{0,80}})?>{VALUE}</(?:\w+:)?parameter>\s*',
     ),
     # GLM
-    Form(
+    Markup(
         rf"<tool_call>\s{{0,20}}({NAME})\s*(?=<arg_key>|</tool_call>)",
         r"</tool_call>",
         rf"<arg_key>{KEY}</arg_key>\s*<arg_value>{VALUE}</arg_value>\s*",
     ),
     # Kimi
-    Form(
+    Markup(
         rf"<\|tool_call_begin\|>\s{{0,20}}({NAME})\s{{0,20}}<\|tool_call_argument_begin\|>\s*",
         r"\s*<\|tool_call_end\|>",
     ),
     # DeepSeek, older and newer
-    Form(
+    Markup(
         rf"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?({NAME})(?:<｜tool▁sep｜>)?\s*(?:```json\s*)?",
         r"(?:\s*```)?\s*<｜tool▁call▁end｜>",
     ),
     # gpt-oss; the service may keep <|call|> for itself
-    Form(
+    Markup(
         rf"(?:<\|start\|>assistant)?(?:<\|channel\|>\w{{1,20}})?\s{{0,9}}\bto=({NAME})\s{{0,9}}(?:<\|channel\|>\w{{1,20}})?"
         r"\s{0,9}(?:<\|constrain\|>)?(?:json)?\s{0,9}<\|message\|>\s*",
         r"(?:\s*<\|call\|>)?",
     ),
     # Mistral; its older form is JSON
-    Form(rf"\[TOOL_CALLS\]\s{{0,9}}({NAME})(?:\[CALL_ID\]\w{{1,40}})?(?:\[ARGS\])?\s*(?={{)", ""),
+    Markup(rf"\[TOOL_CALLS\]\s{{0,9}}({NAME})(?:\[CALL_ID\]\w{{1,40}})?(?:\[ARGS\])?\s*(?={{)", ""),
     # ReAct
-    Form(
+    Markup(
         rf"(?m:^)[ \t*]{{0,9}}Action:[ *]{{0,9}}({NAME})[ \t*]{{0,9}}\n\s{{0,9}}\**Action Input:[ *]{{0,9}}(?={{)",
         "",
     ),

@@ -62,7 +62,8 @@ MODULES_OF_ONE_PLATFORM = {
     "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
     "discord/outbound/offers": "Slack answers a reply to its author alone, and such an answer cannot be deleted later",
     "slack/outbound/template_menu": "a form of Discord is opened once; a menu in it could not fill it in",
-    "slack/outbound/prompts": "a menu for prompts, as for templates; the form of a prompt in Discord is in its views",
+    "slack/outbound/prompts": "a menu for prompts, as for templates",
+    "slack/outbound/views": "Slack opens views where Discord answers with messages",
     "slack/api/rotation": "a bot of Discord has one token, which does not expire",
     "slack/api/tokens": "each workspace of Slack has a token of its own",
     "slack/api/web_api": "discord.py makes its own HTTP session",
@@ -170,7 +171,7 @@ def platforms() -> dict[str, set[str]]:
             f"{name}/{path.stem}" for name in ROOMS for path in (folder / name).glob("*.py") if is_module(path)
         }
         for folder in (ROOT / "adapters").iterdir()
-        if (folder / "__init__.py").exists() and folder.name not in ("chat", "mcp", "terminal", "web")
+        if (folder / "__init__.py").exists() and folder.name not in ("chat", "mcp", "screens", "terminal", "web")
     }
 
 

@@ -70,8 +70,8 @@ async def test_a_question_cannot_begin_a_line_of_its_own() -> None:
     turn = a_turn(an_agent()).decide(Approve(), by=ANA, at=asked.at).start(asked.at).ask(asked)
     form = question_form(turn)
     assert form
-    assert form.whose == "The tool server helpful asks"
-    assert "\n" not in f"{form.message}{form.fields[0].label}{form.fields[0].hint}"
+    assert form.does == "The tool server helpful asks"
+    assert "\n" not in f"{form.texts[1].text}{form.fields[0].label}{form.fields[0].hint}"
 
 
 @attack("servers", "Two choices that look alike", "declined; nobody is asked")

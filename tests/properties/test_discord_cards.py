@@ -19,8 +19,8 @@ from adapters.discord.inbound.submitted_forms import AgentForm, EditForm, Submit
 from adapters.discord.inbound.submitted_forms import read as read_form
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
+from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.question_inputs import question_modal
 from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
@@ -37,7 +37,6 @@ from adapters.discord.outbound.render import (
 )
 from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, quoted, timestamp
 from adapters.discord.outbound.turn_messages import folded_message, turn_message
-from adapters.discord.outbound.views import agent_form, edit_form
 from adapters.question_form import question_form
 from adapters.text_fit import beginning, cut, pieces, units
 from adapters.turn_lines import line_of
@@ -50,6 +49,7 @@ from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
+from tests.drawn_forms import agent_modal, edit_modal
 from tests.example_counts import tried
 from tests.properties.cards import (
     agents,
@@ -316,7 +316,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
     turn = a_turn(an_agent(), proposal=Proposal(thoughts=Thoughts(), call=CommandCall("any", given_arguments)))
     spec = spec_of(turn, more={"type": "string"})
     try:
-        form = check_form(edit_form(turn, spec))
+        form = check_form(edit_modal(turn, spec))
     except NotPossible:
         assert len(json.dumps(given_arguments)) > 5 * 3000
         return
@@ -331,7 +331,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
 @settings(max_examples=tried(60), deadline=None)
 @given(drafts)
 def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
-    form = check_form(agent_form(draft, place="discord/123456789012345678/123456789012345678"))
+    form = check_form(agent_modal(draft, place="discord/123456789012345678/123456789012345678"))
     new = untouched(form)
     assert isinstance(new, AgentForm)
     assert new.place == "discord/123456789012345678/123456789012345678"
@@ -355,7 +355,7 @@ def test_discord_takes_the_form_of_any_question_or_says_how_to_type(turn: Turn) 
     form = question_form(turn)
     assert form
     try:
-        sent = check_form(question_modal(form, {}))
+        sent = check_form(draw_form(form))
     except NotPossible:
         assert len(form.fields) > 5
         return

@@ -6,7 +6,8 @@ import pytest
 
 from adapters.actions import ASKED
 from adapters.discord.outbound import render as discord_render
-from adapters.discord.outbound.views import reply_form
+from adapters.discord.outbound.forms import draw_form
+from adapters.screens.forms import reply_form
 from adapters.slack.outbound import render as slack_render
 from adapters.terminal.input_parser import FreeText, parse_answer
 from adapters.ui_text import REPLY_DOES
@@ -120,7 +121,7 @@ def test_a_long_answer_is_whole_in_slack_and_discord() -> None:
 
 
 def test_discords_reply_form_says_nothing_of_rejecting_where_nothing_is_proposed() -> None:
-    assert REPLY_DOES not in str(reply_form(an_agent(), "").to_dict())
+    assert REPLY_DOES not in str(draw_form(reply_form(an_agent(), "")).to_dict())
 
 
 async def test_an_agent_that_rests_takes_no_question_for_a_decision() -> None:

@@ -8,8 +8,8 @@ from adapters.actions import FormInput
 from adapters.buttons import Button
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.submitted_forms import AnswerForm
+from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.question_inputs import question_modal
 from adapters.discord.outbound.render import refused_message
 from adapters.question_form import question_form, sent_texts
 from agent_core.errors import InvalidInput, NotPossible
@@ -25,7 +25,7 @@ async def answer_modal(context: DiscordContext, button: Button, origin: Origin) 
     form = question_form(turn, typed.fields if typed else None)
     if form is None:
         raise NotPossible("Nothing is asked any more.")
-    return question_modal(form, typed.problems if typed else {})
+    return draw_form(form.refused(typed.problems if typed else {}))
 
 
 async def send_answer(context: DiscordContext, sent: AnswerForm, origin: Origin) -> DiscordMessage | None:

@@ -24,11 +24,15 @@ from adapters.discord.inbound.context import (
 from adapters.discord.inbound.direct_messages import DiscordDirectListener
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.inbound.prompts import KEY, DiscordPrompts
-from adapters.discord.outbound import views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
+from adapters.discord.outbound.forms import draw_form
+from adapters.discord.outbound.inputs import edit_fields
 from adapters.discord.outbound.notification_messages import OUR_DIRECT
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
+from adapters.forms import fields_of
+from adapters.screens.form import Form
+from adapters.screens.forms import agent_form, edit_form, number_form, reason_form, reply_form
 from adapters.ui_text import most_times
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
@@ -86,21 +90,20 @@ class DiscordClickListener:
         """Open the form that precedes the decision."""
         seen = self.context.views
         if button.verb == "reply":
-            form = views.reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
+            form = reply_form(await seen.agent(origin.channel, AgentId(button.subject)), button.shown)
         else:
             agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
             if button.verb == "edit":
                 form = await self._edit_form(turn, origin)
             else:
-                form = views.reject_form(turn, await seen.words_about(agent, turn, origin.by))
-        await open_form(interaction, form)
+                form = reason_form(turn, str(button), await seen.words_about(agent, turn, origin.by))
+        await open_form(interaction, draw_form(form))
 
-    async def _edit_form(self, turn: Turn, origin: Origin) -> ui.Modal:
+    async def _edit_form(self, turn: Turn, origin: Origin) -> Form:
         """The form for the arguments; filled with this person's last invalid edit, if one is stored."""
         spec, edit = self.context.views.spec(turn.call.name), await self.context.forms.find(origin, turn.id)
-        return views.edit_form(
-            turn, spec, typed=edit.fields if edit else None, problems=edit.problems if edit else None
-        )
+        fields = edit_fields(turn, spec, edit.fields if edit else {}, edit.problems if edit else {})
+        return edit_form(turn, spec, fields)
 
     async def _review(self, button: Button, interaction: discord.Interaction, origin: Origin) -> None:
         """Run a self-review; Discord is told first that the answer comes later."""
@@ -116,7 +119,7 @@ class DiscordClickListener:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
                 most = most_times(self.context.service.continuous_limit)
-                await open_form(interaction, views.number_form(turn, most))
+                await open_form(interaction, draw_form(number_form(turn, most)))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
             case "show reply":
@@ -164,7 +167,8 @@ class DiscordClickListener:
 
 
 def _agent_form(form: FormDraft) -> ui.Modal:
-    return views.agent_form(form.agent_draft or form.fields, place=form.channel.key, problems=form.problems)
+    values = fields_of(form.agent_draft) if form.agent_draft else form.fields
+    return draw_form(agent_form(values, form.channel.key).refused(form.problems))
 
 
 def clicked_value(interaction: discord.Interaction[Any]) -> str:

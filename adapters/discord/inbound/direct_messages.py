@@ -10,8 +10,9 @@ from adapters.buttons import Button
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.discord.inbound.context import DiscordContext, acknowledge, open_form, tell
 from adapters.discord.inbound.inbound_event import origin_of
-from adapters.discord.outbound import views
+from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.notification_messages import direct_id, parse_direct
+from adapters.screens.forms import reason_form
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.channels import ChannelScope
@@ -42,9 +43,8 @@ class DiscordDirectListener:
         if button.verb == "reject":
             seen = self.context.views
             _, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-            form = views.reject_form(turn)
-            form.custom_id = f"form:{direct_id(origin.channel.channel, button)}"
-            await open_form(interaction, form)
+            form = reason_form(turn, direct_id(origin.channel.channel, button))
+            await open_form(interaction, draw_form(form))
         else:
             await self._decide(button, FormInput(), interaction, origin)
 

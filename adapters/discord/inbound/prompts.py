@@ -11,8 +11,8 @@ from adapters.chat.refusals import RefusedAction, attempt
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.inbound_event import scope_of
 from adapters.discord.inbound.submitted_forms import PromptForm
+from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.render import filled_in_message, refused_message
-from adapters.discord.outbound.views import prompt_form
 from adapters.prompt_drafts import (
     ARGUMENT,
     FilledPrompt,
@@ -22,6 +22,7 @@ from adapters.prompt_drafts import (
     find_choice,
     list_choices,
 )
+from adapters.screens.forms import prompt_form
 from adapters.text_fit import cut
 from adapters.visible_text import one_line
 from agent_core.errors import InvalidInput
@@ -46,11 +47,11 @@ class DiscordPrompts:
 
     async def open(self, interaction: discord.Interaction, key: str, origin: Origin) -> None:
         """Open the form of a prompt; raise PersonError if there is none, or if this person may not create agents."""
-        await open_form(interaction, prompt_form(await self._find(key, origin)))
+        await open_form(interaction, draw_form(prompt_form(await self._find(key, origin))))
 
     async def open_again(self, interaction: discord.Interaction, fields: Mapping[str, str], origin: Origin) -> None:
         """Open the form with what was typed before."""
-        await open_form(interaction, prompt_form(await self._find(fields[KEY], origin), typed=fields))
+        await open_form(interaction, draw_form(prompt_form(await self._find(fields[KEY], origin), fields)))
 
     async def fill_in(self, sent: PromptForm, interaction: discord.Interaction, origin: Origin) -> None:
         """Ask the server for the text, and offer the form for a new agent; else tell why not, and keep what was typed.

@@ -13,9 +13,12 @@ from adapters.chat.subcommand_answers import run_subcommand
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.inbound.prompts import DiscordPrompts
-from adapters.discord.outbound import render, views
+from adapters.discord.outbound import render
+from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage, link_to
+from adapters.forms import fields_of
 from adapters.management_commands import CHANNEL_VERBS, ThreadVerb
+from adapters.screens.forms import agent_form
 from adapters.subcommands import (
     DUPLICATE,
     HELP,
@@ -89,12 +92,12 @@ class DiscordSlashListener:
         match subcommand_of(text):
             case NewForm(draft):
                 filled = draft.like(await self.context.service.load_agent_defaults(origin))
-                await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
+                await open_form(interaction, draw_form(agent_form(fields_of(filled), origin.channel.key)))
                 return ""
             case NewTemplate(key):
                 draft = self.context.templates.get(key).draft
                 filled = draft.like(await self.context.service.load_agent_defaults(origin))
-                await open_form(interaction, views.agent_form(filled, place=origin.channel.key))
+                await open_form(interaction, draw_form(agent_form(fields_of(filled), origin.channel.key)))
                 return ""
             case NewPrompt(key):
                 await DiscordPrompts(self.context).open(interaction, key, origin)
@@ -102,7 +105,7 @@ class DiscordSlashListener:
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
                 draft = await self.context.service.draft_copy(agent.id, origin)
-                await open_form(interaction, views.agent_form(draft, place=origin.channel.key))
+                await open_form(interaction, draw_form(agent_form(fields_of(draft), origin.channel.key)))
                 return ""
             case NewSentence(sentence):
                 return await self._draft(sentence, interaction, origin)

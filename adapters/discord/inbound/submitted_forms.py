@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 from adapters import forms
 from adapters.buttons import Button
 from adapters.discord.outbound.inputs import arguments_of
-from adapters.discord.outbound.views import BRIEF, OWNER
-from adapters.forms import Form
+from adapters.forms import FormValues
+from adapters.screens import form as screens
+from adapters.screens.forms import agent_form
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.draft import AgentDraft
@@ -23,7 +24,7 @@ class AgentForm:
     """The submitted form for a new agent, as typed."""
 
     place: str
-    fields: Form
+    fields: FormValues
 
     def draft(self) -> AgentDraft:
         """The draft of the agent; raise InvalidInput if the budget is not an amount."""
@@ -35,7 +36,7 @@ class EditForm:
     """Submitted arguments, as typed; the button carries the hash of the card when the form was opened."""
 
     button: Button
-    fields: Form
+    fields: FormValues
 
     def arguments(self, turn: Turn, spec: CommandSpec) -> Arguments:
         """The changed arguments; unchanged ones keep their exact value.
@@ -77,7 +78,7 @@ class PromptForm:
     """The submitted arguments of a tool server's prompt, as typed; `key` names the prompt."""
 
     key: str
-    fields: Form
+    fields: FormValues
 
 
 Submitted: TypeAlias = AgentForm | EditForm | TextForm | AnswerForm | DirectForm | PromptForm
@@ -99,7 +100,7 @@ def read(custom_id: str, values: Values) -> Submitted:
     match kind if mark == "form" and about else "":
         case "new":
             chosen = [choice for value in values.values() if not isinstance(value, str) for choice in value]
-            return AgentForm(about, {**texts, **_chosen(chosen)})
+            return AgentForm(about, texts | _extras(agent_form({}, about), chosen))
         case "prompt":
             return PromptForm(about, texts)
         case "dm":
@@ -109,7 +110,7 @@ def read(custom_id: str, values: Values) -> Submitted:
         case "answer":
             return AnswerForm(Button.parse(rest), values)
         case "reject" | "reply" | "approve":
-            return TextForm(Button.parse(rest), texts.get("text", ""))
+            return TextForm(Button.parse(rest), next(iter(texts.values()), ""))
         case _:
             raise InvalidInput({"form": NOT_OUR_FORM})
 
@@ -129,11 +130,14 @@ def _values(part: Any) -> Iterator[tuple[str, str | tuple[str, ...]]]:
         yield from _values(part.get("components"))
 
 
-def _chosen(choices: Sequence[str]) -> dict[str, str]:
-    """The options chosen in the form's menu "More", as form fields."""
-    found = {choice: "on" for choice in choices if choice.startswith("free.")}
-    found |= {"approvers": "owner"} if OWNER in choices else {}
-    found |= {"verbosity": "brief"} if BRIEF in choices else {}
-    models = [choice.removeprefix("model.") for choice in choices if choice.startswith("model.")]
-    efforts = [choice.removeprefix("effort.") for choice in choices if choice.startswith("effort.")]
-    return found | ({"model": models[0]} if models else {}) | {"effort": " and ".join(efforts)}
+def _extras(form: screens.Form, choices: Sequence[str]) -> dict[str, str]:
+    """What was chosen in the menu that the extra fields of a form share, by field."""
+    several = {field.id for field in form.fields if field.kind == "several of"}
+    found: dict[str, str] = {}
+    for choice in choices:
+        field, _, value = choice.partition(".")
+        if field in several:
+            found[choice] = "on"
+        else:
+            found[field] = f"{found[field]} and {value}" if field in found else value
+    return found

@@ -5,10 +5,11 @@ all become one JSON text. Invisible characters are written as JSON escapes, so t
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.forms import argument_names, edited_arguments
+from adapters.screens.form import Field
 from adapters.text_fit import beginning, pieces, units
 from adapters.ui_text import TOO_LONG_TO_EDIT
 from adapters.visible_text import HIDDEN, one_line
@@ -23,7 +24,7 @@ NOT_GIVEN, SPELLED, AS_JSON = "Not given.", "As JSON, because it holds invisible
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class ArgumentInputs:
     """An argument in a form, or all arguments as JSON. `is_spelled`: a text shown as JSON, with escapes."""
 
     id: str
@@ -48,15 +49,30 @@ class Field:
         return "".join(values.get(each, text) for each, _, text in self.inputs)
 
 
-def fields_of(turn: Turn, spec: CommandSpec) -> tuple[Field, ...]:
+def fields_of(turn: Turn, spec: CommandSpec) -> tuple[ArgumentInputs, ...]:
     """A field for each argument, else one field for all as JSON; raise NotPossible if that does not fit either."""
     every = tuple(_field(number, name, turn) for number, name in enumerate(argument_names(turn, spec)))
     if _fit(every):
         return every
-    whole = Field("all", ALL_ARGUMENTS, _spelled(turn.call.arguments))
+    whole = ArgumentInputs("all", ALL_ARGUMENTS, _spelled(turn.call.arguments))
     if _fit((whole,)):
         return (whole,)
     raise NotPossible(TOO_LONG_TO_EDIT)
+
+
+def edit_fields(
+    turn: Turn, spec: CommandSpec, typed: Mapping[str, str], problems: Mapping[str, str]
+) -> Iterator[Field]:
+    """The fields of the form, with their values or what was `typed`; raise NotPossible if they are too long.
+
+    `problems`: error messages by argument name.
+    """
+    wrong = {one_line(name): problem for name, problem in problems.items()}
+    for each in fields_of(turn, spec):
+        problem = wrong.get(each.label) or wrong.get("arguments", "")
+        for id_, label, text in each.inputs:
+            shown = typed.get(id_, text)
+            yield Field(id=id_, label=label, kind="long text", text=shown, hint=each.hint, problem=problem)
 
 
 def arguments_of(values: Mapping[str, str], turn: Turn, spec: CommandSpec) -> Arguments:
@@ -89,21 +105,21 @@ def _parts(text: str) -> list[str]:
     return cut
 
 
-def _fit(fields: Sequence[Field]) -> bool:
+def _fit(fields: Sequence[ArgumentInputs]) -> bool:
     total = sum(units(field.shown) for field in fields)
     return total <= MAX_INPUTS * MAX_INPUT_PIECE and sum(len(field.inputs) for field in fields) <= MAX_INPUTS
 
 
-def _field(number: int, name: str, turn: Turn) -> Field:
+def _field(number: int, name: str, turn: Turn) -> ArgumentInputs:
     at, label = f"argument.{number}", one_line(name) or "?"
     if name not in turn.call.arguments:
-        return Field(at, label, "", NOT_GIVEN)
+        return ArgumentInputs(at, label, "", NOT_GIVEN)
     value = turn.call.arguments[name]
     if not isinstance(value, str):
-        return Field(at, label, _spelled(value), AS_JSON)
+        return ArgumentInputs(at, label, _spelled(value), AS_JSON)
     if HIDDEN.search(value):
-        return Field(at, label, _spelled(value), SPELLED, is_spelled=True)
-    return Field(at, label, value)
+        return ArgumentInputs(at, label, _spelled(value), SPELLED, is_spelled=True)
+    return ArgumentInputs(at, label, value)
 
 
 def _spelled(value: object) -> str:
@@ -112,7 +128,7 @@ def _spelled(value: object) -> str:
     return str(HIDDEN.sub(lambda hidden: json.dumps(hidden[0])[1:-1], text))
 
 
-def _all(field: Field, sent: str, turn: Turn) -> Arguments:
+def _all(field: ArgumentInputs, sent: str, turn: Turn) -> Arguments:
     given = turn.call.arguments
     if sent.replace("\r\n", "\n") == field.shown:
         return {**given}
@@ -130,7 +146,7 @@ def _kept(value: object, name: str, given: Arguments) -> object:
     return given[name] if is_same else replace_lone_surrogates(value)
 
 
-def _text(name: str, field: Field, sent: str, turn: Turn) -> object:
+def _text(name: str, field: ArgumentInputs, sent: str, turn: Turn) -> object:
     if sent == field.shown:
         return turn.call.arguments[name]
     try:

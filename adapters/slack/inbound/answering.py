@@ -7,8 +7,8 @@ from adapters.actions import FormInput
 from adapters.buttons import Button
 from adapters.question_form import question_form, sent_texts
 from adapters.slack.inbound.context import SlackContext
-from adapters.slack.inbound.submitted_forms import FormContext, fields_in
-from adapters.slack.outbound.views import answer_form
+from adapters.slack.inbound.submitted_forms import fields_in
+from adapters.slack.outbound.forms import draw_form
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
@@ -21,7 +21,7 @@ async def answer_view(context: SlackContext, button: Button, origin: Origin, thr
     form = question_form(turn)
     if form is None:
         raise NotPossible("Nothing is asked any more.")
-    return answer_form(form, FormContext(origin.channel.key, str(button), thread))
+    return draw_form(form, origin.channel.key, thread)
 
 
 async def send_answer(context: SlackContext, view: Mapping[str, Any], button: Button, origin: Origin) -> None:

@@ -9,6 +9,7 @@ from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
+from adapters.screens.forms import edit_form, number_form, reason_form
 from adapters.slack.inbound.answering import answer_view
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
@@ -16,11 +17,11 @@ from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
+from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import choice_message, note_message
 from adapters.typed_text import typed
-from adapters.ui_text import REVIEWS, TOO_LONG_TO_EDIT, most_times
-from agent_core.errors import NotPossible
+from adapters.ui_text import REVIEWS, most_times
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 
@@ -85,16 +86,11 @@ class SlackClickListener:
         origin = await self.context.origin(event)
         seen = self.context.views
         agent, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-        place = FormContext(origin.channel.key, str(button), event.thread)
         if button.verb == "reject":
-            view = views.reason_form(agent, turn, place, await seen.words_about(agent, turn, origin.by))
+            form = reason_form(turn, str(button), await seen.words_about(agent, turn, origin.by))
         else:
-            spec = seen.spec(turn.call.name)
-            edit = views.edit_form(turn, spec, place)
-            if edit is None:
-                raise NotPossible(TOO_LONG_TO_EDIT)
-            view = edit
-        await self.context.open(event, view)
+            form = edit_form(turn, seen.spec(turn.call.name))
+        await self.context.open(event, draw_form(form, origin.channel.key, event.thread))
 
     async def _ask_for_answer(self, button: Button, event: SlackEvent) -> None:
         origin = await self.context.origin(event)
@@ -114,9 +110,8 @@ class SlackClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                about = str(Button("approve", turn.id, shown=turn.control_hash))
-                most = most_times(self.context.service.continuous_limit)
-                await self.context.open(event, views.number_form(turn, replace(place, about=about), most))
+                form = number_form(turn, most_times(self.context.service.continuous_limit))
+                await self.context.open(event, draw_form(form, origin.channel.key, event.thread))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.context.open(event, views.show_all(card, place, opening.part))
@@ -128,8 +123,8 @@ class SlackClickListener:
                 await self.context.open(event, views.thoughts_view(card, place))
             case "new agent":
                 last = await self.context.service.load_agent_defaults(origin)
-                form = views.agent_form(None, last, origin.channel.key)
-                await self.context.open(event, await self.context.with_starters(form, origin.channel))
+                view = agent_view(None, last, origin.channel.key)
+                await self.context.open(event, await self.context.with_starters(view, origin.channel))
             case "open":
                 pass
 
@@ -157,7 +152,7 @@ class SlackClickListener:
         origin = await self.context.origin(event)
         last = await self.context.service.load_agent_defaults(origin)
         draft = offer.draft or AgentDraft(goals=(offer.sentence,))
-        await self.context.open(event, views.agent_form(draft, last, origin.channel.key))
+        await self.context.open(event, agent_view(draft, last, origin.channel.key))
 
     async def _tell_refusal(self, event: SlackEvent, work: Awaitable[None]) -> None:
         if isinstance(refusal := await attempt(work), RefusedAction):

@@ -6,11 +6,13 @@ from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
+from adapters.screens.forms import reason_form
 from adapters.slack.inbound.context import SlackContext, channel_of
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
+from adapters.slack.outbound.forms import draw_form
 from adapters.slack.outbound.notification_messages import channel_of_block
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
 from agent_core.model.actors import Origin
@@ -68,9 +70,8 @@ class SlackDirectListener:
         return await self.context.views.turn(channel, TurnId(button.subject))
 
     async def _ask_reason(self, button: Button, event: SlackEvent, origin: Origin) -> None:
-        agent, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-        place = FormContext(origin.channel.key, str(button), "")
-        await self.context.open(event, views.reason_form(agent, turn, place))
+        _, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
+        await self.context.open(event, draw_form(reason_form(turn, str(button)), origin.channel.key))
 
     async def _open(self, opening: ViewButton, event: SlackEvent, origin: Origin) -> None:
         card = turn_card(*await self.context.views.turn(origin.channel, TurnId(opening.subject)))

@@ -7,6 +7,7 @@ from adapters.actions import FormInput
 from adapters.buttons import Button, ViewButton
 from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
+from adapters.screens.forms import reason_form
 from adapters.slack.inbound.answering import answer_view
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_event, of_press
@@ -14,6 +15,7 @@ from adapters.slack.inbound.prompts import SlackPrompts
 from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
+from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.message import link_to
 from adapters.slack.outbound.prompts import chosen_prompt
 from adapters.slack.outbound.template_menu import chosen_template
@@ -70,7 +72,7 @@ class HomeTab:
         is_on_tab = body["view"].get("type") == "home"
         match parse_action(body["actions"][0]):
             case ViewButton("new agent"):
-                form = await self.context.with_starters(views.agent_form(None, None, ""), None)
+                form = await self.context.with_starters(agent_view(None, None, ""), None)
                 self.context.soon(self.context.open(event, form))
             case ViewButton("show all") as opening if is_on_tab:
                 await self._show_all(opening, body, event)
@@ -94,7 +96,7 @@ class HomeTab:
         channel = place.scope if place.channel else None
         if channel:
             last = await self.context.service.load_agent_defaults(await self.context.origin_in(event, channel))
-        form = views.agent_form(draft, last, place.channel, thread=place.thread)
+        form = agent_view(draft, last, place.channel, thread=place.thread)
         form = await self.context.with_starters(form, channel, key)
         self.context.soon(self.context.replace(event.workspace, view["id"], form))
 
@@ -118,9 +120,9 @@ class HomeTab:
 
     async def _ask_reason(self, button: Button, body: Body, event: SlackEvent) -> None:
         origin = await self._origin(body, event)
-        agent, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-        place = FormContext(origin.channel.key, str(button), "")
-        self.context.soon(self.context.open(event, views.reason_form(agent, turn, place)))
+        _, turn = await self.context.views.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
+        form = draw_form(reason_form(turn, str(button)), origin.channel.key)
+        self.context.soon(self.context.open(event, form))
 
     async def _show_all(self, opening: ViewButton, body: Body, event: SlackEvent) -> None:
         """Show the whole of what waits, in a view over the tab."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.prompt_drafts import PromptChoice, arguments_typed, fill_in, find_choice, list_choices
+from adapters.screens.forms import prompt_form
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent
 from adapters.slack.inbound.submitted_forms import FormContext, place_of, typed_fields
-from adapters.slack.outbound import views
 from adapters.slack.outbound.blocks import Block
-from adapters.slack.outbound.prompts import asking_view, prompt_form
+from adapters.slack.outbound.forms import agent_view, draw_form
+from adapters.slack.outbound.prompts import asking_view
 from adapters.slack.outbound.template_menu import with_mark
 from agent_core.model.actors import Origin
 
@@ -28,7 +29,7 @@ class SlackPrompts:
         """The form of a prompt; raise NotAllowed for who may not create agents, InvalidInput for an unknown key."""
         await self.context.service.load_agent_defaults(origin)
         choice = find_choice(await list_choices(self.context.views, origin.channel), key)
-        return prompt_form(choice, FormContext(origin.channel.key, choice.key, thread))
+        return draw_form(prompt_form(choice), origin.channel.key, thread)
 
     async def choose(self, key: str, view: Body, event: SlackEvent) -> None:
         """Show the form of the chosen prompt in place of the open form."""
@@ -63,9 +64,9 @@ class SlackPrompts:
     ) -> Block:
         filled = await attempt(fill_in(self.context.views, origin.channel, choice, arguments))
         if isinstance(filled, RefusedAction):
-            return prompt_form(choice, place, fields, said=filled.text)
+            return draw_form(prompt_form(choice, fields, said=filled.text), place.channel, place.thread)
         last = await self.context.service.load_agent_defaults(origin)
-        form = views.agent_form(filled.draft, last, place.channel, said=filled.said, thread=place.thread)
+        form = agent_view(filled.draft, last, place.channel, said=filled.said, thread=place.thread)
         return with_mark(form, choice.key)
 
     async def _replace_when(self, asking: "asyncio.Future[Block]", workspace: str, view_id: str) -> None:

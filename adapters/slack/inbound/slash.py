@@ -10,6 +10,7 @@ from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.inbound.prompts import SlackPrompts
 from adapters.slack.outbound import render, views
 from adapters.slack.outbound.blocks import Block
+from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.message import SlackMessage, link_to
 from adapters.subcommands import (
     NewCopy,
@@ -47,7 +48,7 @@ class SlackSlashListener:
         match subcommand_of(text):
             case NewForm(draft):
                 last = await self.context.service.load_agent_defaults(origin)
-                form = views.agent_form(draft, last, origin.channel.key)
+                form = agent_view(draft, last, origin.channel.key)
                 form = await self.context.with_starters(form, origin.channel)
                 self.context.soon(self.context.open(event, form))
                 return ""
@@ -56,16 +57,14 @@ class SlackSlashListener:
                 return ""
             case NewTemplate(key):
                 draft = self.context.templates.get(key).draft
-                form = views.agent_form(
-                    draft, await self.context.service.load_agent_defaults(origin), origin.channel.key
-                )
+                form = agent_view(draft, await self.context.service.load_agent_defaults(origin), origin.channel.key)
                 form = await self.context.with_starters(form, origin.channel, key)
                 self.context.soon(self.context.open(event, form))
                 return ""
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
                 draft = await self.context.service.draft_copy(agent.id, origin)
-                form = views.agent_form(draft, None, origin.channel.key, said=copied_text(agent, draft))
+                form = agent_view(draft, None, origin.channel.key, said=copied_text(agent, draft))
                 self.context.soon(self.context.tell_refusal(event, self.context.open(event, form)))
                 return ""
             case NewSentence(sentence):
@@ -85,7 +84,7 @@ class SlackSlashListener:
         last = await self.context.service.load_agent_defaults(origin)
         if not await list_choices(self.context.views, origin.channel):
             raise InvalidInput({"prompt": NO_PROMPTS})
-        return await self.context.with_starters(views.agent_form(None, last, origin.channel.key), origin.channel)
+        return await self.context.with_starters(agent_view(None, last, origin.channel.key), origin.channel)
 
     async def _grant(self, wish: ThreadSubcommand, event: SlackEvent, origin: Origin) -> None:
         """Run a command that may take longer than Slack's three seconds; only the person sees the answer."""
@@ -97,5 +96,5 @@ class SlackSlashListener:
         view_id = await self.context.open(event, views.drafting_view())
         drafted = await self.context.drafting.draft(sentence, origin)
         last = await self.context.service.load_agent_defaults(origin)
-        form = views.agent_form(drafted.draft, last, origin.channel.key, said=drafted.said)
+        form = agent_view(drafted.draft, last, origin.channel.key, said=drafted.said)
         await self.context.replace(event.workspace, view_id, form)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapters.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice, left_out_text, usable_by_source
-from adapters.slack.inbound.submitted_forms import FormContext
+from adapters.prompt_drafts import PromptChoice, left_out_text, usable_by_source
 from adapters.slack.outbound.blocks import (
     MAX_OPTION_TEXT,
     MAX_PLACEHOLDER,
@@ -12,13 +11,10 @@ from adapters.slack.outbound.blocks import (
     context,
     option,
     plain,
-    quoted,
     section,
 )
 from adapters.slack.outbound.controls import PREFIX
-from adapters.slack.outbound.inputs import entries
-from adapters.slack.outbound.views import form_view, sentence_view
-from adapters.visible_text import one_line, readable
+from adapters.slack.outbound.views import sentence_view
 
 PROMPT = "prompt"  # the menu's block id
 ACTION = f"{PREFIX}{PROMPT}"
@@ -50,35 +46,9 @@ def with_prompts(form: Block, choices: Sequence[PromptChoice]) -> Block:
     return form | {"blocks": [*head, *([context(said)] if said else []), *form["blocks"]]}
 
 
-def prompt_form(
-    choice: PromptChoice, place: FormContext, typed: Mapping[str, str] | None = None, *, said: str = ""
-) -> Block:
-    """A field for each argument of the prompt, with what was typed; `said`: why the server gave no text, or ""."""
-    blocks = [section(said)] if said else []
-    blocks.append(section(f"{choice.title}: a prompt of the tool server {choice.source}"))
-    if choice.prompt.description:
-        blocks += [context("The server says about it:"), _quote(choice.prompt.description)]
-    for number, each in enumerate(choice.prompt.arguments):
-        text = readable((typed or {}).get(f"{ARGUMENT}{number}", ""))
-        blocks += entries(
-            f"{ARGUMENT}{number}",
-            one_line(each.name),
-            text,
-            hint=one_line(each.description),
-            multiline=True,
-            optional=not each.is_required,
-        )
-    blocks.append(context(GOES_TO_SERVER if choice.prompt.arguments else "It needs no arguments."))
-    return form_view(TITLE, PROMPT, blocks, place, submit="Fill in the form")
-
-
 def asking_view(choice: PromptChoice) -> Block:
     """The placeholder while the server is asked."""
     return sentence_view(TITLE, f"Asking {choice.source} for the text of {choice.title}…")
-
-
-def _quote(text: str) -> Block:
-    return {"type": "rich_text", "elements": [quoted(text)]}
 
 
 def _option(choice: PromptChoice) -> Block:

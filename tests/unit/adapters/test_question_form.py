@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.outbound.question_inputs import question_modal
+from adapters.discord.outbound.forms import draw_form as draw_modal
 from adapters.question_form import option_value, question_form, sent_texts
-from adapters.slack.inbound.submitted_forms import FormContext
-from adapters.slack.outbound.views import answer_form
+from adapters.slack.outbound.forms import draw_form as draw_view
 from agent_core.errors import NotPossible
 from agent_core.model.decision import Approve
 from agent_core.model.question_field import QuestionField
@@ -26,7 +25,7 @@ FIELDS = (
     QuestionField(name="when", format="date", default="2026-12-24"),
     QuestionField(name="mail", format="email", title="<!channel> @everyone"),
 )
-PLACE = FormContext("slack/T1/C1")
+PLACE = "slack/T1/C1"
 
 
 def asking(*fields: QuestionField, message: str = "How?\u200b <!here> **now**") -> Turn:
@@ -62,12 +61,12 @@ def test_what_was_typed_takes_the_place_of_what_the_server_suggests() -> None:
     suggested, typed = form_of(turn), question_form(turn, {"answer.1": '["milk, warm"]', "answer.2": "many"})
     assert typed
     assert [each.text for each in suggested.fields] == ["Black", "", "2", "2026-12-24", ""]
-    assert (suggested.fields[0].chosen, typed.fields[0].chosen) == (("Black",), ())
-    assert (typed.fields[1].chosen, typed.fields[2].text) == (("milk, warm",), "many")
+    assert (suggested.fields[0].chosen, typed.fields[0].chosen) == ((option_value(1),), ())
+    assert (typed.fields[1].chosen, typed.fields[2].text) == ((option_value(0),), "many")
 
 
 def test_slack_has_an_input_for_each_kind_and_nothing_mentions() -> None:
-    view = answer_form(form_of(asking(*FIELDS)), PLACE)
+    view = draw_view(form_of(asking(*FIELDS)), PLACE)
     inputs = [block for block in view["blocks"] if block["type"] == "input"]
     assert [each["element"]["type"] for each in inputs] == [
         "static_select",
@@ -86,19 +85,22 @@ def test_slack_has_an_input_for_each_kind_and_nothing_mentions() -> None:
 
 def test_slack_takes_a_text_where_a_menu_would_cut_a_choice() -> None:
     long = replace(TEA, choices={"x" * 76: "x"}, default="")
-    (typed,) = [block for block in answer_form(form_of(asking(long)), PLACE)["blocks"] if block["type"] == "input"]
+    (typed,) = [block for block in draw_view(form_of(asking(long)), PLACE)["blocks"] if block["type"] == "input"]
     assert typed["element"]["type"] == "plain_text_input"
     assert sent_texts(asking(long), {"answer.0": "x" * 76}) == {"answer.0": "x" * 76}
 
 
 def test_a_form_without_fields_says_what_answer_means() -> None:
     form = form_of(asking())
-    assert form.warning.startswith("Nothing has to be filled in: Answer says yes. Your answer goes to ")
-    assert "passwords" not in form.warning
+    warning = form.texts[-1].text
+    assert warning.startswith("Nothing has to be filled in: Answer says yes. Your answer goes to ")
+    assert "passwords" not in warning
 
 
 def test_discord_has_menus_and_texts_and_says_which_server_asks() -> None:
-    sent = question_modal(form_of(asking(*FIELDS[:3], MANY)), {"answer.2": "cups must be a whole number."}).to_dict()
+    sent = draw_modal(
+        form_of(asking(*FIELDS[:3], MANY)).refused({"answer.2": "cups must be a whole number."})
+    ).to_dict()
     assert sent["title"] == "The tool server tea asks"
     text, *labels = sent["components"]
     assert "How?⟨U+200B⟩ \\<!here> \\*\\*now\\*\\*" in text["content"]
@@ -110,22 +112,22 @@ def test_discord_has_menus_and_texts_and_says_which_server_asks() -> None:
 
 
 def test_discord_carries_five_fields_and_for_more_offers_decline() -> None:
-    five = question_modal(form_of(asking(*FIELDS)), {}).to_dict()
+    five = draw_modal(form_of(asking(*FIELDS))).to_dict()
     assert len(five["components"]) == 5
     assert "no passwords" in five["components"][0]["description"]
     with pytest.raises(NotPossible, match="at most 5 fields, and the server asks for more: press Decline"):
-        question_modal(form_of(asking(*FIELDS, MANY)), {})
+        draw_modal(form_of(asking(*FIELDS, MANY)))
 
 
 def test_one_alone_of_two_choices_that_differ_in_capital_letters_is_suggested() -> None:
     unit = QuestionField(name="unit", kind="choice", choices={"M": "month", "m": "minute"}, default="m")
-    assert form_of(asking(unit)).fields[0].chosen == ("m",)
+    assert form_of(asking(unit)).fields[0].chosen == (option_value(1),)
     assert sent_texts(asking(unit), {"answer.0": option_value(0)}) == {"answer.0": "M"}
 
 
 def test_what_is_left_out_in_a_menu_of_slack_is_sent_as_nothing() -> None:
     turn = asking(TEA)
-    (menu,) = [block for block in answer_form(form_of(turn), PLACE)["blocks"] if block["type"] == "input"]
+    (menu,) = [block for block in draw_view(form_of(turn), PLACE)["blocks"] if block["type"] == "input"]
     texts = sent_texts(turn, {"answer.0": menu["element"]["options"][-1]["value"]})
     assert texts == {"answer.0": ""}
 

@@ -20,7 +20,6 @@ from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound import turn_messages as discord_turns
-from adapters.discord.outbound import views as discord_views
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.forms import fields_of
 from adapters.management_commands import ThreadVerb
@@ -29,7 +28,8 @@ from adapters.slack.inbound.submitted_forms import draft_of
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound import turn_messages as slack_turns
 from adapters.slack.outbound.controls import PREFIX
-from adapters.slack.outbound.views import agent_form, home
+from adapters.slack.outbound.forms import agent_view
+from adapters.slack.outbound.views import home
 from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
 from adapters.turn_lines import line_of
 from agent_core.model.agent import Agent
@@ -44,6 +44,7 @@ from agent_core.model.turn import Turn
 from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_notice
 from docs.pictures.scenes import scenes
+from tests.drawn_forms import agent_modal
 from tests.standins.discord.forms import submitted
 
 Name: TypeAlias = Literal["slack", "discord"]
@@ -261,7 +262,7 @@ def test_what_is_typed_in_a_thread_is_read_by_the_same_code(listener: type[Threa
 
 
 def test_the_form_of_a_new_agent_holds_everything_in_both() -> None:
-    view, modal = agent_form(EVERYTHING, None, "slack/T1/C1"), discord_views.agent_form(EVERYTHING, place="discord/1/2")
+    view, modal = agent_view(EVERYTHING, None, "slack/T1/C1"), agent_modal(EVERYTHING, place="discord/1/2")
     sent = submitted(modal.to_dict(), {})
     asked = discord_fields.read(sent["custom_id"], discord_fields.submitted(sent["components"]))
     assert isinstance(asked, discord_fields.AgentForm)
@@ -269,7 +270,7 @@ def test_the_form_of_a_new_agent_holds_everything_in_both() -> None:
 
 
 def test_the_form_of_a_new_agent_asks_for_everything_or_has_a_reason_not_to() -> None:
-    drawn = [*elements(discord_views.agent_form(None, place="discord/1/2").to_dict())]
+    drawn = [*elements(agent_modal(None, place="discord/1/2").to_dict())]
     typed: dict[str, Any] = {each["custom_id"]: "1" for each in drawn if "custom_id" in each}
     typed["more"] = [each["value"] for each in drawn if "value" in each]
     asked = discord_fields.read("form:new:discord/1/2", typed)

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 
 import discord
 import pytest
 import yarl
-from discord import TextChannel, app_commands
+from discord import TextChannel
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from simcord.backend.models import Channel
@@ -19,58 +18,18 @@ from tests.standins.discord.gateway import Op
 from tests.standins.discord.people import Guild, Person
 from tests.standins.discord.rest import SEND
 from tests.standins.discord.server import DiscordStandin
-from tests.standins.discord.values import labels, text_of
 
 EDIT = "PATCH /channels/{id}/messages/{id}"
 
 
-class Form(discord.ui.Modal, title="Form"):
-    """One field."""
-
-    why: discord.ui.TextInput["Form"] = discord.ui.TextInput(label="Why", custom_id="why", default="because")
-
-    async def on_submit(self, interaction: discord.Interaction) -> None:
-        await interaction.response.send_message(f"why: {self.why.value}", ephemeral=True)
-
-
-class Press(discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]], template=r"press:(?P<what>\w+)"):
-    """A button that knows what it is for by its id alone."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(discord.ui.Button(label=what, custom_id=f"press:{what}"))
-        self.what = what
-
-    @classmethod
-    async def from_custom_id(cls, interaction: object, item: object, match: object) -> "Press":
-        return cls(match["what"])  # type: ignore[index]
-
-    async def callback(self, interaction: discord.Interaction) -> None:
-        if self.what == "form":
-            await interaction.response.send_modal(Form())
-        else:
-            await interaction.response.send_message(f"pressed {self.what}")
-
-
 class Bot(discord.Client):
-    """Echoes what people write, and has one command."""
+    """Keeps what people write."""
 
     def __init__(self, *, content: bool = True) -> None:
         intents = discord.Intents(guilds=True, guild_messages=True, message_content=content)
         super().__init__(intents=intents, heartbeat_timeout=1, guild_ready_timeout=0.01)
         self.heard: list[str] = []
         self.asked = asyncio.Event()
-        self.tree = app_commands.CommandTree(self)
-
-        @self.tree.command(name="ask", description="Ask.")
-        async def ask(interaction: discord.Interaction, what: str) -> None:
-            view = discord.ui.View(timeout=None)
-            for name in ("yes", "form"):
-                view.add_item(Press(name))
-            await interaction.response.send_message(f"asked {what}", view=view)
-
-    async def setup_hook(self) -> None:
-        self.add_dynamic_items(Press)
-        await self.tree.sync()
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Wait for nothing."""
@@ -122,35 +81,6 @@ async def place(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
         guild = standin.guild()
         yield Place(standin, guild, guild.channel("general"), guild.person("ana"))
         assert standin.warnings == []
-
-
-async def test_messages_go_both_ways_with_files(place: Place) -> None:
-    async with place.running() as bot:
-        place.ana.writes(place.general, "hello", [("a.txt", b"tea")])
-        await bot.hears(1)
-        channel = place.channel(bot)
-        sent = await channel.send("hi", file=discord.File(BytesIO(b"milk"), "b.txt", description="white"))
-        await bot.hears(2)
-        assert bot.heard == ["hello", "hi"]
-        assert [text_of(each) for each in place.guild.messages(place.general)] == ["hello\na.txt", "hi\nb.txt"]
-        assert [await each.read() for each in sent.attachments] == [b"milk"]
-        before = await channel.fetch_message(place.guild.messages(place.general)[0].id)
-        assert await before.attachments[0].read() == b"tea"
-        assert sent.attachments[0].description == "white"
-
-
-async def test_a_command_a_button_and_a_form_are_answered_also_after_a_restart(place: Place) -> None:
-    async with place.running():
-        asked = await place.ana.types(place.general, "ask", what="tea?").answered()
-        await asked.says("asked tea?")
-    message = place.guild.messages(place.general)[0]
-    assert labels(message) == ["yes", "form"]
-    async with place.running():
-        await (await place.ana.presses(message, "yes").answered()).says("pressed yes")
-        opened = await place.ana.presses(message, "form").answered()
-        assert opened.form["title"] == "Form"
-        await (await place.ana.submits(opened, why="thirst").answered()).says("why: thirst")
-        assert place.guild.messages(place.general)[-1].content == "pressed yes"
 
 
 async def test_a_broken_line_is_resumed_and_what_was_missed_is_told(place: Place) -> None:

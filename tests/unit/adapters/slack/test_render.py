@@ -19,6 +19,7 @@ from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
+from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import (
     agent_message,
@@ -36,17 +37,14 @@ from adapters.slack.outbound.render import (
 )
 from adapters.slack.outbound.turn_messages import turn_message
 from adapters.slack.outbound.views import (
-    agent_form,
     drafting_view,
-    edit_form,
     home,
-    number_form,
-    reason_form,
     sentence_view,
     show_all,
     thoughts_view,
 )
-from agent_core.errors import InvalidInput
+from adapters.ui_text import covered_text
+from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
@@ -63,6 +61,7 @@ from agent_core.model.usage import Budget, Usage
 from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
 from docs.pictures.scenes import scenes
+from tests.drawn_forms import edit_view, number_view, reason_view
 
 LATER = NOON + timedelta(minutes=5)
 HELPS = (subcommands.HELP, actions.HELP)
@@ -857,7 +856,7 @@ def test_a_plain_message_formats_nothing() -> None:
 
 def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> None:
     last = AgentDraft(name="Old", budget=Decimal(2), model="small", policy=Policy(free=("read",), approvers="owner"))
-    view = agent_form(None, last, CHANNEL.key, thread="1700.1")
+    view = agent_view(None, last, CHANNEL.key, thread="1700.1")
     assert read(view["blocks"]) == snapshot(
         [
             "Name: <>",
@@ -876,12 +875,12 @@ def test_the_form_of_a_new_agent_begins_with_what_the_channel_used_last() -> Non
     )
     chosen = [part.get("initial_option", {}).get("value") for part in elements(view["blocks"])]
     assert chosen[-2:] == ["owner", "full"]
-    assert (view["callback_id"], place_of(view)) == ("signoff.new", FormContext(CHANNEL.key, thread="1700.1"))
+    assert (view["callback_id"], place_of(view)) == ("signoff.new", FormContext(CHANNEL.key, CHANNEL.key, "1700.1"))
 
 
 def test_a_draft_fills_the_form() -> None:
     draft = AgentDraft(name="Racket", role="a tester", goals=("Find", "Write"), budget=Decimal(1))
-    view = agent_form(draft, AgentDraft(budget=Decimal(9)), CHANNEL.key, said="Drafted from your sentence.")
+    view = agent_view(draft, AgentDraft(budget=Decimal(9)), CHANNEL.key, said="Drafted from your sentence.")
     assert read(view["blocks"])[:4] == [
         "Drafted from your sentence.",
         "Name: <Racket>",
@@ -892,16 +891,15 @@ def test_a_draft_fills_the_form() -> None:
 
 
 def test_the_form_behind_edit_has_a_field_for_each_argument_given_or_not() -> None:
-    view = edit_form(TURN, SPEC, PLACE)
-    assert view is not None
+    view = edit_view(TURN, SPEC, PLACE)
     assert read(view["blocks"]) == ["filename: <report.md>", "text: <# Report\nNXG looks cheapest.>", "mode: <>"]
     assert (view["title"]["text"], view["submit"]["text"]) == ("Edit Write to file", "Run edited")
-    assert place_of(view) == PLACE
+    about = str(Button("edit", TURN.id, shown=TURN.control_hash))
+    assert place_of(view) == replace(PLACE, about=about)
 
 
 def test_a_long_argument_is_spread_over_fields_that_end_with_lines() -> None:
-    view = edit_form(asking({"text": ("x" * 99 + "\n") * 60}), SPEC, PLACE)
-    assert view is not None
+    view = edit_view(asking({"text": ("x" * 99 + "\n") * 60}), SPEC, PLACE)
     parts = [block for block in view["blocks"] if block["block_id"].startswith("argument.0")]
     assert [block["label"]["text"] for block in parts] == [
         "text · part 1 of 3",
@@ -913,21 +911,22 @@ def test_a_long_argument_is_spread_over_fields_that_end_with_lines() -> None:
 
 @pytest.mark.parametrize("arguments", [{"text": "x" * 300_000}, {f"a{number}": "" for number in range(101)}])
 def test_arguments_that_no_form_can_hold_have_none(arguments: dict[str, object]) -> None:
-    assert edit_form(asking(arguments), SPEC, PLACE) is None
+    with pytest.raises(NotPossible, match="too long to edit here"):
+        edit_view(asking(arguments), SPEC, PLACE)
 
 
 def test_a_command_without_arguments_says_so_in_the_form() -> None:
-    view = edit_form(asking({}), replace(SPEC, parameters={}), PLACE)
+    view = edit_view(asking({}), replace(SPEC, parameters={}), PLACE)
     assert view is not None
     assert read(view["blocks"]) == ["This command takes no arguments."]
 
 
 def test_the_small_forms() -> None:
-    views = (reason_form(AGENT, TURN, PLACE), number_form(TURN, PLACE))
+    views = (reason_view(TURN, PLACE), number_view(TURN, PLACE))
     assert [(view["callback_id"], view["submit"]["text"], read(view["blocks"])) for view in views] == snapshot(
         [
             ("signoff.reject", "Reject", ["Reason: <>"]),
-            ("signoff.times", "Approve ×N", ["How many commands: <>"]),
+            ("signoff.times", "Approve ×N", ["How many commands: <>", covered_text(TURN)]),
         ]
     )
     assert [read(view["blocks"]) for view in (drafting_view(), sentence_view("Oh", "No room."))] == snapshot(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from adapters.buttons import Button
 from adapters.slack.inbound.submitted_forms import (
     FormContext,
     changed_arguments,
@@ -17,7 +16,7 @@ from adapters.slack.inbound.submitted_forms import (
     place_of,
     text_of,
 )
-from adapters.slack.outbound.views import agent_form, edit_form, number_form, reason_form
+from adapters.slack.outbound.forms import agent_view
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
@@ -25,6 +24,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent
 from agent_core.testing.language_model import ScriptedModel
+from tests.drawn_forms import edit_view, number_view, reason_view
 from tests.scenario.chat import writing
 from tests.scenario.slack_app import Office, at_work
 from tests.scenario.slack_app import text_of as words_of
@@ -50,9 +50,7 @@ TURN = asking(GIVEN)
 
 
 def form(turn: Turn = TURN) -> dict[str, Any]:
-    view = edit_form(turn, SPEC, replace(PLACE, about=str(Button("edit", turn.id, shown=turn.control_hash))))
-    assert view is not None
-    return view
+    return edit_view(turn, SPEC, PLACE)
 
 
 def sent(view: dict[str, Any], **typed: str | None) -> dict[str, Any]:
@@ -158,20 +156,20 @@ def test_a_new_agent_is_read_from_its_form() -> None:
         effort="none",
         policy=policy,
     )
-    assert draft_of(sent(agent_form(draft, None, "slack/T1/C1"))) == draft
+    assert draft_of(sent(agent_view(draft, None, "slack/T1/C1"))) == draft
 
 
 def test_an_empty_form_is_an_empty_draft() -> None:
-    assert draft_of(sent(agent_form(None, None, "slack/T1/C1"))) == AgentDraft()
+    assert draft_of(sent(agent_view(None, None, "slack/T1/C1"))) == AgentDraft()
 
 
 def test_goals_too_long_for_one_field_come_back_whole() -> None:
     draft = AgentDraft(goals=tuple("g" * 1900 for _ in range(5)))
-    assert draft_of(sent(agent_form(draft, None, "slack/T1/C1"))) == draft
+    assert draft_of(sent(agent_view(draft, None, "slack/T1/C1"))) == draft
 
 
 def test_each_problem_stands_at_its_field_and_any_other_at_the_first() -> None:
-    view = agent_form(None, None, "slack/T1/C1")
+    view = agent_view(None, None, "slack/T1/C1")
     problems = {"goals": "Goals: write one.", "channel": "Not here.", "moon": "Nor there."}
     assert errors_of(view, problems) == {"goals": "Goals: write one.", "name": "Not here. Nor there."}
 
@@ -186,12 +184,12 @@ def test_a_form_without_fields_has_no_place_for_a_problem() -> None:
 
 
 def test_a_reason_may_be_left_out() -> None:
-    view = reason_form(AGENT, TURN, PLACE)
+    view = reason_view(TURN, PLACE)
     assert [text_of(sent(view)), text_of(sent(view, Reason="Use b.txt"))] == ["", "Use b.txt"]
 
 
 def test_a_number_is_read_and_anything_else_refused() -> None:
-    view = number_form(TURN, PLACE)
+    view = number_view(TURN, PLACE)
     assert number_of(sent(view, **{"How many commands": "7"})) == 7
     with pytest.raises(InvalidInput) as fault:
         number_of(sent(view, **{"How many commands": "7.5"}))

@@ -1,0 +1,132 @@
+"""The forms that people fill in, each described once for all surfaces."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from adapters.buttons import Button
+from adapters.cards import as_text
+from adapters.forms import DEFAULT_EFFORT, argument_names
+from adapters.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
+from adapters.screens.form import Field, Form, Option, Said
+from adapters.text_fit import beginning
+from adapters.ui_text import REPLY_DOES, TOO_LONG_TO_EDIT, covered_text
+from adapters.visible_text import one_line, readable
+from agent_core.model.agent import Agent
+from agent_core.model.command import RISK_CLASSES, CommandSpec
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
+from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, MAX_GOAL_CHARACTERS, MAX_GOALS
+from agent_core.model.turn import Turn
+
+APPROVE_N = "Approve ×N"
+APPROVERS = Option("anyone", "Anyone here"), Option("owner", "Only me", "Only I may approve")
+BRIEFLY = "The text only, the rest under Thoughts"
+VERBOSITIES = Option("full", "All thoughts"), Option("brief", BRIEFLY, f"Cards show {BRIEFLY[0].lower()}{BRIEFLY[1:]}")
+FREE = tuple(Option(risk, risk, f"Run without asking: {risk}") for risk in RISK_CLASSES)
+REASONING = tuple(Option(effort, effort, f"Reasoning effort: {effort}") for effort in EFFORTS)
+OPERATORS_EFFORT = Option(DEFAULT_EFFORT, "As the operator set it")
+UNTICKED = "If you tick nothing, every command asks."
+DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
+REASON_HINT = "Optional. The agent reads it and makes a new proposal."
+MOST_OF_GOALS = MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1)
+LONGEST = {"name": 4_000, "role": 4_000, "goals": MOST_OF_GOALS, "budget": 99, "model": 999}  # what a form shows of it
+
+
+def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: str = "") -> Form:
+    """The form for a new agent. `values`: of its fields, as of `adapters.forms.fields_of`; `place`: the channel's key.
+
+    With no `place` the form asks for a channel. `like`: the agent whose settings it has.
+    """
+    name, role, goals, budget, model = (
+        beginning(readable(values.get(field, "")), most) for field, most in LONGEST.items()
+    )
+    free = tuple(risk for risk in RISK_CLASSES if values.get(f"free.{risk}"))
+    effort, approvers = values.get("effort") or DEFAULT_EFFORT, values.get("approvers") or "anyone"
+    parts = (
+        Said(said, "small") if said else None,
+        None if place else Field("channel", "Channel", "channel", is_required=True),
+        Field("name", "Name", text=name, placeholder=DEFAULT_NAME),
+        Field("role", "Role", "long text", role, placeholder=DEFAULT_ROLE),
+        Field("goals", "Goals", "long text", goals, "One per line, 1 to 5.", is_required=True),
+        Said("More", "heading"),
+        Said(f"Settings from {like}, the last agent created here.", "small") if like else None,
+        Field("budget", "Budget in US dollars", text=budget, placeholder="No limit"),
+        Field("model", "Model", text=model, placeholder="The default model", is_extra=True),
+        _one_of("effort", "Reasoning effort", (OPERATORS_EFFORT, *REASONING), effort, is_menu=True),
+        Field("free", "Run without asking", "several of", "", UNTICKED, options=FREE, chosen=free, is_extra=True),
+        _one_of("approvers", "Who may approve", APPROVERS, approvers),
+        _one_of("verbosity", "Cards show", VERBOSITIES, values.get("verbosity") or "full"),
+    )
+    return Form("new", "New agent", "Create", tuple(filter(None, parts)), place, extras_hint=DEFAULTS)
+
+
+def _one_of(field: str, label: str, options: tuple[Option, ...], chosen: str, *, is_menu: bool = False) -> Field:
+    return Field(
+        field, label, "one of", options=options, chosen=(chosen,), is_menu=is_menu, is_required=True, is_extra=True
+    )
+
+
+def edit_form(turn: Turn, spec: CommandSpec, fields: Iterable[Field] | None = None) -> Form:
+    """The form for the arguments of a command. `fields`: in place of one for each argument."""
+    parts: tuple[Said | Field, ...] = tuple(argument_fields(turn, spec) if fields is None else fields)
+    about, does = str(Button("edit", turn.id, shown=turn.control_hash)), f"Run edited: {spec.label}"
+    parts = parts or (Said("This command takes no arguments."),)
+    return Form("edit", f"Edit {spec.label}", "Run edited", parts, about, does, too_long=TOO_LONG_TO_EDIT)
+
+
+def argument_fields(turn: Turn, spec: CommandSpec) -> Iterable[Field]:
+    """A field for each argument."""
+    given = turn.call.arguments
+    for number, name in enumerate(argument_names(turn, spec)):
+        text, hint = (as_text(given[name]), "") if name in given else ("", "Not given.")
+        yield Field(f"{ARGUMENT}{number}", one_line(name), "long text", text, hint)
+
+
+def reason_form(turn: Turn, about: str, said: str = "") -> Form:
+    """The form for the reason of a rejection, which the agent reads; filled in with what the person `said` already."""
+    reason = Field("text", "Reason", "long text", said, REASON_HINT)
+    return Form("reject", f"Reject turn {turn.number}", "Reject", (reason,), about)
+
+
+def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> Form:
+    """The form for the number of commands to approve, at most `most`."""
+    least, hint = MIN_LEASE_COMMANDS, f"From {MIN_LEASE_COMMANDS} to {most}; this command is the first."
+    number = Field("times", "How many commands", "whole number", "", hint, is_required=True, least=least, most=most)
+    about, does = str(Button("approve", turn.id, shown=turn.control_hash)), f"{APPROVE_N} · turn {turn.number}"
+    parts = (number, Said(covered_text(turn), "small"))
+    return Form("times", f"Approve turn {turn.number}", APPROVE_N, parts, about, does)
+
+
+def reply_form(agent: Agent, shown: str) -> Form:
+    """The form for a reply to an agent. `shown`: the hash of the proposal that it is about, or ""."""
+    hint, placeholder = REPLY_DOES if shown else "", "What should be different?"
+    reply = Field("text", "Reply", "long text", "", hint, placeholder, is_required=True)
+    return Form("reply", f"Reply to {agent.name}", "Reply", (reply,), str(Button("reply", agent.id, shown=shown)))
+
+
+def prompt_form(choice: PromptChoice, typed: Mapping[str, str] | None = None, *, said: str = "") -> Form:
+    """A field for each argument of a prompt, with what was typed; `said`: why the server gave no text, or ""."""
+    arguments, described = choice.prompt.arguments, choice.prompt.description
+    fields = [
+        Field(id_, one_line(each.name), "long text", readable((typed or {}).get(id_, "")), one_line(each.description))
+        for id_, each in ((f"{ARGUMENT}{number}", each) for number, each in enumerate(arguments))
+    ]
+    parts = (
+        Said(said) if said else None,
+        Said(f"{choice.title}: a prompt of the tool server {choice.source}"),
+        *((Said("The server says about it:", "small"), Said(described, "quote")) if described else ()),
+        *(replace(field, is_required=each.is_required) for field, each in zip(fields, arguments, strict=True)),
+        Said(GOES_TO_SERVER if arguments else "It needs no arguments.", "small"),
+    )
+    return Form(
+        "prompt",
+        "From a prompt",
+        "Fill in the form",
+        tuple(filter(None, parts)),
+        about=choice.key,
+        does=f"{choice.source}: {choice.title}",
+        brief=f"Goes to {choice.source}.",
+        too_long=(
+            f"The prompt {choice.title} of {choice.source} asks for {len(arguments)} arguments, and a form of Discord "
+            "has room for five. Start from it on the page, in Slack or in the terminal."
+        ),
+    )
