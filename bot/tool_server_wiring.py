@@ -233,7 +233,7 @@ def _registering(
             changes.note(name)
         offered[name] = tools
         number, remarks = len(loaded.commands), redact("; ".join(loaded.remarks))
-        logger.info("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
+        logger.debug("a tool server listed its tools", extra={"server": name, "tools": number, "left_out": remarks})
 
     return register
 

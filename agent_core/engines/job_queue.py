@@ -14,12 +14,7 @@ from dataclasses import dataclass, field
 from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
 
-from agent_core.engines.procrastinate_guards import (
-    BEAT_SECONDS,
-    RETRY_SECONDS,
-    GuardedWorker,
-    Takeover,
-)
+from agent_core.engines.procrastinate_guards import BEAT_SECONDS, RETRY_SECONDS, GuardedWorker, Takeover
 from agent_core.errors import DatabaseAway
 from agent_core.model.ids import AgentId
 from agent_core.ports.database import UnitOfWork, queue_in_one_unit
@@ -53,7 +48,10 @@ class JobQueueEngine:
 
     def __post_init__(self) -> None:
         limits = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2, "tcp_user_timeout": 20_000}
-        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, min_size=1, max_size=4, timeout=3.0)
+        # A lost connection is tried again by who needs one, not ever more rarely by the pool.
+        connector = PsycopgConnector(
+            conninfo=self.address, kwargs=limits, min_size=1, max_size=4, timeout=3.0, reconnect_timeout=1.0
+        )
         self._app = App(connector=connector)
 
     @asynccontextmanager

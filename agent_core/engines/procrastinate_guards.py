@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from procrastinate import App, JobContext, utils
@@ -16,7 +17,10 @@ from agent_core.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
 
-BEAT_SECONDS, TAKEOVER_SECONDS, GAP_SECONDS, RETRY_SECONDS = 1.0, 5.0, 3.0, 0.5
+BEAT_SECONDS, RETRY_SECONDS = 1.0, 0.5
+# A worker whose heartbeat stays older than SILENT_SECONDS for TAKEOVER_SECONDS is dead. That is longer than a live one
+# needs to beat again after an outage: RETRY_SECONDS and the pool's timeout.
+SILENT_SECONDS, TAKEOVER_SECONDS, GAP_SECONDS = 3.0, 5.0, 3.0
 POLL_SECONDS = 1.0  # notifications are faster; one may be lost
 NEVER_PRUNED_SECONDS = 30 * 24 * 3600.0
 MAX_AT_ONCE = 10_000
@@ -120,24 +124,27 @@ class Takeover:
     clock: Clock
     revive: Callable[[str], Awaitable[object]]
     lose: Callable[[str], Awaitable[object]]
-    _trusted: float = field(init=False)
+    _looked: float = -inf  # when, if that did not fail
+    _silent_since: dict[int | None, float] = field(default_factory=dict)
     _strays: set[int | None] = field(default_factory=set)
     _lost: set[int | None] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        self._trusted = self.clock.elapsed() + TAKEOVER_SECONDS
-
     async def look(self) -> None:
-        """Look once; raise ConnectorException. Call this every BEAT_SECONDS."""
-        jobs = self.worker.app.job_manager
-        stalled = list(await jobs.get_stalled_jobs(seconds_since_heartbeat=TAKEOVER_SECONDS))
-        now, worker = self.clock.elapsed(), self.worker
-        if now - worker.beaten > GAP_SECONDS:  # this process slept, or the database took no writes: nobody could beat
-            self._trusted = now + TAKEOVER_SECONDS
-        judged = [each for each in stalled if each.worker_id != worker.worker_id] if now >= self._trusted else []
-        for each in judged:  # nobody takes over by itself; issues 1446 and 1543
-            logger.warning("a worker died, its agent is taken over", extra={"agent": each.lock})
-            await self._end(each)
+        """Look once; raise ConnectorException. Call this every BEAT_SECONDS.
+
+        A worker is judged by looks that follow one another while this one's own heartbeat is saved. Otherwise this
+        process slept, or the database was away or took no writes: nobody could beat, and the time counts from now.
+        """
+        worker, now, looked, self._looked = self.worker, self.clock.elapsed(), self._looked, -inf
+        stalled = list(await worker.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=SILENT_SECONDS))
+        self._looked = now
+        since = {} if now - min(looked, worker.beaten) > GAP_SECONDS else self._silent_since
+        silent = {each.id: each for each in stalled if each.worker_id != worker.worker_id}  # nobody judges itself
+        self._silent_since = {number: since.get(number, now) for number in silent}
+        for number, job in silent.items():  # issues 1446 and 1543
+            if now - self._silent_since[number] >= TAKEOVER_SECONDS:
+                logger.warning("a worker died, its agent is taken over", extra={"agent": job.lock})
+                await self._end(job)
         await self._look_at_own()
 
     async def _look_at_own(self) -> None:

@@ -45,6 +45,7 @@ from agent_core.persistence.tables import (
 from agent_core.persistence.text_search import put_changed_text, put_text
 from agent_core.persistence.unsaved_records import UnsavedRecords
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, read_value
+from agent_core.persistence.writes import AGENTS
 
 logger = logging.getLogger(__name__)
 
@@ -194,7 +195,7 @@ class SqlAgents(SqlRepository):
         where = {"the_id": agent.id, "in_channel": agent.channel.key, "read": read}
         data = encode(agent, self._pending.unknown_fields(agent))
         values = {**_changed_columns(self._pending.as_read(agent), agent), "data": data, "revision": read + 1, **where}
-        self._buffer.queue(_SAVE, values, key=("agent", agent.id), checked=True)
+        self._buffer.queue(_SAVE, values, key=("agent", agent.id), checked=True, rank=AGENTS)
 
     def remove(self, agent: Agent) -> None:
         read = self._pending.remove(agent)
@@ -207,7 +208,9 @@ class SqlAgents(SqlRepository):
     def _insert(self, agent: Agent) -> None:
         columns = {"surface": agent.channel.surface, "workspace": _workspace(agent.channel)}
         fixed = {"id": agent.id, "channel": agent.channel.key, **columns}
-        self._buffer.queue(_ADD, {**_columns(agent), **fixed, "data": encode(agent)}, key=("agent", agent.id))
+        self._buffer.queue(
+            _ADD, {**_columns(agent), **fixed, "data": encode(agent)}, key=("agent", agent.id), rank=AGENTS
+        )
 
     def _one(self, agent_id: AgentId, rows: Sequence[Row[Any]]) -> Agent:
         if not rows:

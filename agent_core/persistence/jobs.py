@@ -6,6 +6,7 @@ from sqlalchemy import text
 
 from agent_core.model.ids import AgentId
 from agent_core.persistence.write_buffer import SqlRepository
+from agent_core.persistence.writes import JOBS
 
 # The queue is the surface, so that only processes that can show the agent take the job. Jobs with one lock run one at
 # a time. See procrastinate.readthedocs.io, "Locks" and "Defer a job".
@@ -38,16 +39,16 @@ class SqlJobs(SqlRepository):
     """See `Jobs` in the ports."""
 
     def defer(self, agent_id: AgentId) -> None:
-        self._buffer.queue(_DEFER_ONE, {"the_id": agent_id}, key=("job", agent_id))
+        self._buffer.queue(_DEFER_ONE, {"the_id": agent_id}, key=("job", agent_id), rank=JOBS)
 
     def defer_idle(self, agent_ids: Sequence[AgentId]) -> None:
-        self._buffer.queue(_DEFER_IDLE, {"ids": list(agent_ids)})
+        self._buffer.queue(_DEFER_IDLE, {"ids": list(agent_ids)}, rank=JOBS)
 
     def abort(self, agent_id: AgentId) -> None:
-        self._buffer.queue(_ABORT, {"the_id": agent_id})
+        self._buffer.queue(_ABORT, {"the_id": agent_id}, rank=JOBS)
 
     def hold(self, job_id: int, worker_id: int) -> None:
-        self._buffer.queue(_HOLD, {"the_id": job_id, "worker": worker_id}, checked=True)
+        self._buffer.queue(_HOLD, {"the_id": job_id, "worker": worker_id}, checked=True, rank=JOBS)
 
     async def count_workers(self) -> int:
         if not (await self._buffer.rows(_HAS_WORKERS, {}))[0].made:

@@ -11,7 +11,7 @@ from agent_core.model.agent import Agent
 from agent_core.persistence.connections import Connections
 from agent_core.persistence.json_codec import UnknownFields, decode_all
 from agent_core.persistence.outages import translate_conflict
-from agent_core.persistence.writes import BufferedWrite, DecidedWrite, Values, Write, Writes
+from agent_core.persistence.writes import RECORDS, BufferedWrite, DecidedWrite, Values, Write, Writes
 
 T = TypeVar("T")
 
@@ -40,11 +40,17 @@ class WriteBuffer:
         return tuple(read_value(kind, row.data)[0] for row in await self.rows(statement, values))
 
     def queue(
-        self, statement: Executable, values: Values | Sequence[Values], *, key: object = None, checked: bool = False
+        self,
+        statement: Executable,
+        values: Values | Sequence[Values],
+        *,
+        key: object = None,
+        checked: bool = False,
+        rank: int = RECORDS,
     ) -> None:
         """Queue a write for the commit; it replaces a queued write with the same `key`."""
         self.check_open()
-        self._writes[object() if key is None else key] = Write(statement, values, checked)
+        self._writes[object() if key is None else key] = Write(statement, values, checked, rank)
 
     def add_values(self, key: object, values: Values) -> bool:
         """Let the queued write with this key save these columns too; return False if there is none."""
@@ -66,7 +72,9 @@ class WriteBuffer:
         self.close()
         if self._writes:
             with self._connections.outages.watch(is_write=True), translate_conflict():
-                await self._connections.write(Writes(tuple(self._writes.values())))
+                await self._connections.write(
+                    Writes(tuple(sorted(self._writes.values(), key=lambda write: write.rank)))
+                )
 
     async def empty_journal(self) -> bool:
         """See `Deletions.empty_journal`."""

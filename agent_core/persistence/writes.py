@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Executable, Row
 from agent_core.errors import Conflict
 
 Values: TypeAlias = Mapping[str, object]
+AGENTS, RECORDS, JOBS = range(3)  # every commit locks rows in this order, so that no two wait for each other
 SAVED_ELSEWHERE = "A record was saved elsewhere since it was read."
 
 
@@ -19,6 +20,7 @@ class Write:
     statement: Executable
     values: Values | Sequence[Values]
     checked: bool = False
+    rank: int = RECORDS
 
     def require_change(self, changed: int) -> None:
         """Raise Conflict if it is checked, and changed no row."""
@@ -38,6 +40,7 @@ class DecidedWrite:
     query: Executable
     values: Values
     decide: Callable[[Sequence[Row[Any]]], Write]
+    rank: int = RECORDS
 
 
 BufferedWrite: TypeAlias = Write | DecidedWrite

@@ -70,8 +70,8 @@ def _written(question: ServerQuestion, form: Mapping[str, str]) -> list[str]:
             problems[field_id(number)] = f"{each.label} {wrong}"
     if not problems and (size := sum(map(len, written))) > MAX_ANSWER_CHARACTERS:
         longest = max(range(len(written)), key=lambda number: len(written[number]))
-        said = f"The answer has {size:,} characters, and {MAX_ANSWER_CHARACTERS:,} are the most."
-        problems[field_id(longest)] = said
+        said = f"{question.fields[longest].label} is too long: all fields together may have {MAX_ANSWER_CHARACTERS:,}"
+        problems[field_id(longest)] = f"{said} characters, and these have {size:,}."
     if problems:
         raise InvalidInput(problems)
     return written

@@ -153,12 +153,22 @@ async def test_a_worker_that_beats_is_not_taken_for_dead(queue: Queue) -> None:
 
 
 @pytest.mark.proves("workers:outage")
-async def test_after_a_gap_nobody_is_judged_for_a_while(queue: Queue) -> None:
-    """After an outage of PostgreSQL, of its writes alone too, every live job counts as stalled: nobody could beat."""
+@pytest.mark.parametrize("gap", ["slept", "away", "no writes"])
+async def test_after_a_gap_nobody_is_judged_for_a_while(queue: Queue, gap: str) -> None:
+    """Every live worker counts as silent then: it could not beat, or nobody looked."""
     takeover = queue.takeover()
-    await queue.look(takeover, TAKEOVER_SECONDS + 1)
-    await queue.look(takeover, GAP_SECONDS + 1, beats=False)
     await queue.add_running(heartbeat_seconds_ago=60)
+    await queue.look(takeover, 1)
+    match gap:
+        case "slept":
+            queue.clock.advance(GAP_SECONDS + 1)
+        case "away":
+            await queue.app.connector.execute_query_async("ALTER TABLE procrastinate_workers RENAME TO away")
+            with pytest.raises(ConnectorException):
+                await queue.look(takeover, 1)
+            await queue.app.connector.execute_query_async("ALTER TABLE away RENAME TO procrastinate_workers")
+        case _:
+            await queue.look(takeover, GAP_SECONDS + 1, beats=False)
     await queue.look(takeover, TAKEOVER_SECONDS - 1)
     assert queue.revived == []
     await queue.look(takeover, 2)

@@ -20,7 +20,7 @@ from tests.simulation.wire import Faults
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-BEAT_SECONDS, TAKEOVER_SECONDS, GAP_SECONDS, SWEEP_SECONDS = 1.0, 5.0, 3.0, 2.0
+BEAT_SECONDS, SILENT_SECONDS, TAKEOVER_SECONDS, GAP_SECONDS, SWEEP_SECONDS = 1.0, 3.0, 5.0, 3.0, 2.0
 DELIVERY_SECONDS, POLL_SECONDS, CANCEL_SECONDS = 0.1, 0.8, 4.0
 
 
@@ -142,15 +142,16 @@ class QueueEngine:
 
     async def _watch(self) -> None:
         """Beat; take over from those that do not, unless this process slept itself; give up what others took over."""
-        trusted = 0.0
+        silent_since: dict[QueueEngine, float] = {}
         while True:
             now = CLOCK.elapsed()
-            if now - self.beaten > GAP_SECONDS:
-                trusted = now + TAKEOVER_SECONDS
+            before = {} if now - self.beaten > GAP_SECONDS else silent_since
             self.beaten = now
+            holders = {each for each in self.queue.holders.values() if now - each.beaten > SILENT_SECONDS}
+            silent_since = {each: before.get(each, now) for each in holders}
             for agent_id, holder in tuple(self.queue.holders.items()):
-                is_silent = now >= trusted and now - holder.beaten > TAKEOVER_SECONDS
-                if is_silent and self.queue.holders.get(agent_id) is holder:
+                is_dead = now - silent_since.get(holder, now) >= TAKEOVER_SECONDS
+                if is_dead and self.queue.holders.get(agent_id) is holder:
                     del self.queue.holders[agent_id]
                     with suppress(DatabaseAway):
                         await self.parts.charge_left(agent_id)

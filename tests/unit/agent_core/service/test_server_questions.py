@@ -87,7 +87,9 @@ async def test_a_form_that_is_too_long_to_keep_is_refused() -> None:
     form = {**GREEN, field_id(1): "x" * MAX_ANSWER_CHARACTERS}
     with pytest.raises(InvalidInput) as refused:
         await stage.service.server_questions.answer(running().id, form, stage.origin(), shown=ASKED.id)
-    assert refused.value.problems == {field_id(1): "The answer has 4,005 characters, and 4,000 are the most."}
+    assert refused.value.problems == {
+        field_id(1): "note is too long: all fields together may have 4,000 characters, and these have 4,005."
+    }
 
 
 async def test_the_second_answer_is_told_of_the_first_also_when_the_call_has_ended() -> None:
