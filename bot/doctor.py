@@ -286,7 +286,7 @@ def _open_files(settings: Settings) -> tuple[Finding, ...]:
         why = f"other accounts of this machine can open {', '.join(map(str, every))}; the next start closes them"
         return (Finding(name="privacy", state="off", why=why),)
     named = ", ".join(map(str, others))
-    why = f"other accounts of this machine can open {named}, owned by somebody else; chmod go-rwx closes them"
+    why = f"other accounts of this machine can open {named}, owned by another account; chmod go-rwx closes them"
     return (Finding(name="privacy", state="fault", why=why),)
 
 

@@ -432,7 +432,7 @@ async def test_files_that_other_accounts_can_open_are_named(tmp_path: Path, monk
     privacy = (await found(settings))["privacy"]
     assert (privacy.state, privacy.why) == (
         "fault",
-        f"other accounts of this machine can open {settings.home}, owned by somebody else; chmod go-rwx closes them",
+        f"other accounts of this machine can open {settings.home}, owned by another account; chmod go-rwx closes them",
     )
 
 
