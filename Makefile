@@ -9,7 +9,7 @@ TEST := $(PY) -m pytest -q -n 2
 # Empty: compiled modules are kept, because tests start the program often and pytest compiles theirs too.
 export PYTHONDONTWRITEBYTECODE =
 BROWSER := { command -v chromium || command -v chromium-browser || command -v google-chrome || timeout 120 $(PY) -m playwright install chromium; } >/dev/null 2>&1
-NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are told by their words and not by their meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
+NO_EXTRAS := Optional packages could not be installed: without wordllama, memories are found by words, not by meaning; without anthropic, ANTHROPIC_API_KEY cannot be used.
 RECENT := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 
 .PHONY: help run address extras setup test test-fast test-all check size bench format reference doctor

@@ -202,7 +202,7 @@ def _embeddings(settings: Settings, probes: Probes) -> Finding:
     if probes.word_vectors():
         why = "on this machine, which knows English only"
         return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL")
-    why = "memories are told by their words, not their meaning; for English, pip install wordllama"
+    why = "memories are found by words, not by meaning; for English, pip install wordllama"
     return Finding(name="embeddings", state="off", why=why, variable="EMBEDDING_MODEL")
 
 
@@ -250,7 +250,7 @@ def _retention(settings: Settings) -> Finding:
 
 
 def _web(settings: Settings) -> Finding:
-    token = "for whoever has WEB_TOKEN" if settings.web_token else "for this machine only, by the key in its address"
+    token = "for everyone with WEB_TOKEN" if settings.web_token else "for this machine only, by the key in its address"
     return Finding(name="web", state="on", why=f"{settings.address}, {token}", variable="HOST, PORT, WEB_TOKEN")
 
 
@@ -286,7 +286,7 @@ def _open_files(settings: Settings) -> tuple[Finding, ...]:
         why = f"other accounts of this machine can open {', '.join(map(str, every))}; the next start closes them"
         return (Finding(name="privacy", state="off", why=why),)
     named = ", ".join(map(str, others))
-    why = f"other accounts of this machine can open {named}, owned by somebody else; chmod go-rwx closes them"
+    why = f"other accounts of this machine can open {named}, owned by another account; chmod go-rwx closes them"
     return (Finding(name="privacy", state="fault", why=why),)
 
 

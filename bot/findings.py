@@ -102,7 +102,7 @@ async def _programs(settings: Settings, probes: ToolProbes) -> Finding:
         fault = f"The sandbox's test took longer than {LONGEST_TEST:.0f} seconds."
     if fault:
         return Finding(name="programs", state="fault", why=f"none will run. {fault}", variable="SANDBOX")
-    why = f"in {settings.sandbox}, which stood its test"
+    why = f"in {settings.sandbox}, which passed its self-test"
     return Finding(name="programs", state="on", why=why, variable="EXECUTE_LOCAL_COMMANDS, SANDBOX")
 
 

@@ -153,5 +153,5 @@ def _entry_of(settings: Settings, name: str) -> tuple[ServerEntry | None, Remote
             return entry, entry.reached
     needing = settings.mcp_servers.with_sign_in if settings.mcp_servers else ()
     known = f"Servers with oauth: {', '.join(needing)}." if needing else 'No entry of MCP_SERVERS says "oauth": true.'
-    say(f"{name[:60]!a} is no server at which somebody signs in. {known}")
+    say(f"{name[:60]!a} is not a server that requires a sign-in. {known}")
     return None, None

@@ -93,5 +93,5 @@ async def open_desk(settings: Settings) -> AsyncIterator[SignInDesk]:
     async with open_database(settings) as database:
         sign_ins = find_sign_ins(settings, database, clock)
         if sign_ins is None:
-            raise SettingsError("MCP_SERVERS", "names no server at which somebody signs in.")
+            raise SettingsError("MCP_SERVERS", "names no server that requires a sign-in.")
         yield SignInDesk(sign_ins, settings.secrets)

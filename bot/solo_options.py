@@ -79,7 +79,7 @@ def _parser() -> _Parser:
     given.add_argument("--settings", type=Path, metavar="FILE", help="an ai_settings.yaml of AutoGPT")
     given.add_argument("--prompt", default="", metavar="SERVER.NAME", help="begin with a prompt of a tool server")
     parser.add_argument(
-        "--argument", action="append", default=[], metavar="NAME=VALUE", help="what the prompt is told; repeat for each"
+        "--argument", action="append", default=[], metavar="NAME=VALUE", help="an argument of the prompt; repeatable"
     )
     parser.add_argument("--budget", type=_dollars, metavar="USD", help="what it may spend; 0 is no limit")
     parser.add_argument(

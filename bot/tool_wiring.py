@@ -129,7 +129,7 @@ async def make_sandbox(settings: Settings, clock: Clock) -> tuple[Sandbox, str]:
     sandbox = confined(settings, settings.workspace_folder, clock)
     if fault := await sandbox.self_test():
         logger.error("no program of an agent will run", extra={"why": fault})
-        why = f"the sandbox (SANDBOX={settings.sandbox}) did not stand its test. {fault}"
+        why = f"the sandbox (SANDBOX={settings.sandbox}) failed its self-test. {fault}"
         return DisabledSandbox(why), why
     return sandbox, ""
 

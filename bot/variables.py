@@ -1,4 +1,4 @@
-"""The documentation of every environment variable. `.env.example` and the reference page are generated from it."""
+"""The documentation of every environment variable: the reference page is generated from it, and `.env.example`."""
 
 from functools import partial
 
@@ -14,116 +14,117 @@ log = partial(Variable, section="What is logged")
 TABLE = (
     runtime(
         name="SIGNOFF_HOME",
-        meaning="The data folder: the database and the agents' files.",
+        meaning="The data folder. It holds the database and the agents' files.",
         rule=FOLDER,
         default=".signoff in the working directory",
         example="/var/lib/signoff",
     ),
     runtime(
         name="HOST",
-        meaning="The network address the page listens at. Any but 127.0.0.1, localhost and ::1 wants WEB_TOKEN.",
+        meaning="The network address that the page listens on. Any address other than localhost requires WEB_TOKEN.",
         rule="a host name or an IP address",
         default="127.0.0.1",
-        example="0.0.0.0",  # noqa: S104 (an example; it wants WEB_TOKEN)
+        example="0.0.0.0",  # noqa: S104 (an example; it requires WEB_TOKEN)
     ),
     runtime(
         name="PORT",
-        meaning="The port the page listens at.",
+        meaning="The port that the page listens on.",
         rule="a number from 1 to 65535",
         default="8700",
         example="8700",
     ),
     runtime(
         name="WEB_TOKEN",
-        meaning="What people type before they see the page. Without it, the page is for this machine, and the address "
-        "that `run` prints carries a key.",
+        meaning="People enter this token before they see the page. Without it, only this machine can open the page, "
+        "with the key in the address that `run` prints.",
         rule=KEY,
         default="none",
         example="choose-16-or-more-characters",
     ),
     runtime(
         name="PUBLIC_URL",
-        meaning="The page's address as people type it, when a proxy stands before it. Wants WEB_TOKEN.",
+        meaning="The page's address as people type it, if a proxy is in front of it. Requires WEB_TOKEN.",
         rule=WEB_ADDRESS,
         default="HOST and PORT",
         example="https://signoff.example.com",
     ),
     runtime(
         name="MCP_SERVE",
-        meaning="Whether other programs may make agents, read them and write to them by MCP, at /mcp beside the page. "
-        "None of them decides. Wants MCP_TOKEN. `python -m bot mcp` needs neither.",
+        meaning="Other programs may make agents, read them and write to them by MCP, at /mcp beside the page. They "
+        "never decide. Requires MCP_TOKEN. `python -m bot mcp` needs neither.",
         rule="true or false",
         default="false",
         example="true",
     ),
     runtime(
         name="MCP_TOKEN",
-        meaning="What an MCP client must send as `Authorization: Bearer …`.",
+        meaning="MCP clients send it as `Authorization: Bearer …`.",
         rule=KEY,
         default="none",
         example="choose-32-or-more-letters-and-digits",
     ),
     runtime(
         name="MCP_CHANNEL",
-        meaning="The channel of the local workspace in which MCP clients act. They see no other.",
+        meaning="MCP clients act in this channel of the local workspace and see no other.",
         rule="1 to 80 letters, digits, hyphens, dots and underscores",
         default="general",
         example="editor",
     ),
     runtime(
         name="DATABASE_URL",
-        meaning="The database. With SQLite everything is one process; `web` and `worker` want PostgreSQL.",
+        meaning="The database. SQLite allows one process; `web` and `worker` require PostgreSQL.",
         rule="the address of a SQLite file or of a PostgreSQL database",
         default="the SQLite file signoff.db in the data folder",
         example="postgresql://signoff:password@localhost/signoff",
     ),
     runtime(
         name="HISTORY_DAYS",
-        meaning="Agents that are stopped, paused or finished for so long are deleted, with their helpers, history, "
-        "memory and files. The channel's list and the agent's page say when.",
+        meaning="Signoff deletes an agent after this many days of being stopped, paused or finished, with its "
+        "helpers, history, memory and files. The channel's list and the agent's page show the date.",
         rule="a number of days from 1 to 36500",
-        default="they are kept for ever",
+        default="agents are kept for ever",
         example="365",
     ),
     runtime(
         name="AUDIT_DAYS",
-        meaning="Entries of the decision log are deleted when they are so old, also those of agents that exist.",
+        meaning="Signoff deletes entries of the decision log after this many days, also those of agents that still "
+        "exist.",
         rule="a number of days from 1 to 36500",
-        default="they are kept for ever",
+        default="entries are kept for ever",
         example="730",
     ),
     runtime(
         name="WORKSPACE_URL",
-        meaning="Where the agents' files are: a folder that several machines share, or a bucket of S3 or of a server "
-        "with its API. A bucket wants the extra: make extras EXTRAS=s3.",
+        meaning="The agents' files: a folder that several machines share, or a bucket of S3 or of a server with its "
+        "API. A bucket requires an extra: make extras EXTRAS=s3.",
         rule="the address of a folder (file:///path) or of a bucket (s3://bucket/prefix)",
         default="the folder workspaces in the data folder",
         example="s3://my-bucket/signoff",
     ),
     runtime(
         name="WORKSPACE_ENDPOINT",
-        meaning="The server that has the bucket, if it is not Amazon's.",
+        meaning="The server of the bucket, if it is not Amazon's.",
         rule=WEB_ADDRESS,
         default="AWS_ENDPOINT_URL_S3 of the environment, else Amazon's own",
         example="https://minio.example.com",
     ),
     runtime(
         name="AWS_ACCESS_KEY_ID",
-        meaning="The id of the key for the bucket.",
+        meaning="The id of the bucket's key.",
         rule="a text",
         default="the role of the machine, the container or the Kubernetes service account",
         example="your-key-id",
     ),
     runtime(
         name="AWS_SECRET_ACCESS_KEY",
-        meaning="The key for the bucket.",
+        meaning="The secret of the bucket's key.",
         rule=KEY,
         default="as for AWS_ACCESS_KEY_ID",
         example="your-secret-key",
     ),
     runtime(
         name="AWS_SESSION_TOKEN",
-        meaning="The token that a temporary key needs.",
+        meaning="The token of a temporary key.",
         rule=KEY,
         default="none",
         example="your-session-token",
@@ -137,46 +138,46 @@ TABLE = (
     ),
     runtime(
         name="TEMPLATES_DIR",
-        meaning="A folder of your own templates for new agents, one .yaml file each, which forms offer beside those of "
-        "Signoff. Read at the start. `doctor` names the files that cannot be used.",
+        meaning="A folder with your own templates for new agents, one .yaml file each. Forms offer them beside "
+        "Signoff's. Signoff reads it at the start; `doctor` names the files that it cannot use.",
         rule=FOLDER,
-        default="none: the templates of Signoff only",
+        default="only Signoff's templates",
         example="/etc/signoff/templates",
     ),
     runtime(
         name="MCP_SERVERS",
-        meaning="A file that names tool servers (MCP), in the form that other clients use: their tools become commands "
-        "of agents. Programs that it names run with Signoff's own rights.",
+        meaning="A file that lists tool servers (MCP) in the form that other clients use. Their tools become commands "
+        "of agents. Programs in this file run with Signoff's own rights.",
         rule="a file of JSON with an object mcpServers",
         default="none",
         example="/etc/signoff/mcp.json",
     ),
     runtime(
         name="MCP_SIGN_IN_KEY",
-        meaning="Encrypts in the database what `sign-in` got from tool servers with oauth. The same for all processes; "
-        "with another one, somebody has to sign in again.",
+        meaning="Encrypts the tokens from `sign-in` at tool servers with oauth. All processes need the same key; "
+        "after a change, sign in again.",
         rule="16 characters or more, without blanks",
         default="none",
         example="choose-16-or-more-characters",
     ),
     runtime(
         name="MCP_SECONDS",
-        meaning="How long a call of a tool server may take.",
+        meaning="The most seconds that a call of a tool server may take.",
         rule="a number from 1 to 600",
         default="60",
         example="120",
     ),
     runtime(
         name="SHUTDOWN_SECONDS",
-        meaning="How long running commands may go on after SIGTERM or Ctrl-C before they are ended. Let whatever "
-        "starts Signoff wait 10 s longer than this.",
+        meaning="Running commands may continue for this many seconds after SIGTERM or Ctrl-C. Let your service "
+        "manager wait 10 s longer.",
         rule="a number from 0 to 600",
         default="20",
         example="60",
     ),
     runtime(
         name="FOLD_FINISHED_TURNS",
-        meaning="Whether the card of a finished turn on Slack and Discord becomes one line when the next proposal is "
+        meaning="On Slack and Discord, the card of a finished turn becomes one line when the next proposal is "
         "decided. Show all still shows everything.",
         rule="true or false",
         default="true",
@@ -188,35 +189,35 @@ TABLE = (
     *PLUGINS,
     limit(
         name="DEFAULT_BUDGET_USD",
-        meaning="The budget of a new agent in US dollars, where the form names none.",
+        meaning="The budget of a new agent in US dollars, if the form names none.",
         rule="an amount above 0",
         default="no limit",
         example="5",
     ),
     limit(
         name="GUESTS_MAY_CREATE",
-        meaning="Whether guests of a channel may make agents. Their agents ask for each command, and members decide.",
+        meaning="Guests of a channel may make agents. These agents ask before each command, and members decide.",
         rule="true or false",
         default="false: only full members make agents",
         example="true",
     ),
     limit(
         name="MAX_AGENTS_PER_CHANNEL",
-        meaning="How many agents a channel may have, with their helpers; archived ones do not count.",
+        meaning="The most agents in a channel, helpers included. Archived agents do not count.",
         rule="a number from 1 to 10000",
         default="200",
         example="50",
     ),
     limit(
         name="MAX_AGENTS_PER_PERSON",
-        meaning="How many agents one person may have in a workspace; helpers and archived ones do not count.",
+        meaning="The most agents of one person in a workspace. Helpers and archived agents do not count.",
         rule="a number from 1 to 10000",
         default="50",
         example="10",
     ),
     limit(
         name="CONTINUOUS_LIMIT",
-        meaning="The most commands that one approval may let run: by Approve ×N, and by --continuous in a terminal.",
+        meaning="The most commands that one approval can cover, by Approve ×N or by --continuous in a terminal.",
         rule="a number from 1",
         default="no limit for --continuous, 50 for Approve ×N",
         example="20",
@@ -230,21 +231,21 @@ TABLE = (
     ),
     limit(
         name="DISABLED_CATEGORIES",
-        meaning="Families of commands that no agent has.",
+        meaning="Categories of commands that no agent has.",
         rule="names of categories with commas between them",
         default="none",
         example="files",
     ),
     log(
         name="LOG_LEVEL",
-        meaning="What is worth a line in the log.",
+        meaning="The lowest level that is logged.",
         rule="DEBUG, INFO, WARNING, ERROR or CRITICAL",
         default="INFO",
         example="INFO",
     ),
     log(
         name="LOG_FORMAT",
-        meaning="How a line of the log is written.",
+        meaning="The form of a line in the log.",
         rule="text or json",
         default="text",
         example="json",
@@ -252,15 +253,23 @@ TABLE = (
 )
 VARIABLES = {variable.name: variable for variable in TABLE}
 SECTIONS = tuple(dict.fromkeys(variable.section for variable in TABLE))
+# What people set on the first day, and all that `.env.example` offers.
+FIRST_DAY = (
+    *("SIGNOFF_HOME", "HOST", "PORT", "WEB_TOKEN", "DATABASE_URL"),
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "SMART_MODEL"),
+    *("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "DISCORD_TOKEN"),
+    *("EXECUTE_LOCAL_COMMANDS", "DEFAULT_BUDGET_USD", "MAX_AGENTS_PER_CHANNEL"),
+)
 
 
 def example_file() -> str:
-    """The content of `.env.example`: every variable with an example, all commented out."""
-    lines = ["# Copy this file to .env and take the # off the lines you want. Everything works without any of them."]
+    """The content of `.env.example`: the variables of the first day with an example, all commented out."""
+    lines = ["# Copy this file to .env and remove the # from what you set. All settings: docs/reference/settings.md"]
     for section in SECTIONS:
-        lines += ["", f"## {section}"]
-        for variable in _of(section):
-            lines += ["", f"# {variable.meaning}", f"# Not set: {variable.default}.", f"# {_assignment(variable)}"]
+        offered = [variable for variable in _of(section) if variable.name in FIRST_DAY]
+        lines += ["", f"## {section}"] if offered else []
+        for variable in offered:
+            lines += ["", f"# {variable.meaning} Default: {variable.default}.", f"# {variable.name}={variable.example}"]
     return "\n".join(lines) + "\n"
 
 
@@ -275,17 +284,12 @@ def reference() -> str:
 
 
 INTRODUCTION = (
-    "Set them in the environment or in a file `.env` in the working directory; the environment goes before the file, "
-    "and an empty value counts as none. Under each name stands an example. A value that cannot be used stops the "
-    "start with one line that names the variable, what is wrong and an example. "
+    "Set variables in the environment or in a file `.env` in the working directory. The environment takes precedence, "
+    "and an empty value counts as none. The first column has an example below each name. If a value is invalid, "
+    "Signoff does not start and prints one line with the variable, the problem and an example. "
     "`python -m bot doctor` shows what is on, what is off, and why."
 )
 
 
 def _of(section: str) -> tuple[Variable, ...]:
     return tuple(variable for variable in TABLE if variable.section == section)
-
-
-def _assignment(variable: Variable) -> str:
-    quoted = f"'{variable.example}'" if " " in variable.example else variable.example
-    return f"{variable.name}={quoted}"

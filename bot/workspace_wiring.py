@@ -31,7 +31,7 @@ DIFFERENT = (
 )
 OF_A_SERVER = (
     "names no server, so Signoff starts on SQLite, but the agents' files in %s belong to another database. Was this "
-    "Signoff on PostgreSQL? Then set DATABASE_URL again. To begin anew, name a new SIGNOFF_HOME or an empty "
+    "Signoff on PostgreSQL? Then set DATABASE_URL again. To start over, name a new SIGNOFF_HOME or an empty "
     f"WORKSPACE_URL. If the other database was only tried, or is gone for good, delete the file {OWNER_NAME} there."
 )
 ELSEWHERE = "the agents' files of this database are in %s, and not in %s. Set it as the processes have it."

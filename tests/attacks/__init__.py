@@ -1,1 +1,1 @@
-"""What somebody hostile would try, and what becomes of it: each test is a row of docs/explanation/security.md."""
+"""What somebody hostile would try, and what becomes of it: each test is a row of docs/reference/attacks.md."""

@@ -3,8 +3,8 @@
     @attack("door", "An address written as one number: http://2130706433/", "refused: 127.0.0.1 is this machine")
     async def test_…(answer: str) -> None: …
 
-`attack` marks a test, or one `pytest.param(…, marks=attack(…))` of it. `python -m tests.attacks.rows` writes the table
-into docs/explanation/security.md, and with `--print` only prints it.
+`attack` marks a test, or one `pytest.param(…, marks=attack(…))` of it. `python -m tests.attacks.rows` writes
+docs/reference/attacks.md, and with `--print` only prints it.
 """
 
 import contextlib
@@ -16,8 +16,13 @@ from typing import Literal, TypeAlias, cast, get_args
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "security.md"
-BEGIN, END = "<!-- the table of attacks begins -->", "<!-- the table of attacks ends -->"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "attacks.md"
+INTRODUCTION = """# Attacks that were tried
+
+Each row is a test of [`tests/attacks`](../../tests/attacks). The test carries out the attack and compares the result
+with its row. `python -m tests.attacks.rows` writes this page from the tests. The attacks on the sandbox run twice: as
+root and as an ordinary user. [Security](../explanation/security.md) says who is hostile and what is not defended.
+"""
 On: TypeAlias = Literal["door", "sandbox", "plugins", "servers", "files", "http", "services", "approval"]
 HEADINGS: dict[On, str] = {
     "door": "The egress gateway",
@@ -73,17 +78,14 @@ def gathered() -> list[Row]:
     return gathering.rows
 
 
-def table(rows: list[Row]) -> str:
-    """The rows as Markdown, one table for each part of Signoff."""
-    parts: list[str] = []
+def page(rows: list[Row]) -> str:
+    """The page in Markdown, with one table for each part of Signoff."""
+    parts = [INTRODUCTION]
     for on in cast("tuple[On, ...]", get_args(On)):
-        lines = [f"| {number} | {_cell(row.tries)} | {_cell(row.answer)} |" for number, row in _of(rows, on)]
-        parts += [f"### {HEADINGS[on]}", "", "| | What is tried | Result |", "|---|---|---|", *lines, ""]
-    return "\n".join(parts)
-
-
-def _of(rows: list[Row], on: On) -> list[tuple[int, Row]]:
-    return list(enumerate((row for row in rows if row.on == on), 1))
+        of_part = enumerate((row for row in rows if row.on == on), 1)
+        lines = [f"| {number} | {_cell(row.tries)} | {_cell(row.answer)} |" for number, row in of_part]
+        parts += [f"## {HEADINGS[on]}", "", "| | What is tried | Result |", "|---|---|---|", *lines, ""]
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def _cell(text: str) -> str:
@@ -91,18 +93,9 @@ def _cell(text: str) -> str:
     return shown.replace("|", "\\|")
 
 
-def written(page: str, rows: str) -> str:
-    """The page with the table in its place; raise ValueError where it has none."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{PAGE.name} has no place for the table.")
-    return f"{before}{begin}\n\n{rows}\n{end}{after}"
-
-
 if __name__ == "__main__":
-    found = table(gathered())
+    written = page(gathered())
     if "--print" in sys.argv:
-        sys.stdout.write(found)
+        sys.stdout.write(written)
     else:
-        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+        PAGE.write_text(written, encoding="utf-8")

@@ -86,4 +86,4 @@ async def test_a_name_that_needs_no_sign_in_is_told(tmp_path: Path) -> None:
     async with guarded_server(Doorkeeper()) as url:
         code, said = await output_of(tmp_path, url, "sign-in", "open")
     assert code == 2
-    assert "'open' is no server at which somebody signs in. Servers with oauth: guarded." in said
+    assert "'open' is not a server that requires a sign-in. Servers with oauth: guarded." in said

@@ -28,7 +28,7 @@ DISCORD_VARIABLES = (
     ),
     discord(
         name="DISCORD_API_URL",
-        meaning="Another address of Discord's API, such as that of a proxy.",
+        meaning="Another address of Discord's API, such as a proxy.",
         rule=WEB_ADDRESS,
         default="https://discord.com/api/v10",
         example="https://discord.proxy.example.com/api/v10",
@@ -37,7 +37,7 @@ DISCORD_VARIABLES = (
         name="DISCORD_GATEWAY_URL",
         meaning="Another address of Discord's gateway.",
         rule="a ws or wss address without a user, a query or a fragment",
-        default="the one that Discord names",
+        default="the address that Discord gives",
         example="wss://gateway.proxy.example.com",
     ),
 )

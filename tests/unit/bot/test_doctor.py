@@ -168,7 +168,7 @@ async def test_the_page_says_where_it_is_and_who_may_see_it(tmp_path: Path) -> N
     settings = settings_with(tmp_path, HOST="0.0.0.0", WEB_TOKEN="a-token-of-some-length", PUBLIC_URL="https://s.org/")
     public = (await found(settings))["web"]
     assert local.why == "http://127.0.0.1:9000, for this machine only, by the key in its address"
-    assert public.why == "https://s.org, for whoever has WEB_TOKEN"
+    assert public.why == "https://s.org, for everyone with WEB_TOKEN"
 
 
 async def test_without_an_endpoint_the_rehearsal_model_is_named_and_local_servers_are_offered(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ async def test_token_counts_say_whether_they_are_exact_and_why_not(
     ("variables", "has_words", "state", "why"),
     [
         ({}, True, "on", "on this machine, which knows English only"),
-        ({}, False, "off", "memories are told by their words, not their meaning; for English, pip install wordllama"),
+        ({}, False, "off", "memories are found by words, not by meaning; for English, pip install wordllama"),
         ({"OPENAI_API_KEY": "sk-1234"}, False, "on", "text-embedding-3-small · OpenAI"),
         (
             {"EMBEDDING_BASE_URL": "http://127.0.0.1:8080/v1", "EMBEDDING_MODEL": "nomic"},
@@ -432,7 +432,7 @@ async def test_files_that_other_accounts_can_open_are_named(tmp_path: Path, monk
     privacy = (await found(settings))["privacy"]
     assert (privacy.state, privacy.why) == (
         "fault",
-        f"other accounts of this machine can open {settings.home}, owned by somebody else; chmod go-rwx closes them",
+        f"other accounts of this machine can open {settings.home}, owned by another account; chmod go-rwx closes them",
     )
 
 
@@ -664,7 +664,7 @@ def test_a_report_has_one_aligned_line_each() -> None:
 async def test_programs_are_on_only_where_the_sandbox_stood_its_test(tmp_path: Path) -> None:
     allowed = settings_with(tmp_path, EXECUTE_LOCAL_COMMANDS="true")
     stood = (await found(allowed))["programs"]
-    assert (stood.state, stood.why) == ("on", "in bubblewrap, which stood its test")
+    assert (stood.state, stood.why) == ("on", "in bubblewrap, which passed its self-test")
     fell = (await found(allowed, World(sandbox_fault="bwrap is not installed.")))["programs"]
     assert (fell.state, fell.why) == ("fault", "none will run. bwrap is not installed.")
 

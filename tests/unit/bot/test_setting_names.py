@@ -129,7 +129,7 @@ async def test_a_sandbox_that_cannot_run_is_told_with_its_variable(
     monkeypatch.setenv("PATH", str(tmp_path))
     given = {"SIGNOFF_HOME": str(tmp_path), "EXECUTE_LOCAL_COMMANDS": "true", "SANDBOX": "docker"}
     _, why = await make_sandbox(load(given, None), SystemClock())
-    assert why.startswith("the sandbox (SANDBOX=docker) did not stand its test.")
+    assert why.startswith("the sandbox (SANDBOX=docker) failed its self-test.")
 
 
 async def test_budgets_and_prompts_know_the_variables_that_they_advise(tmp_path: Path) -> None:

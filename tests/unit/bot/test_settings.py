@@ -146,7 +146,7 @@ def test_the_first_of_several_faults_is_told() -> None:
 def test_a_page_that_others_can_reach_wants_a_token(token: dict[str, str]) -> None:
     fault = fault_of({"HOST": "0.0.0.0", **token})
     assert fault.variable == "WEB_TOKEN"
-    assert fault.fault == "must have at least 16 characters, so that nobody can guess it."
+    assert fault.fault == "must have at least 16 characters, or others could guess it."
     assert load({"HOST": "0.0.0.0", "WEB_TOKEN": TOKEN}, None).host == "0.0.0.0"
 
 
@@ -518,13 +518,18 @@ def test_the_files_made_of_the_variables_are_up_to_date(file: str, content: str)
     assert (ROOT / file).read_text() == content, "Run `make reference`."
 
 
-def test_the_example_file_with_every_line_taken_off_its_comment_can_be_used(tmp_path: Path) -> None:
-    lines = (ROOT / ".env.example").read_text().splitlines()
-    offered = [line.removeprefix("# ") for line in lines if line.partition("=")[0].removeprefix("# ") in VARIABLES]
-    assert len(offered) == len(VARIABLES)
-    taken = [line for line in offered if line.partition("=")[0] not in LEFT_OUT]
+def test_the_example_file_offers_what_people_set_on_the_first_day(tmp_path: Path) -> None:
+    text = (ROOT / ".env.example").read_text()
+    offered = [line[2:] for line in text.splitlines() if line[2:].partition("=")[0] in VARIABLES]
+    assert [line.partition("=")[0] for line in offered] == [*variables.FIRST_DAY]
+    assert text.count("\n") <= 60
+    assert "docs/reference/settings.md" in text
+    assert load({}, in_file(tmp_path, "\n".join(offered))) == load({n: EXAMPLES[n] for n in variables.FIRST_DAY}, None)
+
+
+def test_every_example_can_be_written_into_the_file(tmp_path: Path) -> None:
     usable = {name: value for name, value in EXAMPLES.items() if name not in LEFT_OUT}
-    assert load({}, in_file(tmp_path, "\n".join(taken))) == load(usable, None)
+    assert load({}, in_file(tmp_path, "\n".join(f"{n}='{value}'" for n, value in usable.items()))) == load(usable, None)
 
 
 @pytest.mark.slow
