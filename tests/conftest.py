@@ -1,6 +1,5 @@
 """Settings for all tests: a hard end, a few watches, and a last line on what missing packages left out."""
 
-import faulthandler
 import gc
 import os
 from collections.abc import Generator
@@ -10,8 +9,10 @@ from _pytest.terminal import TerminalReporter
 from pytest_timeout import Settings
 from xdist.remote import Producer
 
+from tests.compiled_statements import share_compiled_statements
 from tests.distribution import Distribution
 from tests.example_counts import choose_examples
+from tests.hard_end import AFTER_SECONDS, HardEnd
 from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
 from tests.standins.postgres import own_postgres, postgres  # noqa: F401
@@ -19,18 +20,16 @@ from tests.standins.s3 import s3_bucket, s3_gate, s3_server  # noqa: F401
 from tests.temporary_files import keep_in_memory
 
 MISSING = "missing packages"
-# How many seconds after its time limit a test that runs on ends with its process. The limit itself raises an exception
-# once, which an event loop can swallow.
-HARD_END_AFTER = 60.0
 GARBAGE_THRESHOLDS = (20_000, 20, 20)
-STDERR = pytest.StashKey[int]()
+HARD_END = pytest.StashKey[HardEnd]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the real standard error, which a test's output does not reach. Watch the programs that tests start."""
     keep_in_memory()
-    config.stash[STDERR] = os.dup(2)
+    config.stash[HARD_END] = HardEnd(os.dup(2))
     watch_programs()
+    share_compiled_statements()
     choose_examples(config)
     gc.disable()  # while the tests are collected, which stay
 
@@ -44,15 +43,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> None:
-    """End the process of a test that outlives its time limit, and print all stacks; other tests go on in a new one."""
-    _end_process(item.config, after=settings.timeout + HARD_END_AFTER)
+    """End the process of a test that outlives its time limit by far."""
+    item.config.stash[HARD_END].set(settings.timeout + AFTER_SECONDS)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
     """Bound what tidies up after a failed test. From its failure on, pytest itself has no limit for it."""
     if isinstance(node, pytest.Item):
-        _end_process(node.config, after=HARD_END_AFTER)
+        node.config.stash[HARD_END].set(AFTER_SECONDS)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -62,13 +61,13 @@ def pytest_runtest_teardown() -> Generator[None]:
     require_no_programs()
 
 
-def pytest_runtest_logfinish() -> None:
-    """Take the hard end back."""
-    faulthandler.cancel_dump_traceback_later()
-
-
-def _end_process(config: pytest.Config, *, after: float) -> None:
-    faulthandler.dump_traceback_later(after, exit=True, file=config.stash[STDERR])
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Take the hard end back after a test."""
+    try:
+        return (yield)
+    finally:
+        item.config.stash[HARD_END].take_back()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Distribution:
@@ -93,6 +92,7 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Print as the last line which tests did not run, and the command that installs what they need."""
+    config.stash[HARD_END].close()
     reporter: TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None:
         return
