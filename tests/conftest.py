@@ -13,6 +13,7 @@ from tests.compiled_statements import share_compiled_statements
 from tests.distribution import Distribution
 from tests.example_counts import choose_examples
 from tests.hard_end import AFTER_SECONDS, HardEnd
+from tests.left_out import OPTION, choose_rest, remember_left_out
 from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
 from tests.standins.postgres import own_postgres, postgres  # noqa: F401
@@ -24,6 +25,11 @@ GARBAGE_THRESHOLDS = (20_000, 20, 20)
 HARD_END = pytest.StashKey[HardEnd]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `tests.left_out`."""
+    parser.addoption(OPTION, action="store_true", help="run what the last run of the default tests left out")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the real standard error, which a test's output does not reach. Watch the programs that tests start."""
     keep_in_memory()
@@ -32,6 +38,11 @@ def pytest_configure(config: pytest.Config) -> None:
     share_compiled_statements()
     choose_examples(config)
     gc.disable()  # while the tests are collected, which stay
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--rest`, choose."""
+    choose_rest(config, items)
 
 
 def pytest_collection_finish() -> None:
@@ -97,6 +108,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if reporter is None:
         return
     reports = [report for outcome in ("skipped", "failed", "error") for report in reporter.stats.get(outcome, [])]
-    kept = (dict(getattr(report, "user_properties", ())) for report in reports)
-    if left_out := [properties[MISSING] for properties in kept if MISSING in properties]:
-        reporter.write_line(summary(left_out))
+    kept = {report.nodeid: dict(getattr(report, "user_properties", ())) for report in reports}
+    left_out = {test: properties[MISSING] for test, properties in kept.items() if MISSING in properties}
+    remember_left_out(config, left_out)
+    if left_out:
+        reporter.write_line(summary(left_out.values()))
