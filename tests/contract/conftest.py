@@ -33,9 +33,9 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
     return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'signoff.db')}"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest) -> str:
-    """Where the database is."""
+    """Where the database is. The tests of the store itself say that they run on both by default."""
     return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgres": "postgres"}[request.param]))
 
 

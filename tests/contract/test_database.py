@@ -2,19 +2,19 @@
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from agent_core.errors import Conflict, DatabaseAway, NotFound
+from agent_core.errors import Conflict, NotFound
 from agent_core.model.agent import Agent, Awaiting, Paused
 from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId
-from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_turn, an_agent, an_entry, keep
 from tests.standins.everyone import everyone
+
+pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
 
 ADA = an_agent()
 TURN = a_turn(ADA)
@@ -296,21 +296,6 @@ async def _put(database: Database, key: str) -> None:
     async with database.begin() as work:
         work.preferences.put(CHANNEL, key, "kept")
         await work.commit()
-
-
-async def test_a_database_file_that_cannot_be_opened_is_away_until_it_can(sqlite_url: str, tmp_path: Path) -> None:
-    file, elsewhere = tmp_path / "signoff.db", tmp_path / "elsewhere.db"
-    file.rename(elsewhere)
-    file.mkdir()  # SQLite says "unable to open database file", as it does where no descriptor is left
-    database = SqlDatabase(sqlite_url)
-    for attempt in (now(database), keep(database, ADA)):
-        with pytest.raises(DatabaseAway, match="unable to open database file"):
-            await attempt
-    file.rmdir()
-    elsewhere.rename(file)
-    await keep(database, ADA)
-    assert await now(database) == ADA
-    await database.close()
 
 
 async def test_what_follows_a_commit_waits_for_one_that_takes_effect(database: Database) -> None:

@@ -9,14 +9,17 @@ import pytest
 from sqlalchemy import bindparam, delete, insert, select
 
 from agent_core.errors import Conflict, DatabaseAway
+from agent_core.model.agent import Agent
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.tables import preferences
 from agent_core.persistence.writes import Write, Writes
-from agent_core.testing.examples import CHANNEL
+from agent_core.ports.database import Database
+from agent_core.testing.examples import CHANNEL, an_agent, keep
 
 KEYS = select(preferences.c.key).order_by(preferences.c.key)
 MANY = 400
+ADA = an_agent()
 
 
 @pytest.fixture
@@ -32,6 +35,11 @@ def put(key: str) -> Write:
 
 async def keys(connections: FileConnections) -> Sequence[str]:
     return [row.key for row in await connections.rows(KEYS, {})]
+
+
+async def find(database: Database) -> Agent:
+    async with database.begin() as work:
+        return await work.agents.locate(ADA.id)
 
 
 def size_of_journal(url: str) -> int:
@@ -91,4 +99,19 @@ async def test_a_file_that_cannot_be_opened_is_away(tmp_path: Path) -> None:
     with pytest.raises(DatabaseAway):
         async with database.begin() as work:
             await work.preferences.get(CHANNEL, "key")
+    await database.close()
+
+
+async def test_a_database_file_that_cannot_be_opened_is_away_until_it_can(sqlite_url: str, tmp_path: Path) -> None:
+    file, elsewhere = tmp_path / "signoff.db", tmp_path / "elsewhere.db"
+    file.rename(elsewhere)
+    file.mkdir()  # SQLite says "unable to open database file", as it does where no descriptor is left
+    database = SqlDatabase(sqlite_url)
+    for attempt in (find(database), keep(database, ADA)):
+        with pytest.raises(DatabaseAway, match="unable to open database file"):
+            await attempt
+    file.rmdir()
+    elsewhere.rename(file)
+    await keep(database, ADA)
+    assert await find(database) == ADA
     await database.close()

@@ -53,6 +53,6 @@ async def test_a_read_ends_also_if_its_time_is_over_before_it_begins(sqlite_url:
 async def test_a_search_whose_time_is_over_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_search, "MOST_SECONDS", 0.001)
     ada = an_agent()
-    await keep(database, ada, *[a_note(ada, id=NoteId(f"n-{each}"), text="а" * 500_000) for each in range(50)])
+    await keep(database, ada, *[a_note(ada, id=NoteId(f"n-{each}"), text="а" * 50_000) for each in range(100)])
     found = await TextSearches(database=database, workspaces=InMemoryWorkspaces()).find([CHANNEL], ["аб"])
     assert found == SearchPage(ended="The search was ended after 0.001 seconds. Choose one channel to search in.")
