@@ -87,11 +87,12 @@ def tools_of(agents: AgentTools) -> tuple[Tool, ...]:
 def make_server(agents: AgentTools, version: str) -> Server[Any]:
     """The server; each client's calls go to the same tools, MAX_CALLS at a time."""
     tools, free = {tool.name: tool for tool in tools_of(agents)}, asyncio.Semaphore(MAX_CALLS)
+    specs = [tool.spec for tool in tools.values()]
 
     async def list_tools(
         _context: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.spec for tool in tools.values()])
+        return types.ListToolsResult(tools=specs)
 
     async def call_tool(
         _context: ServerRequestContext[Any], params: types.CallToolRequestParams
