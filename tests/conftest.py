@@ -103,7 +103,6 @@ def pytest_runtest_makereport(
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Print as the last line which tests did not run, and the command that installs what they need."""
-    config.stash[HARD_END].close()
     reporter: TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None:
         return

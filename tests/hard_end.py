@@ -18,9 +18,7 @@ class HardEnd:
     def __init__(self, output: int) -> None:
         self._output = output
         self._ends_at: float | None = None
-        self._is_over = Event()
-        self._thread = Thread(target=self._watch, name="hard end", daemon=True)
-        self._thread.start()
+        Thread(target=self._watch, daemon=True).start()
 
     def set(self, seconds: float) -> None:
         """Let the process end in so many seconds."""
@@ -30,17 +28,10 @@ class HardEnd:
         """Let it live on."""
         self._ends_at = None
 
-    def close(self) -> None:
-        """Watch no more."""
-        self._is_over.set()
-        self._thread.join()
-
     def _watch(self) -> None:
-        while not self._is_over.wait(LOOK_SECONDS):
-            ends_at = self._ends_at
-            if ends_at is None:
+        while not Event().wait(LOOK_SECONDS):
+            if (ends_at := self._ends_at) is None:
                 faulthandler.cancel_dump_traceback_later()
             else:
                 seconds = max(ends_at - time.monotonic(), 0.001)
                 faulthandler.dump_traceback_later(seconds, exit=True, file=self._output)
-        faulthandler.cancel_dump_traceback_later()

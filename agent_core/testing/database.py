@@ -25,7 +25,7 @@ class TemporaryDatabase(SqlDatabase):
     def __init__(self) -> None:
         folder = _new_folder()
         finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._connections = ConnectionsOnLoop(f"sqlite:///{shutil.copy(_template(), folder)}")
+        self._connections = ConnectionsOnLoop(f"sqlite:///{shutil.copy(template(), folder)}")
 
 
 class ConnectionsOnLoop(FileConnections):
@@ -46,8 +46,8 @@ def at_once(reads: Coroutine[Any, Any, T]) -> T:
 
 
 @cache
-def _template() -> Path:
-    """A database with its tables, made once in a process."""
+def template() -> Path:
+    """A database with its tables and no rows, made once in a process."""
     file = _new_folder() / "signoff.db"
     register(shutil.rmtree, file.parent, ignore_errors=True)
     with ThreadPoolExecutor(1) as thread:  # this one may have a running event loop

@@ -39,18 +39,8 @@ def run_tests(*paths: str) -> subprocess.CompletedProcess[str]:
     need(*SANDBOX)
     with project() as folder:
         temporary = str(folder / "tmp")
-        line = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-n",
-            "2",
-            "-p",
-            "no:cacheprovider",
-            "--basetemp",
-            f"{temporary}/base",
-        ]
+        line = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "", "-p", "no:cacheprovider"]
+        line += ["--basetemp", f"{temporary}/base"]
         user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"]
         given = {"PATH": os.environ["PATH"], "HOME": temporary, "TMPDIR": temporary, "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(

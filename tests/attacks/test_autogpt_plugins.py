@@ -184,6 +184,7 @@ async def test_no_grandchild_survives(plugins: Plugins, tmp_path: Path) -> None:
     assert alive(token) == []
 
 
+@pytest.mark.slow
 @attack("plugins", "Answering with 50 MB", "not parsed: its worker is ended")
 @pytest.mark.proves("autogpt:worker")
 async def test_a_flood_is_not_parsed(plugins: Plugins) -> None:

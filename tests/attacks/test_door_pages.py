@@ -37,6 +37,7 @@ WEB = GatewayWeb(gateway=DOOR, clones=GitCloner(gateway=DOOR))
 TOO_LONG = "the reader process is killed: the page takes too long or too much memory to read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "markup",
     [

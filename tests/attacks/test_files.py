@@ -198,6 +198,7 @@ async def test_a_swapped_folder_lets_nothing_out(folder: Path, outside: Path, an
     assert ("nothing outside is touched" if untouched else str(seen)) == answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
     [

@@ -14,6 +14,7 @@ from tests.attacks.rows import attack
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 
 
+@pytest.mark.slow
 @attack("servers", "It never lists its prompts", "its tools are used all the same")
 async def test_a_list_that_never_comes(answer: str) -> None:
     assert answer

@@ -27,6 +27,7 @@ async def test_a_search_for_secrets_lets_others_run(answer: str) -> None:
     assert answer
 
 
+@pytest.mark.slow
 def test_a_secret_across_two_pieces_is_found_as_in_a_short_text() -> None:
     secrets, key = Secrets.of([*KEYS, KEYS[0][:8]]), KEYS[0]
     for before in range(PIECE_CHARACTERS - len(key) - 1, PIECE_CHARACTERS + 2):

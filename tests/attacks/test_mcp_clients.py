@@ -114,6 +114,7 @@ async def test_only_post_is_served(base: str, answer: str) -> None:
                 assert sent.status == int(answer)
 
 
+@pytest.mark.slow
 @attack(
     "approval",
     "An MCP client that approves, resumes or edits what an agent asks, by a note or a tool",

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from adapters.mcp.server import MAX_CALLS
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.language_model import ScriptedModel
@@ -9,6 +11,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.unit.adapters.mcp.clients import over_pipes, serving
 
 
+@pytest.mark.slow
 async def test_a_client_on_pipes_is_answered_64_calls_at_a_time() -> None:
     async with serving(ScriptedModel(waits=True)) as served:
         await served.stage.service.create(AgentDraft(name="Clerk", goals=("Serve tea",)), served.origin())

@@ -31,6 +31,7 @@ async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
     await made.close()
 
 
+@pytest.mark.slow
 @attack("plugins", "Raising what one channel said, for the page of another", "only the kind of failure is shown there")
 @pytest.mark.proves("autogpt:sealed")
 async def test_a_channel_is_not_shown_what_was_said_in_another(plugins: Plugins) -> None:

@@ -38,6 +38,7 @@ async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
     await made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [240, 480, 900, 30_000])
 async def test_a_deep_answer_ends_no_thought(plugins: Plugins, depth: int) -> None:
     await require_thought(plugins, CHANGES.format(depth=depth))

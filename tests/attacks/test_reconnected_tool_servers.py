@@ -32,6 +32,7 @@ def called(params):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:changed")
 @attack("servers", "A server dies, and is back with another tool while a call waits", "changed after this was approved")
 async def test_an_approved_call_does_not_reach_a_tool_that_changed_while_the_call_waited(

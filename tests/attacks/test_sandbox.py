@@ -273,6 +273,7 @@ async def test_what_is_tried_is_refused(cell: Cell, code: str, answer: str) -> N
     assert run.output.strip() == answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", rows(ENDED))
 async def test_what_knows_no_end_is_ended(cell: Cell, code: str, answer: str) -> None:
     seconds = 1.0 if "ran for" in answer else LONG
@@ -382,6 +383,7 @@ async def test_nothing_outlives_its_command(cell: Cell, answer: str) -> None:
     assert (run.output.split()[-1], alive(token(cell))) == ("forked", []), answer
 
 
+@pytest.mark.slow
 @attack(
     "sandbox", "Outliving Stop with a process that ignores every signal", "the whole process tree is killed at once"
 )

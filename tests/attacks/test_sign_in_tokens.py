@@ -90,6 +90,7 @@ async def test_a_renewed_token_is_not_shown_either(answer: str, tmp_path: Path) 
     assert "access-token" not in said
 
 
+@pytest.mark.slow
 @attack("servers", "It repeats a token as it refuses to be connected", "[secret] in log, page and doctor")
 @pytest.mark.parametrize("padding", ["", "x" * 250])
 async def test_a_token_in_a_fault(answer: str, padding: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -42,6 +42,7 @@ async def told(page: Page) -> bool:
     return await refusal.count() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.proves("decide:twice")
 async def test_two_people_clicking_at_once_make_one_decision(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
@@ -82,6 +83,7 @@ async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_writt
     await expect(sheet).to_be_hidden()
 
 
+@pytest.mark.slow
 async def test_a_page_is_fetched_while_changes_follow_each_other_without_a_pause(ana: BrowserChat) -> None:
     await ana.page.route("**/events", lambda route: route.abort())  # its beat would have the page fetched too
     await ana.page.reload()
@@ -128,6 +130,7 @@ async def test_a_line_begun_under_one_card_does_not_approve_the_next(
     assert await ana.page.locator("article .done").count() == 1
 
 
+@pytest.mark.slow
 async def test_a_refused_form_keeps_what_was_typed_and_names_the_field(ana: BrowserChat) -> None:
     page = ana.page
     await page.goto(f"{ana.base}/c/web/local/general/new")
@@ -155,6 +158,7 @@ async def test_everything_can_be_done_by_keyboard(ana: BrowserChat, model: Scrip
     await expect(page.get_by_role("article").first).to_be_focused()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:text")
 async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: ScriptedModel) -> None:
     hostile = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -228,6 +232,7 @@ async def test_tables_can_be_read_on_a_narrow_screen_and_reached_by_keyboard(
         assert found.violations_count == 0, f"{url}\n{found.generate_report()}"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("card:verbatim")
 async def test_an_argument_reads_in_the_browser_as_it_was_written(ana: BrowserChat, model: ScriptedModel) -> None:
     text = "\n\n  two  spaces\n\tand a tab"

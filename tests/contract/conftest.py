@@ -1,6 +1,5 @@
 """Every database that must keep the contract."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from sqlalchemy import Connection
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
+from agent_core.testing.database import template
 from tests.tables import on_database
 
 EMPTY = (
@@ -19,18 +19,10 @@ EMPTY = (
 )
 
 
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database with its tables."""
-    path = tmp_path_factory.mktemp("sqlite") / "template.db"
-    asyncio.run(schema.upgrade(f"sqlite:///{path}"))
-    return path
-
-
 @pytest.fixture
-def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+def sqlite_url(tmp_path: Path) -> str:
     """An empty SQLite database."""
-    return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'signoff.db')}"
+    return f"sqlite:///{shutil.copy(template(), tmp_path / 'signoff.db')}"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])

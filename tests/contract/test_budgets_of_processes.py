@@ -81,6 +81,7 @@ async def test_processes_together_never_exceed_a_budget(url: str, database: Data
     assert (found.reserved_of_agent, found.reserved_of_channel) == (Decimal(0), Decimal(0))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("budget:killed")
 async def test_processes_that_find_the_same_dead_one_charge_its_calls_once(url: str, database: Database) -> None:
     await keep(database, ADA, HELPER)

@@ -60,6 +60,7 @@ ANSWERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:worker")
 @pytest.mark.parametrize(("body", "text"), ANSWERS, ids=[body[:40] for body, _ in ANSWERS])
 async def test_a_commands_result_is_text_whatever_it_is(plugins: Plugins, body: str, text: str) -> None:
@@ -140,6 +141,7 @@ async def test_a_command_that_killed_its_worker_is_not_run_again_by_itself_and_t
     assert (await made.run({}, context)).text == "second"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:sealed")
 async def test_each_agent_has_a_worker_and_a_folder_of_its_own(plugins: Plugins) -> None:
     body = "tea.count = getattr(tea, 'count', 0) + 1\nopen('mine', 'w').close()\nreturn str((tea.count, os.listdir()))"
@@ -175,6 +177,7 @@ async def test_only_named_variables_are_seen_and_their_values_are_hidden(
     await plugins.close()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:environment")
 async def test_a_plugin_cannot_reach_this_machine_or_its_files(plugins: Plugins, tmp_path: Path) -> None:
     server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0)

@@ -122,6 +122,7 @@ async def test_an_agent_sees_and_ends_only_its_own(sandbox: Sandbox) -> None:
     assert await keys(sandbox) == [started.key]
 
 
+@pytest.mark.slow
 async def test_so_many_programs_of_an_agent_may_be_left_running(sandbox: Sandbox) -> None:
     started = [await sandbox.start(line(SLEEPS), ADA) for _ in range(LIMITS.background)]
     with pytest.raises(CommandError, match="4 programs run already"):

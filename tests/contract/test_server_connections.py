@@ -179,6 +179,7 @@ async def test_what_is_lost_before_the_commit_is_done_again_on_another_session(
             assert await work.reservations.find(ReservationId(f"reservation-{1 + trip}"))
 
 
+@pytest.mark.slow
 async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_on(
     postgres: str, database: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

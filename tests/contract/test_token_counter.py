@@ -89,6 +89,7 @@ def held() -> Iterator[Event]:
     event.set()
 
 
+@pytest.mark.slow
 def test_nothing_has_no_tokens_and_everything_else_has_some(counter: TokenCounter) -> None:
     assert counter.count("") == 0
     assert all(counter.count(text) > 0 for text in (*LANGUAGES.values(), *WRITINGS.values(), *TRYING.values()))
@@ -172,6 +173,7 @@ def test_a_tokenizer_is_that_of_tiktoken_itself(name: str, tmp_path: Path, monke
     assert ours.file == hashlib.sha1(ours.url.encode()).hexdigest()
 
 
+@pytest.mark.slow
 async def test_until_the_tokenizer_is_there_the_estimate_counts_and_nobody_waits(held: Event) -> None:
     def read(encoding: EncodingFile) -> bytes | None:
         held.wait()

@@ -76,6 +76,7 @@ async def flooding(flood: Callable[[web.StreamResponse], Any], kind: str, encodi
         yield str(server.make_url("/mcp"))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:floods")
 @pytest.mark.parametrize(
     ("flood", "kind", "encoding", "why"),

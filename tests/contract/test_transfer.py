@@ -238,6 +238,7 @@ async def test_an_export_and_an_import_can_be_cancelled(pair: tuple[str, str], e
     assert files_in(exported.parent / "to") == files_in(exported.parent / "from")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_large", ["a row", "a file"])
 async def test_an_export_that_the_disk_cannot_hold_is_told_and_leaves_nothing(
     pair: tuple[str, str], exported: Path, is_large: str
@@ -329,6 +330,7 @@ async def test_a_running_engine_is_refused(pair: tuple[str, str], exported: Path
     assert files_in(exported.parent / "to") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("found", "said"), [("9999", "are of a newer release"), ("0003", "run `migrate` first")])
 async def test_tables_of_another_release_are_refused(
     pair: tuple[str, str], exported: Path, found: str, said: str
@@ -344,6 +346,7 @@ async def test_tables_of_another_release_are_refused(
         await revision(url, schema.HEAD)
 
 
+@pytest.mark.slow
 async def test_an_interrupted_import_goes_on_and_nothing_else_does(
     pair: tuple[str, str], exported: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ async def whole(pieces: AsyncIterator[bytes]) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(b"".join([piece async for piece in pieces])))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:zip")
 @pytest.mark.parametrize("place", ["folder", "s3"])
 async def test_all_files_come_as_one_zip_under_their_own_names(

@@ -22,6 +22,7 @@ from tests.tables import make_tables
 
 GOALS = ('Write "one" to a.txt', 'Append "two" to a.txt', "Read a.txt")
 SAVES = 32  # more than a whole story takes: the last cases die nowhere and show that
+EACH = [pytest.param(save, marks=pytest.mark.slow if save % 4 else ()) for save in range(1, SAVES + 1)]
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ async def answer(stage: Stage, turn: Turn) -> None:
 
 @pytest.mark.proves("crash:every-save")
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("save", range(1, SAVES + 1))
+@pytest.mark.parametrize("save", EACH)
 async def test_a_story_survives_a_death_at_any_save(
     database: SqlDatabase, tmp_path: Path, save: int, moment: Moment
 ) -> None:

@@ -45,6 +45,7 @@ def told(stage: Stage) -> list[str]:
     return [notice.text for notice in stage.shown.notices if "answer" in notice.text]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("fallback:minute")
 @pytest.mark.proves("fallback:back")
 async def test_claude_answers_while_openai_is_away_and_no_longer() -> None:

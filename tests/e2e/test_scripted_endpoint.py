@@ -175,15 +175,7 @@ def taken() -> Iterator[str]:
         yield str(listening.getsockname()[1])
 
 
-@pytest.mark.proves("settings:fault")
-async def test_a_wrong_port_ends_the_start_with_one_line(tmp_path: Path) -> None:
-    async with running(tmp_path, "bot", "run", PORT="banana") as refused:
-        await refused.listen()
-        assert await refused.ended() == 2
-    assert len(refused.lines) == 1
-    assert refused.output.startswith("Signoff did not start. PORT: must be a number from 1 to 65535.")
-
-
+@pytest.mark.slow
 @pytest.mark.proves("settings:fault")
 async def test_a_port_that_is_taken_ends_the_start_with_one_line(tmp_path: Path, taken: str) -> None:
     async with running(tmp_path, "bot", "run", PORT=taken) as refused:

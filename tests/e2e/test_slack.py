@@ -31,6 +31,7 @@ async def approve_to_the_end(office: Office) -> None:
     await office.said("Clerk is done")
 
 
+@pytest.mark.slow
 async def test_the_program_brings_slack_up_by_socket_mode(office: Office, tmp_path: Path) -> None:
     async with program(tmp_path, **slack_of(office, SLACK_APP_TOKEN="xapp-1-A1")) as signoff:
         await office.slack.connected()
@@ -115,6 +116,7 @@ async def test_a_token_that_slack_refuses_is_told_in_one_line(
         load({"SLACK_BOT_TOKEN": "xoxb-1"}, None)
 
 
+@pytest.mark.slow
 async def test_people_install_it_from_a_page_and_use_it_at_once(office: Office, tmp_path: Path) -> None:
     other = office.slack.team("T2", name="Beta", bot_token="")
     general, cleo = other.channel("C2", "general"), other.person("U5", "cleo")

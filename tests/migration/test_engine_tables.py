@@ -36,6 +36,7 @@ async def names(url: str) -> set[str]:
     return set(await on_database(url, lambda connection: inspect(connection).get_table_names()))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("upgrade:tables")
 async def test_what_a_dead_worker_left_keeps_no_upgrade_back(url: str) -> None:
     await with_worker(url)
@@ -43,6 +44,7 @@ async def test_what_a_dead_worker_left_keeps_no_upgrade_back(url: str) -> None:
     assert not {"workers", "claims"} & await names(url)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("upgrade:tables")
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
 async def test_an_upgrade_beside_workers_of_the_release_before_is_refused_in_one_line(url: str) -> None:

@@ -98,6 +98,7 @@ async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> N
     await database.close()
 
 
+@pytest.mark.slow
 async def test_the_way_down_keeps_what_the_first_release_had(url: str) -> None:
     await schema.migrate(url, "0001")
     await run(url, _add)
@@ -156,6 +157,7 @@ async def test_agents_that_an_older_release_deleted_are_erased_once_more(url: st
     await database.close()
 
 
+@pytest.mark.slow
 async def test_the_way_down_to_the_second_release_keeps_its_agents_and_turns(url: str) -> None:
     await schema.migrate(url, "0001")
     await run(url, _add)

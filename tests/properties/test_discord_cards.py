@@ -136,6 +136,7 @@ def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     assert first == headline or headline.startswith(first.removesuffix("…"))
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(pairs, st.integers(1, 50))
 def test_discord_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agent, Turn], count: int) -> None:

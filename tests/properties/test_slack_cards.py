@@ -206,6 +206,7 @@ def test_slack_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
     check_message(turn_message(*pair))
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(pairs, st.integers(1, 50))
 def test_slack_takes_a_card_that_turns_share_and_a_folded_one(pair: tuple[Agent, Turn], count: int) -> None:

@@ -151,6 +151,7 @@ async def test_a_change_that_cannot_run_is_dropped(plugins: Plugins) -> None:
     assert (await stage.turn(await stage.create())).call.name == "write_to_file"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:hooks")
 async def test_answers_are_chained_in_the_order_of_the_plugins(plugins: Plugins) -> None:
     first = hook("post_command", "response + ' first'", "name, response")

@@ -29,6 +29,7 @@ async def until(holds: Callable[[], bool]) -> None:
             await SystemClock().sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:tree-ended")
 @on_each_surface()
 async def test_a_plugins_command_is_shown_edited_rejected_run_and_stopped(surface: Name, tmp_path: Path) -> None:

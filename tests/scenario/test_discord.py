@@ -147,6 +147,7 @@ async def test_a_thread_stands_under_the_root_message_and_lasts_a_week(tmp_path:
         assert thread._channel.thread_metadata.auto_archive_duration == 10080
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 async def test_the_root_message_says_what_the_agent_does(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:

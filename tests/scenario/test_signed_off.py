@@ -140,6 +140,7 @@ async def test_no_control_of_a_card_decides_once_what_it_shows_has_changed(surfa
 # 3. A free class covers no program any more where an agent reads what others wrote
 
 
+@pytest.mark.slow
 @pytest.mark.proves("trust:lease")
 @on_each_surface()
 async def test_free_programs_ask_after_a_page_however_long_ago_it_was_read(surface: Name, tmp_path: Path) -> None:
@@ -164,6 +165,7 @@ async def test_free_programs_ask_after_a_page_however_long_ago_it_was_read(surfa
 # 4. Taint goes along to helpers and back
 
 
+@pytest.mark.slow
 @pytest.mark.proves("taint:helpers")
 @on_each_surface()
 async def test_what_an_agent_read_goes_along_to_its_helper_and_back(surface: Name, tmp_path: Path) -> None:

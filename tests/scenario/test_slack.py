@@ -305,6 +305,7 @@ async def test_a_reply_while_it_rests_is_kept_with_a_reaction_and_answered_with_
         await chat.asks("do_nothing")
 
 
+@pytest.mark.slow
 async def test_verbs_in_the_thread_decide_and_tell(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, *MORE[:1], NOTHING, NOTHING) as chat:
         await chat.asks("write_to_file")
@@ -360,6 +361,7 @@ async def test_slacks_own_stop_is_our_stop_and_its_indicator_follows(office: Off
         assert isinstance((await chat.running.agent()).status, Stopped)
 
 
+@pytest.mark.slow
 async def test_slacks_own_stop_while_the_indicator_is_being_set_sets_it_again(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
         card = await chat.asks("write_to_file")

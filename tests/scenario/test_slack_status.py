@@ -29,6 +29,7 @@ async def test_the_last_state_is_shown_once_slack_is_no_longer_busy(
         await office.slack.until(lambda: office.slack.sessions[session].status == "active")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 async def test_the_root_message_says_what_runs_without_asking_as_soon_as_it_was_chosen(
     office: Office,  # noqa: F811

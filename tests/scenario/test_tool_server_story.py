@@ -51,6 +51,7 @@ async def serving(scene: Staged, name: str, folder: Path, **env: str) -> AsyncIt
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.proves("tool-server:approved")
 @on_each_surface()
 async def test_a_servers_tool_is_shown_edited_rejected_run_and_stopped(surface: Name, tmp_path: Path) -> None:

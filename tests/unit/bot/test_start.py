@@ -14,11 +14,13 @@ from tests.command_line import said
 from tests.tables import on_database
 
 
+@pytest.mark.proves("settings:fault")
 @pytest.mark.proves("start:one-line")
 @pytest.mark.parametrize(
     ("variable", "value", "fault"),
     [
         ("DATABASE_URL", "mysql://somebody:hunter22@127.0.0.1:1/x", "must be the address of"),
+        ("PORT", "banana", "must be a number from 1 to 65535"),
         ("SIGNOFF_HOME", "/dev/null/x", "cannot be made"),
         ("PUBLIC_URL", "https://signoff.example", "WEB_TOKEN must be set"),
         ("DISABLED_COMMANDS", "fly", "'fly' is none of analyze_code, append_to_file"),

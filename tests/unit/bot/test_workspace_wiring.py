@@ -70,6 +70,7 @@ def test_an_endpoint_without_a_bucket_is_refused(tmp_path: Path) -> None:
         settings_for(tmp_path, WORKSPACE_ENDPOINT="https://minio.example.com")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("programs:folder")
 async def test_a_bucket_keeps_files_and_no_program_runs(tmp_path: Path, s3_bucket: S3Bucket) -> None:
     settings = settings_for(tmp_path, s3_bucket, EXECUTE_LOCAL_COMMANDS="true")
@@ -338,6 +339,7 @@ async def test_without_database_url_a_shared_folder_is_not_backed_up_with_anothe
     assert not (tmp_path / "x.zip").exists()
 
 
+@pytest.mark.slow
 async def test_without_workspace_url_a_database_is_not_backed_up_without_its_files(
     tmp_path: Path, postgres: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -216,6 +216,7 @@ async def finish_uncancelled(step: Coroutine[object, object, object]) -> None:
         raise
 
 
+@pytest.mark.slow
 @pytest.mark.proves("engine:drain")
 async def test_a_start_that_was_only_saved_is_taken_back() -> None:
     machine, database = Machine(), Gate()

@@ -117,6 +117,7 @@ def test_a_second_plugin_of_a_name_and_a_folder_that_is_not_there_are_told(tmp_p
     ]
 
 
+@pytest.mark.slow
 async def test_the_doctor_names_plugins_and_what_is_wrong_with_them(tmp_path: Path) -> None:
     folder = written(tmp_path / "plugins", good=PLUGIN.format(name="Good"), bad="def")
     _, output = await said(tmp_path, "doctor", SIGNOFF_HOME="home", PLUGINS_DIR=str(folder))

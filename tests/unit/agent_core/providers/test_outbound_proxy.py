@@ -53,6 +53,7 @@ async def test_services_of_media_are_reached_through_the_proxy(monkeypatch: pyte
     assert (drawn.data, heard.text) == (PNG, "Hello there.")
 
 
+@pytest.mark.slow
 async def test_pinecone_is_reached_through_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     async with pinecone_standin() as pinecone, proxied(pinecone.url, monkeypatch) as proxy:
         index = PineconeIndex(api_key=KEY, index="memories", controller_host="http://pinecone.invalid")
