@@ -14,7 +14,6 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from tests.standins.slack.people import Person
 from tests.standins.slack.server import SlackStandin
@@ -378,19 +377,6 @@ async def test_an_update_with_text_alone_takes_the_blocks_away(place: Place) -> 
     assert (place.general.messages[0]["text"], place.general.messages[0]["blocks"]) == ("over", [])
 
 
-async def test_replies_come_page_by_page(place: Place) -> None:
-    root = await place.post()
-    replies = [await place.post(thread_ts=root["ts"], text=str(number)) for number in range(5)]
-    read = []
-    async for page in await place.client.conversations_replies(channel="C1", ts=root["ts"], limit=2):
-        read += [message["text"] for message in page["messages"]]
-    assert read == ["hello", "0", "1", "2", "3", "4"]
-    later = await place.client.conversations_replies(channel="C1", ts=root["ts"], oldest=replies[2]["ts"])
-    assert [message["text"] for message in later["messages"]] == ["hello", "3", "4"]
-    history = await place.client.conversations_history(channel="C1", inclusive=True, latest=root["ts"])
-    assert [message["ts"] for message in history["messages"]] == [root["ts"]]
-
-
 async def test_metadata_is_read_only_when_asked_for(place: Place) -> None:
     await place.post(metadata={"event_type": "card", "event_payload": {"turn": "t1"}})
     without = await place.client.conversations_history(channel="C1")
@@ -401,18 +387,6 @@ async def test_metadata_is_read_only_when_asked_for(place: Place) -> None:
     assert refused == "invalid_metadata_format"
 
 
-async def test_people_and_places_are_looked_up(place: Place) -> None:
-    place.team.person("U3", "gus", kind="guest")
-    place.team.group("S1", "approvers", [place.ana])
-    people = [user["name"] async for page in await place.client.users_list(limit=2) for user in page["members"]]
-    assert people == ["ana", "ben", "gus", "signoff"]
-    assert (await place.client.users_info(user="U3"))["user"]["is_restricted"]
-    assert (await place.client.usergroups_users_list(usergroup="S1"))["users"] == ["U1"]
-    assert (await place.client.conversations_members(channel="C1"))["members"] == ["U1", "U2", "U3", "UBOTT1"]
-    opened = await place.client.conversations_open(users="U1")
-    assert opened["channel"]["id"] == place.team.direct(place.ana).id
-
-
 async def test_a_reaction_is_added_once(place: Place) -> None:
     message = await place.post()
     await place.client.reactions_add(channel="C1", timestamp=message["ts"], name="eyes")
@@ -421,46 +395,7 @@ async def test_a_reaction_is_added_once(place: Place) -> None:
     assert place.general.messages[0]["reactions"][0]["users"] == ["UBOTT1"]
 
 
-async def test_files_go_up_in_three_steps_and_come_down_with_the_token(place: Place) -> None:
-    root = await place.post()
-    await place.client.files_upload_v2(
-        content="a,b", filename="a.csv", channel="C1", thread_ts=root["ts"], initial_comment="all of it"
-    )
-    shared = place.general.thread(root["ts"])[1]
-    assert (shared["text"], shared["files"][0]["name"]) == ("all of it", "a.csv")
-    url = shared["files"][0]["url_private_download"]
-    async with aiohttp.ClientSession() as session:
-        async with session.get(url, headers={"Authorization": f"Bearer {TOKEN}"}) as response:
-            assert await response.read() == b"a,b"
-        async with session.get(url) as response:
-            assert response.content_type == "text/html"
-
-
 @pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")  # slack_sdk still uses it
-async def test_an_app_is_installed_and_its_tokens_rotate(place: Place) -> None:
-    team = place.slack.team("T2", name="Bravo")
-    query = {"client_id": "1.2", "state": "s1", "redirect_uri": "http://127.0.0.1/back", "scope": "chat:write"}
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(place.slack.authorize_url, params=query, allow_redirects=False) as response,
-    ):
-        location = response.headers["Location"]
-    code = location.split("code=")[1]
-    assert "state=s1" in location
-    asked = {"client_id": "1.2", "client_secret": "cs"}
-    granted = await place.client.oauth_v2_access(**asked, code=code, redirect_uri="http://127.0.0.1/back")
-    assert (granted["team"]["id"], granted["expires_in"]) == ("T2", 43_200)
-    assert granted["access_token"] == team.bot_token
-    place.slack.expire_tokens(team)
-    place.client.token = granted["access_token"]
-    assert await place.error("auth.test") == "token_expired"
-    refresh = {**asked, "grant_type": "refresh_token", "refresh_token": granted["refresh_token"]}
-    place.client.token = (await place.client.oauth_v2_access(**refresh))["access_token"]
-    assert (await place.client.auth_test())["team_id"] == "T2"
-    with pytest.raises(SlackApiError, match="invalid_refresh_token"):
-        await place.client.oauth_v2_access(**refresh)
-
-
 # Views
 
 
@@ -477,20 +412,6 @@ async def test_a_trigger_opens_one_view_in_three_seconds(place: Place) -> None:
     late = await a_trigger(place)
     place.slack.age_triggers()
     assert await place.error("views.open", trigger_id=late, view=modal(words("hello"))) == "expired_trigger_id"
-
-
-async def test_a_view_is_updated_under_its_hash_and_keeps_what_was_typed(place: Place) -> None:
-    await place.client.views_open(trigger_id=await a_trigger(place), view=modal(asks("Name"), external_id="x1"))
-    opened = place.ana.view
-    assert opened
-    answer = await place.ana.submits(opened, {"Name": "Ada"})
-    assert not answer.is_acknowledged, "there is no app"
-    updated = modal(words("now"), asks("Name"))
-    await place.client.views_update(external_id="x1", hash=opened["hash"], view=updated)
-    assert place.ana.view
-    assert place.ana.view["state"]["values"]["name"]["given"]["value"] == "Ada"
-    stale = {"view_id": opened["id"], "hash": opened["hash"], "view": updated}
-    assert await place.error("views.update", **stale) == "hash_conflict"
 
 
 async def test_a_form_is_not_sent_before_it_is_complete(place: Place) -> None:
@@ -516,36 +437,6 @@ async def test_a_form_is_not_sent_before_it_is_complete(place: Place) -> None:
     assert [option["value"] for option in sent["days"]["given"]["selected_options"]] == ["tue"]
 
 
-async def test_answers_to_a_form_stack_replace_and_clear_views(place: Place) -> None:
-    answers = [
-        {"response_action": "push", "view": modal(words("second"), notify_on_close=True, callback_id="second")},
-        {"response_action": "update", "view": modal(words("third"))},
-        {"response_action": "update", "view": modal(words(""))},
-        {"response_action": "clear"},
-    ]
-
-    async def handle(request: web.Request) -> web.Response:
-        is_form = "view_submission" in await request.text()
-        return web.json_response(answers.pop(0)) if is_form else web.Response()
-
-    server = web.Application()
-    server.router.add_post("/", handle)
-    async with serving(server) as url:
-        place.slack.deliver_to(url)
-        await place.client.views_open(trigger_id=await a_trigger(place), view=modal(words("first")))
-        shown = []
-        for _ in range(3):
-            assert place.ana.view
-            await place.ana.submits(place.ana.view)
-            shown.append((len(place.ana.views), place.ana.view["blocks"][0]["text"]["text"]))
-        assert shown == [(2, "second"), (2, "third"), (2, "third")]
-        assert "more than 0 characters" in place.slack.warnings[0]
-        last = place.ana.views[-1]
-        await place.ana.submits(last)
-        assert place.ana.view is None
-    assert answers == []
-
-
 async def test_closing_a_view_is_told_when_it_asks_for_that(place: Place) -> None:
     trigger = await a_trigger(place)
     await place.client.views_open(trigger_id=trigger, view=modal(words("x"), notify_on_close=True))
@@ -556,43 +447,6 @@ async def test_closing_a_view_is_told_when_it_asks_for_that(place: Place) -> Non
 
 
 # What people see and do
-
-
-async def test_a_response_url_is_good_for_five_answers(place: Place) -> None:
-    message = await place.post(blocks=[row(button("Go"), button("Stop"))])
-    await place.ana.clicks(message, "Go")
-    webhook = AsyncWebhookClient(place.slack.deliveries[-1].payload["response_url"])
-    await webhook.send(text="only you")
-    await webhook.send(text="changed", replace_original=True)
-    assert (await webhook.send(text="bad", blocks=[{"type": "header"}])).status_code == 400
-    await webhook.send(text="all of you", response_type="in_channel")
-    assert (await webhook.send(text="five")).status_code == 200
-    assert (await webhook.send(text="six")).status_code == 404
-    assert [message["text"] for message in place.ana.ephemerals] == ["only you", "five"]
-    assert [message["text"] for message in place.general.messages] == ["changed", "all of you"]
-    await place.ana.clicks(message, "Stop")
-    later = AsyncWebhookClient(place.slack.deliveries[-1].payload["response_url"])
-    place.slack.age_response_urls()
-    assert (await later.send(text="too late")).status_code == 404
-
-
-async def test_options_are_chosen_and_inputs_entered_on_a_message(place: Place) -> None:
-    menu = {"type": "overflow", "action_id": "more", "options": [choice("Pause"), choice("Stop")]}
-    reply = {**asks("Reply"), "dispatch_action": True}
-    message = await place.post(
-        blocks=[words("card", accessory=menu), reply, row(button("Yes"), button("Yes", value="2", action_id="b"))]
-    )
-    await place.ana.clicks(message, "Stop")
-    assert place.slack.deliveries[-1].payload["actions"][0]["selected_option"]["value"] == "stop"
-    await place.ana.enters(message, "make it rhyme")
-    assert place.slack.deliveries[-1].payload["actions"][0]["value"] == "make it rhyme"
-    await place.ana.clicks(message, "Yes", which=1)
-    sent = place.slack.deliveries[-1].payload
-    assert sent["actions"][0]["value"] == "2"
-    assert sent["state"]["values"]["reply"]["given"]["value"] == "make it rhyme"
-    for label, why in (("No", "nothing to click"), ("Yes", "which one")):
-        with pytest.raises(AssertionError, match=why):
-            await place.ana.clicks(message, label)
 
 
 async def test_mentions_that_would_ring_are_listed(place: Place) -> None:
