@@ -11,10 +11,9 @@ import discord
 
 from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.card_edits import CardEdits, JoinedEdit
-from adapters.chat.joined_cards import CardContent, JoinedCards
-from adapters.chat.standing import StandingLines
-from adapters.chat.status_updates import StatusUpdates, is_kept_waiting
+from adapters.chat.joined_cards import CardContent
+from adapters.chat.status_updates import is_kept_waiting
+from adapters.chat.thread_surface import ThreadSurface, thread_of
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.message import DiscordMessage
@@ -31,9 +30,6 @@ from agent_core.model.actors import Actor, is_name_of
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.note import Notice
-from agent_core.model.turn import Turn
-from agent_core.ports.clock import Clock
-from agent_core.ports.models import LanguageModel
 
 AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes until Discord archives an inactive thread, its maximum
 MAX_THREAD_NAME = 100
@@ -44,36 +40,18 @@ NO_THREADS = "This kind of channel has no threads: create the agent in a text ch
 
 
 @dataclass(slots=True, kw_only=True)
-class DiscordSurface:
-    """Shows agents in Discord.
-
-    `cards`: which turns share a card. `standing`: what each agent's root message says that it does.
-    """
+class DiscordSurface(ThreadSurface[DiscordMessage]):
+    """Shows agents in Discord."""
 
     sending: DiscordSender
-    clock: Clock
-    model: LanguageModel
-    cards: JoinedCards
-    standing: StandingLines
-    continuous_limit: int | None = None
     name: SurfaceName = "discord"
     soon: BackgroundTasks = field(default_factory=BackgroundTasks)
     offers: DiscordOffers = field(default_factory=DiscordOffers)
     members: MemberDirectory = field(init=False)
     notifications: DiscordNotifications = field(init=False)
-    shows_what_is_saved: bool = False
-    updates: StatusUpdates = field(init=False)
-    edits: CardEdits = field(init=False)
 
     def __post_init__(self) -> None:
-        self.updates = StatusUpdates(
-            send=self._send_status,
-            facts_of=self.standing.facts,
-            soon=self.soon,
-            clock=self.clock,
-            delay=STATUS_DELAY_SECONDS,
-        )
-        self.edits = CardEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=self.clock)
+        self.watch_status(STATUS_DELAY_SECONDS)
         self.members = MemberDirectory(sending=self.sending, clock=self.clock)
         self.notifications = DiscordNotifications(sending=self.sending, continuous_limit=self.continuous_limit)
 
@@ -103,32 +81,9 @@ class DiscordSurface:
             raise ThreadGone(NO_THREADS)
         return ThreadRef(agent.channel, str(thread))
 
-    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Post or edit the card; an unchanged card is not sent."""
-        self.standing.remember(agent, turn)
-        card = await self.cards.card(agent, turn)
-        place = card.place
-        if turn.is_open:
-            await self.edits.send_waiting_of(agent)
-        if place.left:
-            await self._fold(agent, place.left)
-        thread, message, mark = thread_of(agent), self._present_card(agent, card), place.marked
-        stands = message_in(thread, place.address)
-        if not stands and may_exist:
-            stands = await self.sending.find_posted(thread, mark.turn, mark.proposed_at)
-        if stands:  # also if the edit is joined with a later one
-            self.cards.remember(agent, card.newest, place, f"{thread}/{stands}")
-        edit = JoinedEdit(agent, partial(self.sending.edit, thread, stands, message, mark.turn), message.digest)
-        if not stands or not await self.edits.is_settled((thread, stands), card, edit):
-            stands = await self.sending.post(thread, self._present_card(agent, card), mark.turn)
-        self.cards.remember(agent, card.newest, place, address := f"{thread}/{stands}")
-        if place.to_fold:
-            self.soon(self._fold_soon(agent, place.to_fold))
-        return address
-
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice in the thread, unless it was already posted."""
-        thread = thread_of(agent)
+        thread = thread_id(agent)
         if may_exist and await self.sending.find_posted(thread, notice.id, notice.at):
             return
         await self.sending.post(thread, notice_message(agent, notice), notice.id)
@@ -146,8 +101,8 @@ class DiscordSurface:
         self.standing.forget(agent)
         self.updates.forget(agent.id)
         if agent.thread:
-            self.sending.forget(thread_of(agent))
-            self.sending.forget(int(agent.channel.channel), thread_of(agent))
+            self.sending.forget(thread_id(agent))
+            self.sending.forget(int(agent.channel.channel), thread_id(agent))
 
     async def announce_lost_thread(self, agent: Agent, reason: str) -> None:
         """Send the owner a direct message that the agent's thread is gone."""
@@ -155,25 +110,13 @@ class DiscordSurface:
 
     async def upload(self, agent: Agent, filename: str, data: bytes) -> None:
         """Upload the file to the thread; Discord displays images and plays audio."""
-        thread = thread_of(agent)
+        thread = thread_id(agent)
         there = self.sending.calls.client.get_partial_messageable(thread)
         file = Attachment(visible(filename.rpartition("/")[2]), data)
         await self.sending.in_open_thread(thread, lambda: there.send(file=file_of(file)))
 
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         return await self.members.actor(channel, person)
-
-    async def draw_again(self, agent: Agent, turn: Turn) -> None:
-        """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
-        if agent.thread and (stands := message_in(thread_of(agent), turn.shown_as)):
-            card = await self.cards.read_card(agent, turn)
-            self.sending.forget(thread_of(agent), stands)
-            await self._try_edit(
-                agent, thread_of(agent), stands, self._present_card(agent, card), card.place.marked.turn
-            )
-
-    def _present_card(self, agent: Agent, card: CardContent) -> DiscordMessage:
-        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card)
 
     async def close(self) -> None:
         await self.soon.close()
@@ -183,23 +126,25 @@ class DiscordSurface:
         with suppress(SurfaceError):
             await self.sending.delete(place, message)
 
-    async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
-        """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
-        with suppress(SurfaceError):
-            await self._fold(agent, lines)
+    def _draw(self, agent: Agent, card: CardContent, model: str) -> DiscordMessage:
+        earlier, most = card.place.earlier, self.continuous_limit
+        return turn_message(agent, card.newest, earlier, model=model, continuous_limit=most)
 
-    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
-        if stands := message_in(thread_of(agent), lines[-1].address):
-            await self._try_edit(agent, thread_of(agent), stands, folded_message(agent, lines), lines[0].turn)
+    def _fold_to(self, agent: Agent, lines: Sequence[TurnLine]) -> DiscordMessage:
+        return folded_message(agent, lines)
 
-    def _card(self, agent: Agent, card: CardContent) -> DiscordMessage:
-        return turn_message(
-            agent,
-            card.newest,
-            card.place.earlier,
-            model="" if agent.model else self.model.label,
-            continuous_limit=self.continuous_limit,
-        )
+    async def _find(self, agent: Agent, _message: DiscordMessage, mark: TurnLine) -> str:
+        found = await self.sending.find_posted(thread_id(agent), mark.turn, mark.proposed_at)
+        return str(found) if found else ""
+
+    async def _post_card(self, agent: Agent, message: DiscordMessage, mark: TurnLine) -> str:
+        return str(await self.sending.post(thread_id(agent), message, mark.turn))
+
+    async def _edit_card(self, agent: Agent, stands: str, message: DiscordMessage, mark: TurnLine) -> bool:
+        return await self.sending.edit(thread_id(agent), int(stands), message, mark.turn)
+
+    def _forget_drawn(self, agent: Agent, stands: str) -> None:
+        self.sending.forget(thread_id(agent), int(stands))
 
     def _root(self, agent: Agent, files: str = "") -> DiscordMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)
@@ -258,22 +203,20 @@ class DiscordSurface:
     async def _send_status(self, agent: Agent) -> None:
         """Show thinking as a typing indicator, which ends by itself, and every state in the root message."""
         if isinstance(agent.status, Thinking) and not is_kept_waiting(agent):
-            there = self.sending.calls.client.get_partial_messageable(thread_of(agent))
+            there = self.sending.calls.client.get_partial_messageable(thread_id(agent))
             with suppress(SurfaceError):  # it ends by itself in ten seconds; the root message says more
                 await self.sending.calls.ask(there.typing)
         if not self.standing.is_shown(agent):
             await self._edit_root(agent)
 
     async def _edit_root(self, agent: Agent) -> None:
-        parent, root = int(agent.channel.channel), thread_of(agent)
+        parent, root = int(agent.channel.channel), thread_id(agent)
         is_post = isinstance(await self.sending.channel(parent), discord.ForumChannel)
         files = await self.standing.files_text(agent)
         with self.standing.showing(agent):
-            await self._try_edit(agent, root if is_post else parent, root, self._root(agent, files), agent.id)
-
-    async def _try_edit(self, agent: Agent, place: int, message_id: int, message: DiscordMessage, nonce: str) -> None:
-        edit = partial(self.sending.edit, place, message_id, message, nonce)
-        await self.edits.attempt(agent, (place, message_id), edit)
+            place, message = root if is_post else parent, self._root(agent, files)
+            edit = partial(self.sending.edit, place, root, message, agent.id)
+            await self.edits.attempt(agent, (place, root), edit)
 
     async def _say_to(self, person: int, text: str) -> None:
         client = self.sending.calls.client
@@ -282,17 +225,9 @@ class DiscordSurface:
         await self.sending.calls.ask(lambda: there.send(view=ready(text_message(text))))
 
 
-def thread_of(agent: Agent) -> int:
-    """The agent's thread; raise ThreadGone if it has none."""
-    if agent.thread is None:
-        raise ThreadGone("The agent has no thread.")
-    return int(agent.thread.thread)
-
-
-def message_in(thread: int, address: str) -> int:
-    """The message id in a card's address, or 0 if it is in another thread or not posted."""
-    there, _, message = address.partition("/")
-    return int(message) if there == str(thread) and message.isdigit() else 0
+def thread_id(agent: Agent) -> int:
+    """The id of the agent's thread; raise ThreadGone if it has none."""
+    return int(thread_of(agent).thread)
 
 
 def title_of(agent: Agent) -> str:

@@ -1,7 +1,6 @@
 """Slack as a ChatSurface: each agent has a root message with a thread; each turn is one message that is edited."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -9,13 +8,10 @@ from typing import Any, Literal
 from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from adapters.chat.background import BackgroundTasks
-from adapters.chat.card_edits import CardEdits, EditOutcome, JoinedEdit
-from adapters.chat.joined_cards import CardContent, JoinedCards
+from adapters.chat.joined_cards import CardContent
 from adapters.chat.recorded import recorded
 from adapters.chat.send_both import send_both
-from adapters.chat.standing import StandingLines
-from adapters.chat.status_updates import StatusUpdates
+from adapters.chat.thread_surface import ThreadSurface, thread_of
 from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
@@ -27,14 +23,12 @@ from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from adapters.text_fit import cut
 from adapters.turn_lines import TurnLine
 from adapters.visible_text import one_line, visible
-from agent_core.errors import SurfaceError, ThreadGone
+from agent_core.errors import ThreadGone
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
-from agent_core.model.turn import Turn
-from agent_core.ports.models import LanguageModel
 
 MAX_REMEMBERED_AGENTS, MAX_REMEMBERED_MESSAGES = 1_000, 20
 STATUS_DELAY_SECONDS = 0.2  # seconds; shorter states are not sent, to save calls of the API
@@ -51,45 +45,27 @@ MAX_TITLE = 200
 
 
 @dataclass(slots=True, kw_only=True)
-class SlackSurface:
+class SlackSurface(ThreadSurface[SlackMessage]):
     """Shows agents in Slack.
 
     Caches; if they are lost, unchanged content is sent again:
     `drawn`: a hash of each message, by agent and `ts`.
     `sessions`: the last state sent to Slack's own indicator for each agent.
-    `cards`: which turns share a card.
-    `standing`: what each agent's root message says that it does.
     """
 
     calls: SlackApi
-    soon: BackgroundTasks
-    model: LanguageModel
     directory: SlackDirectory
-    cards: JoinedCards
-    standing: StandingLines
-    continuous_limit: int | None = None
     name: SurfaceName = "slack"
     drawn: LRUCache[AgentId, dict[str, bytes]] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_AGENTS))
     sessions: dict[AgentId, SessionStatus] = field(default_factory=dict)
     without_sessions: set[str] = field(default_factory=set)
-    updates: StatusUpdates = field(init=False)
-    edits: CardEdits = field(init=False)
     notifications: SlackNotifications = field(init=False)
-    shows_what_is_saved: bool = False
 
     def __post_init__(self) -> None:
-        clock = self.calls.clock
+        self.watch_status(STATUS_DELAY_SECONDS)
         self.notifications = SlackNotifications(
             calls=self.calls, directory=self.directory, continuous_limit=self.continuous_limit
         )
-        self.updates = StatusUpdates(
-            send=self._send_status,
-            facts_of=self.standing.facts,
-            soon=self.soon,
-            clock=clock,
-            delay=STATUS_DELAY_SECONDS,
-        )
-        self.edits = CardEdits(post=partial(self.notice, may_exist=False), soon=self.soon, clock=clock)
 
     async def names_somebody(self, channel: ChannelScope, name: str) -> bool:
         return self.directory.names_somebody(channel.workspace, name)
@@ -99,29 +75,6 @@ class SlackSurface:
         message = self._root(agent)
         found = await find_posted(self.calls, ThreadRef(agent.channel, ""), message.written_by, agent.created_at)
         return ThreadRef(agent.channel, found or await self._post(agent, message, thread=None))
-
-    async def show(self, agent: Agent, turn: Turn, *, may_exist: bool) -> str:
-        """Post or edit the card; an unchanged card is not sent."""
-        self.standing.remember(agent, turn)
-        card = await self.cards.card(agent, turn)
-        place = card.place
-        if turn.is_open:
-            await self.edits.send_waiting_of(agent)
-        if place.left:
-            await self._fold(agent, place.left)
-        thread, message = thread_of(agent), self._present_card(agent, card)
-        stands = ts_in(thread, place.address)
-        if not stands and may_exist:
-            stands = await find_posted(self.calls, thread, message.written_by, place.marked.proposed_at)
-        if stands:  # also if the edit is joined with a later one
-            self.cards.remember(agent, card.newest, place, f"{thread.thread}/{stands}")
-        edit = JoinedEdit(agent, partial(self._edit, agent, stands, message), message.digest)
-        if not stands or not await self.edits.is_settled(_key(agent, stands), card, edit):
-            stands = await self._post(agent, message, thread=thread.thread)
-        self.cards.remember(agent, card.newest, place, address := f"{thread.thread}/{stands}")
-        if place.to_fold:
-            self.soon(self._fold_soon(agent, place.to_fold))
-        return address
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice in the thread, unless it was already posted."""
@@ -193,33 +146,24 @@ class SlackSurface:
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         return await self.directory.actor(channel, person.id)
 
-    async def draw_again(self, agent: Agent, turn: Turn) -> None:
-        """Edit a card, even if nothing changed, because a person clicked an outdated state of it."""
-        if agent.thread and (stands := ts_in(agent.thread, turn.shown_as)):
-            card = await self.cards.read_card(agent, turn)
-            self._drawn_of(agent).pop(stands, None)
-            await self._try_edit(agent, stands, self._present_card(agent, card))
+    def _draw(self, agent: Agent, card: CardContent, model: str) -> SlackMessage:
+        earlier, most = card.place.earlier, self.continuous_limit
+        return turn_message(agent, card.newest, earlier, model=model, continuous_limit=most)
 
-    def _present_card(self, agent: Agent, card: CardContent) -> SlackMessage:
-        return folded_message(agent, card.lines) if card.is_folded else self._card(agent, card)
+    def _fold_to(self, agent: Agent, lines: Sequence[TurnLine]) -> SlackMessage:
+        return folded_message(agent, lines)
 
-    async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
-        """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
-        with suppress(SurfaceError):
-            await self._fold(agent, lines)
+    async def _find(self, agent: Agent, message: SlackMessage, mark: TurnLine) -> str:
+        return await find_posted(self.calls, thread_of(agent), message.written_by, mark.proposed_at)
 
-    async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
-        if stands := ts_in(thread_of(agent), lines[-1].address):
-            await self._try_edit(agent, stands, folded_message(agent, lines))
+    async def _post_card(self, agent: Agent, message: SlackMessage, _mark: TurnLine) -> str:
+        return await self._post(agent, message, thread=thread_of(agent).thread)
 
-    def _card(self, agent: Agent, card: CardContent) -> SlackMessage:
-        return turn_message(
-            agent,
-            card.newest,
-            card.place.earlier,
-            model="" if agent.model else self.model.label,
-            continuous_limit=self.continuous_limit,
-        )
+    async def _edit_card(self, agent: Agent, stands: str, message: SlackMessage, _mark: TurnLine) -> bool:
+        return await self._edit(agent, stands, message)
+
+    def _forget_drawn(self, agent: Agent, stands: str) -> None:
+        self._drawn_of(agent).pop(stands, None)
 
     def _root(self, agent: Agent, files: str = "") -> SlackMessage:
         standing, last = self.standing.line(agent), self.standing.last_line(agent)
@@ -229,9 +173,6 @@ class SlackSurface:
         ts = await self.post(agent.channel, message, thread=thread)
         self._drawn_of(agent)[ts] = message.digest
         return ts
-
-    async def _try_edit(self, agent: Agent, ts: str, message: SlackMessage) -> EditOutcome:
-        return await self.edits.attempt(agent, _key(agent, ts), partial(self._edit, agent, ts, message))
 
     async def _edit(self, agent: Agent, ts: str, message: SlackMessage) -> bool:
         """Edit a message, unless it is unchanged; return whether the message exists."""
@@ -267,7 +208,9 @@ class SlackSurface:
         if not self.standing.is_shown(agent):
             files = await self.standing.files_text(agent)
             with self.standing.showing(agent):
-                await self._try_edit(agent, thread_of(agent).thread, self._root(agent, files))
+                root = thread_of(agent).thread
+                edit = partial(self._edit, agent, root, self._root(agent, files))
+                await self.edits.attempt(agent, (agent.channel, root), edit)
 
     async def _set_session(self, agent: Agent) -> None:
         """Set Slack's indicator for agents to the agent's state, if the workspace has the indicator."""
@@ -295,20 +238,3 @@ class SlackSurface:
             if isinstance(refused, ThreadGone) and str(refused) != GONE_REASONS["missing_scope"]:
                 return
             self.without_sessions.add(agent.channel.workspace)
-
-
-def _key(agent: Agent, ts: str) -> tuple[ChannelScope, str]:
-    return agent.channel, ts
-
-
-def thread_of(agent: Agent) -> ThreadRef:
-    """The agent's thread; raise ThreadGone if it has none."""
-    if agent.thread is None:
-        raise ThreadGone("The agent has no thread.")
-    return agent.thread
-
-
-def ts_in(thread: ThreadRef, address: str) -> str:
-    """The `ts` in a card's address, or "" if it is in another thread or not posted."""
-    there, _, ts = address.partition("/")
-    return ts if there == thread.thread else ""

@@ -65,6 +65,7 @@ class WiredSlack:
         surface = SlackSurface(
             calls=calls,
             soon=soon,
+            clock=clock,
             model=parts.model,
             directory=directory,
             cards=JoinedCards(turns=ThreadTurns(parts.database), folds=settings.fold_finished_turns),
