@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from adapters.buttons import Button
+from adapters.screens.buttons import Button
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.model.actors import Actor, Origin

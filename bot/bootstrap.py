@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
-from adapters.actions import ActionDispatcher
-from adapters.agent_templates import load_templates
-from adapters.management_commands import ManagementCommands
-from adapters.notification_commands import NotificationCommands
+from adapters.typed.actions import ActionDispatcher
+from adapters.typed.agent_templates import load_templates
+from adapters.typed.management_commands import ManagementCommands
+from adapters.typed.notification_commands import NotificationCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import (

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
-from adapters.agent_templates import load_templates
+from adapters.typed.agent_templates import load_templates
 from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from adapters.agent_templates import load_templates
+from adapters.typed.agent_templates import load_templates
 from agent_core.errors import SettingsError
 from agent_core.model.lines import counted
 from bot.settings import Settings

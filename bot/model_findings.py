@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Literal
 from urllib.parse import urlsplit
 
-from adapters.visible_text import one_line
+from adapters.screens.visible_text import one_line
 from agent_core.ports.models import EndpointCheck
 from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS
 from bot.findings import Finding

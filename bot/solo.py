@@ -11,19 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from adapters.actions import ActionDispatcher
-from adapters.agent_templates import load_templates
-from adapters.cards import status_text
-from adapters.fault_text import fault_text
-from adapters.prompt_drafts import PromptChoice, fill_in, is_offered, list_choices
-from adapters.settings_file import write_settings
+from adapters.screens.cards import status_text
+from adapters.screens.ui_text import effort_text, fault_text, model_text
 from adapters.terminal.console import DONE, Console
 from adapters.terminal.input_prompts import ask_name, ask_role_and_goals, create_from, is_complete
 from adapters.terminal.prompts import draft_from_choice
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams, standard
 from adapters.terminal.surface import CHANNEL, TerminalSurface, person
-from adapters.ui_text import effort_text, model_text
+from adapters.typed.actions import ActionDispatcher
+from adapters.typed.agent_templates import load_templates
+from adapters.typed.prompt_drafts import PromptChoice, fill_in, is_offered, list_choices
+from adapters.typed.settings_file import write_settings
 from agent_core.assembly import Core
 from agent_core.errors import DatabaseAway, EngineTaken, InvalidInput, NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin

@@ -7,8 +7,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NoReturn
 
-from adapters.agent_templates import NO_TEMPLATES, AgentTemplates
-from adapters.settings_file import read_settings
+from adapters.typed.agent_templates import NO_TEMPLATES, AgentTemplates
+from adapters.typed.settings_file import read_settings
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import EFFORTS, AgentDraft
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.model.lines import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_sources import ListSources, ToolSource

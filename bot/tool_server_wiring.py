@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.assembly import Core
 from agent_core.commands.redaction import redact_output, redact_schema
 from agent_core.commands.registry import Commands

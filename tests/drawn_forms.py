@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from discord.ui import Modal
 
-from adapters.buttons import Button
 from adapters.discord.outbound import forms as discord
 from adapters.discord.outbound.inputs import edit_fields
-from adapters.forms import fields_of
 from adapters.screens import forms
+from adapters.screens.buttons import Button
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import forms as slack
 from adapters.slack.outbound.blocks import Block
+from adapters.typed.form_values import fields_of
 from agent_core.model.command import CommandSpec
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn

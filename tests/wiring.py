@@ -1,8 +1,8 @@
 """Builds the objects that surfaces need, from a stage."""
 
-from adapters.actions import ActionDispatcher
-from adapters.management_commands import ManagementCommands
-from adapters.notification_commands import NotificationCommands
+from adapters.typed.actions import ActionDispatcher
+from adapters.typed.management_commands import ManagementCommands
+from adapters.typed.notification_commands import NotificationCommands
 from agent_core.testing.stage import Stage
 
 

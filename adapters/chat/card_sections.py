@@ -1,6 +1,6 @@
 """The full content of a turn as labelled texts, in reading order."""
 
-from adapters.cards import Card, Labelled
+from adapters.screens.cards import Card, Labelled
 
 
 def thoughts_sections(card: Card) -> tuple[Labelled, ...]:

@@ -1,9 +1,9 @@
-"""Buttons that only chat platforms have; `adapters.buttons` has the buttons of every surface."""
+"""Buttons that only chat platforms have; `adapters.screens.buttons` has the buttons of every surface."""
 
 from dataclasses import astuple, dataclass, fields
 from typing import ClassVar, Literal, Self, TypeAlias
 
-from adapters.buttons import foreign_button_error
+from adapters.screens.buttons import foreign_button_error
 from agent_core.model.ids import AgentId
 
 ExtraVerb: TypeAlias = Literal["create", "change"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from cachetools import LRUCache
 
-from adapters.turn_lines import TurnLine, line_of, permission_of
+from adapters.screens.turn_lines import TurnLine, line_of, permission_of
 from agent_core.model.agent import Agent
 from agent_core.model.decision import MAX_LEASE_COMMANDS
 from agent_core.model.ids import AgentId

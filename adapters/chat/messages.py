@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
-from adapters.actions import takes_long
-from adapters.answers import Answer
-from adapters.buttons import Button
 from adapters.chat.services import ChatServices
 from adapters.chat.shared_text import FORWARDS
-from adapters.typed_text import TypedText
-from adapters.ui_text import RESUME_TO_READ
+from adapters.screens.buttons import Button
+from adapters.screens.ui_text import RESUME_TO_READ
+from adapters.typed.actions import takes_long
+from adapters.typed.answers import Answer
+from adapters.typed.typed_text import TypedText
 from agent_core.errors import CommandError, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

@@ -1,8 +1,8 @@
 """The words of reminders and direct messages, the same on all chat platforms. They never quote arguments."""
 
-from adapters.cards import status_text, turn_card
-from adapters.turn_state import RUNNING
-from adapters.visible_text import one_line, readable
+from adapters.screens.cards import status_text, turn_card
+from adapters.screens.turn_state import RUNNING
+from adapters.screens.visible_text import one_line, readable
 from agent_core.model.agent import Agent, Finished, Paused
 from agent_core.model.turn import Turn
 

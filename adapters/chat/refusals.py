@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from adapters.buttons import Button
 from adapters.chat.services import ChatServices
-from adapters.fault_text import fault_text
+from adapters.screens.buttons import Button
+from adapters.screens.ui_text import fault_text
 from agent_core.errors import (
     AlreadyDecided,
     ChangedSinceShown,

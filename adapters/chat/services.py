@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from adapters.actions import ActionDispatcher
-from adapters.agent_templates import AgentTemplates, load_templates
 from adapters.chat.background import BackgroundTasks
+from adapters.typed.actions import ActionDispatcher
+from adapters.typed.agent_templates import AgentTemplates, load_templates
 from agent_core.ports.clock import Clock
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting

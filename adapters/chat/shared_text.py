@@ -1,6 +1,6 @@
 """The words for what a message carries beside what its author typed. It is kept as a note and decides nothing."""
 
-from adapters.text_fit import cut
+from adapters.screens.text_fit import cut
 
 FORWARDS = "I forward a message of"
 MAX_SHARED = 18_000  # UTF-16 units

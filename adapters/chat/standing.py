@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from cachetools import LRUCache
 
-from adapters.cards import status_text
 from adapters.chat.recorded import recorded
 from adapters.chat.status_updates import is_kept_waiting
-from adapters.turn_lines import command_text, line_of
-from adapters.ui_text import free_text
+from adapters.screens.cards import status_text
+from adapters.screens.turn_lines import command_text, line_of
+from adapters.screens.ui_text import free_text
 from agent_core.errors import CommandError
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.ids import AgentId

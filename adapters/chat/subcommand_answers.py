@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
-from adapters.actions import HELP as IN_THREAD
 from adapters.chat.services import ChatServices
 from adapters.chat.texts import creation_text
-from adapters.subcommands import HELP, Helping, Listing, NewFrom, NewTour, OnAgent, agent_called, archived_text
-from adapters.typed_text import typed
-from adapters.ui_text import HelpText
+from adapters.screens.ui_text import HelpText
+from adapters.typed.actions import HELP as IN_THREAD
+from adapters.typed.subcommands import HELP, Helping, Listing, NewFrom, NewTour, OnAgent, agent_called, archived_text
+from adapters.typed.typed_text import typed
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.deletion import KEEP_ALL, Retention

@@ -1,7 +1,7 @@
 """Sentences about agents that the chat platforms show in the same words."""
 
-from adapters.cards import lease_text
-from adapters.ui_text import deleted_text, effort_text, free_text, model_text
+from adapters.screens.cards import lease_text
+from adapters.screens.ui_text import deleted_text, effort_text, free_text, model_text
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice

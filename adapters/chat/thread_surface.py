@@ -12,7 +12,7 @@ from adapters.chat.card_edits import CardEdits, JoinedEdit
 from adapters.chat.joined_cards import CardContent, JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
-from adapters.turn_lines import TurnLine
+from adapters.screens.turn_lines import TurnLine
 from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ThreadRef

@@ -25,8 +25,8 @@ from adapters.mcp.results import (
     WholeTurn,
 )
 from adapters.mcp.waiting import AgentWaits
-from adapters.text_fit import cut
-from adapters.visible_text import one_line
+from adapters.screens.text_fit import cut
+from adapters.screens.visible_text import one_line
 from agent_core.errors import InvalidInput, NotFound, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from adapters.text_fit import cut
-from adapters.visible_text import one_line
+from adapters.screens.text_fit import cut
+from adapters.screens.visible_text import one_line
 from agent_core.errors import InvalidInput
 
 DEFAULT_WAIT_SECONDS, MAX_WAIT_SECONDS = 50, 600  # many clients give a call up after 60 seconds

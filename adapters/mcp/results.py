@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.cards import spend_text, status_text
-from adapters.text_fit import cut
-from adapters.visible_text import visible
+from adapters.screens.cards import spend_text, status_text
+from adapters.screens.text_fit import cut
+from adapters.screens.visible_text import visible
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
 from agent_core.model.note import Note, Notice

@@ -14,11 +14,11 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter
 
-from adapters.fault_text import fault_text
 from adapters.mcp import arguments as given
 from adapters.mcp.agent_tools import AgentTools
-from adapters.text_fit import cut
-from adapters.visible_text import one_line, visible
+from adapters.screens.text_fit import cut
+from adapters.screens.ui_text import fault_text
+from adapters.screens.visible_text import one_line, visible
 from agent_core.errors import CommandError, DatabaseAway, PersonError
 
 logger = logging.getLogger(__name__)

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from adapters.buttons import Button
-from adapters.cards import as_text
-from adapters.forms import DEFAULT_EFFORT, argument_names
-from adapters.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
+from adapters.screens.buttons import Button
+from adapters.screens.cards import as_text
 from adapters.screens.form import Field, Form, Option, Said
-from adapters.text_fit import beginning
-from adapters.ui_text import REPLY_DOES, TOO_LONG_TO_EDIT, covered_text
-from adapters.visible_text import one_line, readable
+from adapters.screens.text_fit import beginning
+from adapters.screens.ui_text import REPLY_DOES, TOO_LONG_TO_EDIT, covered_text
+from adapters.screens.visible_text import one_line, readable
+from adapters.typed.form_values import DEFAULT_EFFORT, argument_names
+from adapters.typed.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
@@ -32,7 +32,7 @@ LONGEST = {"name": 4_000, "role": 4_000, "goals": MOST_OF_GOALS, "budget": 99, "
 
 
 def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: str = "") -> Form:
-    """The form for a new agent. `values`: of its fields, as of `adapters.forms.fields_of`; `place`: the channel's key.
+    """The form for a new agent. `values`: of its fields, as of `form_values.fields_of`; `place`: the channel's key.
 
     With no `place` the form asks for a channel. `like`: the agent whose settings it has.
     """

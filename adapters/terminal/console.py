@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import assert_never
 
-from adapters.actions import ActionDispatcher, FormInput
-from adapters.buttons import Button
-from adapters.cards import status_text
+from adapters.screens.buttons import Button
+from adapters.screens.cards import status_text
+from adapters.screens.ui_text import REVIEWS, covered_text
+from adapters.screens.visible_text import one_line
 from adapters.terminal.input_parser import (
     Answer,
     ApproveKey,
@@ -37,9 +38,8 @@ from adapters.terminal.server_dialogue import ServerDialogue
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CardEvent, Event, NoticeEvent, StatusEvent, TerminalSurface, is_only_live
 from adapters.terminal.unasked import require_covered
-from adapters.typed_text import typed
-from adapters.ui_text import REVIEWS, covered_text
-from adapters.visible_text import one_line
+from adapters.typed.actions import ActionDispatcher, FormInput
+from adapters.typed.typed_text import typed
 from agent_core.errors import NotFound, NotPossible, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from adapters.cards import as_text
+from adapters.screens.cards import as_text
+from adapters.screens.visible_text import one_line
 from adapters.terminal.render import said_text, value_text
 from adapters.terminal.streams import Read, Streams
-from adapters.visible_text import one_line
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.command import Arguments

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from adapters.screens.visible_text import visible
 from adapters.terminal.streams import Streams
-from adapters.visible_text import visible
 
 
 @dataclass(frozen=True, slots=True)

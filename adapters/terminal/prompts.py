@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from adapters.prompt_drafts import GOES_TO_SERVER, FilledPrompt, PromptChoice, find_choice
+from adapters.screens.visible_text import one_line, visible
 from adapters.terminal.input_prompts import ask_goals, ask_line
 from adapters.terminal.render import said_text
 from adapters.terminal.streams import Streams
-from adapters.visible_text import one_line, visible
+from adapters.typed.prompt_drafts import GOES_TO_SERVER, FilledPrompt, PromptChoice, find_choice
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
 from agent_core.model.lines import one_line as cut_line

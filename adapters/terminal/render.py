@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from adapters.cards import Card, Labelled, lease_text, turn_card
-from adapters.preview_repeats import AS_CHANGED, STANDS_ABOVE
-from adapters.risk_labels import Level
-from adapters.ui_text import head_and_tail
-from adapters.visible_text import one_line, readable
+from adapters.screens.cards import Card, Labelled, lease_text, turn_card
+from adapters.screens.preview_repeats import AS_CHANGED, STANDS_ABOVE
+from adapters.screens.risk_labels import Level
+from adapters.screens.ui_text import head_and_tail
+from adapters.screens.visible_text import one_line, readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
 from agent_core.model.lines import counted

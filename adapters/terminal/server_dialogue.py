@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from adapters.actions import ActionDispatcher, FormInput
-from adapters.buttons import Button
+from adapters.screens.buttons import Button
+from adapters.screens.visible_text import one_line
 from adapters.terminal.line_reader import LineReader
 from adapters.terminal.render import said_text, server_question
-from adapters.visible_text import one_line
+from adapters.typed.actions import ActionDispatcher, FormInput
 from agent_core.errors import PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId

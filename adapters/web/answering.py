@@ -2,10 +2,10 @@
 
 from aiohttp import web
 
-from adapters.actions import FormInput
-from adapters.buttons import Button
-from adapters.forms import FormValues
-from adapters.question_form import sent_texts
+from adapters.screens.buttons import Button
+from adapters.screens.question_form import sent_texts
+from adapters.typed.actions import FormInput
+from adapters.typed.form_values import FormValues
 from adapters.web.page_context import WebContext
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from adapters.decision_log import CHANNEL_PREFIX, CSV_FILE, JSON_FILE, OUTCOMES, log_files
+from adapters.screens.decision_log import CHANNEL_PREFIX, CSV_FILE, JSON_FILE, OUTCOMES, log_files
 from adapters.web.page_context import WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download
 from agent_core.errors import NotFound

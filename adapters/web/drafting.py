@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.forms import FormValues, fields_of
+from adapters.typed.form_values import FormValues, fields_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import CHANNEL, form_of
 from adapters.web.screens import FormState, new_agent_page

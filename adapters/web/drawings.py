@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from adapters.cards import money
-from adapters.durations import DAY, HOUR, MINUTE, short_span
-from adapters.management_commands import CALLS
+from adapters.screens.cards import money
+from adapters.screens.durations import DAY, HOUR, MINUTE, short_span
+from adapters.typed.management_commands import CALLS
 from agent_core.model.agent import Agent
 from agent_core.model.lines import one_line
 from agent_core.model.timing import HourUsage, TurnTimes

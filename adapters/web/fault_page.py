@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from adapters.fault_text import fault_text
+from adapters.screens.ui_text import fault_text
 from adapters.web.forms import WRITTEN_FIELDS, sendable_again, typed_text
 from adapters.web.render import channel_path, page
 from adapters.web.requests import channel_of, read_form

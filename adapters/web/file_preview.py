@@ -10,9 +10,9 @@ from io import StringIO
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from adapters.text_fit import cut
-from adapters.ui_text import media_type
-from adapters.visible_text import Readable, readable
+from adapters.screens.text_fit import cut
+from adapters.screens.ui_text import media_type
+from adapters.screens.visible_text import Readable, readable
 from agent_core.model.lines import counted
 from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import HtmlRenderer

@@ -1,10 +1,10 @@
-"""Reads the HTML forms of the local workspace; `adapters.forms` interprets the fields for all surfaces."""
+"""Reads the HTML forms of the local workspace; `adapters.typed.form_values` interprets the fields for all surfaces."""
 
 from dataclasses import replace
 
-from adapters.buttons import Button
-from adapters.forms import FormValues, edited_arguments, fields_of, times_of
-from adapters.settings_file import parse_settings
+from adapters.screens.buttons import Button
+from adapters.typed.form_values import FormValues, edited_arguments, fields_of, times_of
+from adapters.typed.settings_file import parse_settings
 from agent_core.errors import InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.turn import Turn

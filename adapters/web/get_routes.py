@@ -6,10 +6,10 @@ from functools import partial
 from aiohttp import web
 from aiohttp.client_exceptions import ClientConnectionResetError
 
-from adapters.agent_templates import AgentTemplate
-from adapters.forms import fields_of
-from adapters.settings_file import FILENAME, settings_text
-from adapters.subcommands import copied_text
+from adapters.typed.agent_templates import AgentTemplate
+from adapters.typed.form_values import fields_of
+from adapters.typed.settings_file import FILENAME, settings_text
+from adapters.typed.subcommands import copied_text
 from adapters.web.decision_log import LogPages
 from adapters.web.file_pages import FilePages
 from adapters.web.glance import GlancePages

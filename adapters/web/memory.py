@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.management_commands import MEMORY_FILE
+from adapters.typed.management_commands import MEMORY_FILE
 from adapters.web.guard import Handler
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext

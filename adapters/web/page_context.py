@@ -10,8 +10,8 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
-from adapters.actions import ActionDispatcher
-from adapters.agent_templates import AgentTemplates, load_templates
+from adapters.typed.actions import ActionDispatcher
+from adapters.typed.agent_templates import AgentTemplates, load_templates
 from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.forms import FormValues, fields_of_policy, policy_of
+from adapters.typed.form_values import FormValues, fields_of_policy, policy_of
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import AGENT, agent_id_of, channel_of, form_of, is_own, redirect_to_parent

@@ -7,11 +7,11 @@ from functools import partial
 
 from aiohttp import web
 
-from adapters.actions import FormInput
-from adapters.forms import FormValues, dollars, draft_of, effort_of, model_name
-from adapters.settings_file import FILENAME
-from adapters.typed_text import typed
-from adapters.ui_text import deleted_text
+from adapters.screens.ui_text import deleted_text
+from adapters.typed.actions import FormInput
+from adapters.typed.form_values import FormValues, dollars, draft_of, effort_of, model_name
+from adapters.typed.settings_file import FILENAME
+from adapters.typed.typed_text import typed
 from adapters.web import identity
 from adapters.web.answering import send_answer
 from adapters.web.drafting import DraftingRoute

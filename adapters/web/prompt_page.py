@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.forms import fields_of
-from adapters.prompt_drafts import PromptChoice, arguments_typed, fill_in
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
+from adapters.typed.form_values import fields_of
+from adapters.typed.prompt_drafts import PromptChoice, arguments_typed, fill_in
 from adapters.web.page_context import WebContext
 from adapters.web.requests import CHANNEL, channel_of, form_of
 from adapters.web.screens import NOTHING, FormState, new_agent_page

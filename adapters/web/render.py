@@ -8,16 +8,15 @@ from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from adapters import cards, decision_log
-from adapters.buttons import Button
-from adapters.durations import span_text
-from adapters.question_form import question_form
-from adapters.risk_labels import meaning_of
-from adapters.text_fit import cut
-from adapters.tool_settings import source_title, uses_text
-from adapters.turn_lines import target_text
-from adapters.turn_state import StateParts, cut_parts, state_text, untimed_text
-from adapters.ui_text import (
+from adapters.screens import cards, decision_log
+from adapters.screens.buttons import Button
+from adapters.screens.durations import span_text
+from adapters.screens.question_form import question_form
+from adapters.screens.risk_labels import meaning_of
+from adapters.screens.text_fit import cut
+from adapters.screens.turn_lines import target_text
+from adapters.screens.turn_state import StateParts, cut_parts, state_text, untimed_text
+from adapters.screens.ui_text import (
     NOTE_AT_REST,
     RESUME_TO_READ,
     SAY_LABELS,
@@ -32,7 +31,8 @@ from adapters.ui_text import (
     most_times,
     size_text,
 )
-from adapters.visible_text import finalized, visible
+from adapters.screens.visible_text import finalized, visible
+from adapters.typed.tool_settings import source_title, uses_text
 from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.file_preview import has_source, medium_of

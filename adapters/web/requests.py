@@ -8,9 +8,9 @@ from aiohttp import web
 from multidict import MultiDict, MultiMapping
 from yarl import query_to_pairs
 
-from adapters.forms import FormValues
 from adapters.http_body import read_body, receive_within
-from adapters.ui_text import media_type
+from adapters.screens.ui_text import media_type
+from adapters.typed.form_values import FormValues
 from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId

@@ -7,9 +7,9 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.answers import Answer
-from adapters.forms import FormValues
-from adapters.prompt_drafts import left_out_text, list_choices, usable_by_source
+from adapters.typed.answers import Answer
+from adapters.typed.form_values import FormValues
+from adapters.typed.prompt_drafts import left_out_text, list_choices, usable_by_source
 from adapters.web.guard import Handler
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext

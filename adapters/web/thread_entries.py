@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapters.turn_lines import line_of, permission_of
-from adapters.turn_state import StateParts, tone_of
+from adapters.screens.turn_lines import line_of, permission_of
+from adapters.screens.turn_state import StateParts, tone_of
 from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
 from agent_core.service.views import Entry

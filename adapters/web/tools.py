@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from adapters.tool_settings import TOO_MANY, parse_tool_change
-from adapters.ui_text import first_word
+from adapters.screens.ui_text import first_word
+from adapters.typed.tool_settings import TOO_MANY, parse_tool_change
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import CHANNEL, channel_of, form_of, is_own, redirect_to

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from adapters.actions import FormInput
-from adapters.buttons import Button
-from adapters.cards import turn_card
+from adapters.screens.buttons import Button
+from adapters.screens.cards import turn_card
+from adapters.typed.actions import FormInput
 from adapters.web import identity
 from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.requests import form_of, is_own, redirect_to

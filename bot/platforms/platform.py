@@ -8,8 +8,8 @@ from typing import Protocol
 
 from aiohttp import web
 
-from adapters.actions import ActionDispatcher
-from adapters.agent_templates import AgentTemplates, load_templates
+from adapters.typed.actions import ActionDispatcher
+from adapters.typed.agent_templates import AgentTemplates, load_templates
 from agent_core.assembly import Core
 from agent_core.model.channels import SurfaceName
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from adapters.screens.turn_lines import line_of
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import notice_message
 from adapters.slack.outbound.turn_messages import folded_message, turn_message
-from adapters.turn_lines import line_of
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands
 from agent_core.model.actors import Actor

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.model.agent import Acting
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approval, Approve

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.decision_log import csv_text, json_line, row_text, who_text
+from adapters.screens.decision_log import csv_text, json_line, row_text, who_text
 from agent_core.model.audit import AuditEntry
 from agent_core.service.decision_log import LogFilter
 from agent_core.spending.helper_tree import as_actor

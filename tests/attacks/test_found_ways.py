@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from adapters.cards import turn_card
-from adapters.typed_text import typed
+from adapters.screens.cards import turn_card
+from adapters.typed.typed_text import typed
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS

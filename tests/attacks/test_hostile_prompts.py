@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.prompt_drafts import draft_from_prompt
+from adapters.typed.prompt_drafts import draft_from_prompt
 from agent_core.errors import CommandError
 from agent_core.model.server_question import ServerQuestion
 from agent_core.providers.mcp.prompts import MAX_DESCRIPTION_CHARACTERS, MAX_PROMPTS, MAX_TEXT_CHARACTERS

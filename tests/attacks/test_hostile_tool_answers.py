@@ -5,7 +5,7 @@ from pathlib import Path
 import mcp_types
 import pytest
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import CommandError
 from agent_core.plugins.tool_servers import MAX_SHOWN_CHARACTERS, ServerCommands

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.commands.registry import Command, CommandContext, Commands
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall

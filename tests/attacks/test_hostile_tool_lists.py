@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.commands.registry import Commands
 from agent_core.plugins.tool_server_schemas import ToolArguments
 from agent_core.providers.clock import SystemClock

@@ -7,8 +7,8 @@ from dataclasses import replace
 import mcp_types
 import pytest
 
-from adapters.question_form import question_form
-from adapters.visible_text import visible
+from adapters.screens.question_form import question_form
+from adapters.screens.visible_text import visible
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext
 from agent_core.model.decision import Approve

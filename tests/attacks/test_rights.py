@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.cards import READ_UNTRUSTED, turn_card
+from adapters.screens.cards import READ_UNTRUSTED, turn_card
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.errors import ChangedSinceShown, NotAllowed, NotPossible

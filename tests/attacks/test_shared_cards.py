@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from adapters.buttons import Button
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import MAX_JOINED, JoinedCards
 from adapters.chat.refusals import redraw_if_outdated
 from adapters.chat.services import ChatServices
+from adapters.screens.buttons import Button
 from adapters.slack.outbound.turn_messages import folded_message
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Acting, Agent

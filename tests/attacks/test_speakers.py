@@ -9,7 +9,7 @@ import pytest
 
 from adapters.discord.inbound.message_markup import typed_text as typed_in_discord
 from adapters.slack.inbound.message_markup import typed_text as typed_in_slack
-from adapters.typed_text import TypedText, handed_on, typed
+from adapters.typed.typed_text import TypedText, handed_on, typed
 from adapters.web.surface import WebSurface
 from agent_core.commands.agents import AgentCommands
 from agent_core.model.actors import Actor

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, cast
 
-from adapters.tool_settings import set_tools
+from adapters.typed.tool_settings import set_tools
 from agent_core.commands.channel_tools import is_source_on, load_tool_switches
 from agent_core.commands.registry import Command, CommandContext, NoArguments, declare
 from agent_core.plugins import Plugin, PluginTools

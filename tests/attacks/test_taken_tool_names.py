@@ -1,6 +1,6 @@
 """A plugin that takes the names of a tool server's commands, which are listed later."""
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.commands.registry import CommandOutput, Commands
 from agent_core.plugins.declaring import taken_commands
 from agent_core.plugins.loaded import LoadedPlugin

@@ -10,7 +10,7 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import BrowserContext, Route, expect
 
-from adapters.fault_text import AWAY
+from adapters.screens.ui_text import AWAY
 from adapters.web.fault_page import BACK
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from adapters.ui_text import deleted_text
+from adapters.screens.ui_text import deleted_text
 from agent_core.errors import CommandError, Conflict, DatabaseAway, NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy

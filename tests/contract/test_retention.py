@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.ui_text import deletion_note
+from adapters.screens.ui_text import deletion_note
 from agent_core.commands.trash import list_trash, move_to_trash
 from agent_core.model.agent import Agent, Finished, Stopped
 from agent_core.model.audit import AuditEntry

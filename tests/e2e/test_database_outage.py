@@ -12,7 +12,7 @@ import pytest
 from aiohttp import ClientSession
 from sqlalchemy import Connection, make_url, text
 
-from adapters.fault_text import AWAY
+from adapters.screens.ui_text import AWAY
 from adapters.terminal.console import STOPPED
 from agent_core.errors import EngineTaken
 from agent_core.persistence import schema

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall, CommandSpec, Preview, Proposal, Thoughts

@@ -11,9 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from simcord.components import validate_components, validate_modal, walk_components
 
-from adapters.answers import Answer
-from adapters.buttons import Button, ViewButton
-from adapters.cards import as_text, turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.discord.inbound.submitted_forms import AgentForm, EditForm, Submitted, submitted
 from adapters.discord.inbound.submitted_forms import read as read_form
@@ -37,10 +34,13 @@ from adapters.discord.outbound.render import (
 )
 from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, quoted, timestamp
 from adapters.discord.outbound.turn_messages import folded_message, turn_message
-from adapters.question_form import question_form
-from adapters.text_fit import beginning, cut, pieces, units
-from adapters.turn_lines import line_of
-from adapters.visible_text import one_line, readable, visible
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import as_text, turn_card
+from adapters.screens.question_form import question_form
+from adapters.screens.text_fit import beginning, cut, pieces, units
+from adapters.screens.turn_lines import line_of
+from adapters.screens.visible_text import one_line, readable, visible
+from adapters.typed.answers import Answer
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandCall, Proposal, Thoughts

@@ -10,9 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters.buttons import Button, ViewButton
-from adapters.cards import as_text, turn_card
-from adapters.question_form import question_form
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import as_text, turn_card
+from adapters.screens.question_form import question_form
+from adapters.screens.text_fit import cut, pieces, units
+from adapters.screens.turn_lines import line_of
+from adapters.screens.visible_text import readable, visible
 from adapters.slack.inbound.submitted_forms import FormContext, changed_arguments
 from adapters.slack.outbound.card import MAX_REVIEW
 from adapters.slack.outbound.controls import parse_action
@@ -29,9 +32,6 @@ from adapters.slack.outbound.render import (
 )
 from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from adapters.slack.outbound.views import home, show_all, thoughts_view
-from adapters.text_fit import cut, pieces, units
-from adapters.turn_lines import line_of
-from adapters.visible_text import readable, visible
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.command import Arguments, CommandCall, Proposal, Thoughts

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from adapters.actions import ActionDispatcher, FormInput
-from adapters.answers import Answer
-from adapters.buttons import Button
-from adapters.cards import status_text, turn_card
-from adapters.forms import fields_of
-from adapters.subcommands import ThreadSubcommand, grant_to_agent
-from adapters.typed_text import typed
-from adapters.ui_text import free_text
-from adapters.visible_text import visible
+from adapters.screens.buttons import Button
+from adapters.screens.cards import status_text, turn_card
+from adapters.screens.ui_text import free_text
+from adapters.screens.visible_text import visible
+from adapters.typed.actions import ActionDispatcher, FormInput
+from adapters.typed.answers import Answer
+from adapters.typed.form_values import fields_of
+from adapters.typed.subcommands import ThreadSubcommand, grant_to_agent
+from adapters.typed.typed_text import typed
 from agent_core.errors import PersonError
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from adapters.actions import ActionDispatcher
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, TerminalSurface
+from adapters.typed.actions import ActionDispatcher
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
 from bot.solo import Terminal, solo

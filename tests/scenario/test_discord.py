@@ -12,7 +12,7 @@ import pytest
 from simcord.backend import serializers
 from simcord.interactions import base_payload
 
-from adapters.buttons import Button
+from adapters.screens.buttons import Button
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.note import Note
 from agent_core.testing.language_model import ScriptedModel, reply_text

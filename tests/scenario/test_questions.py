@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from adapters.actions import ASKED
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound.forms import draw_form
 from adapters.screens.forms import reply_form
+from adapters.screens.ui_text import REPLY_DOES
 from adapters.slack.outbound import render as slack_render
 from adapters.terminal.input_parser import FreeText, parse_answer
-from adapters.ui_text import REPLY_DOES
+from adapters.typed.actions import ASKED
 from agent_core.errors import ModelRefused
 from agent_core.loop.answering import ANSWER_FOOTER
 from agent_core.model.draft import AgentDraft

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.cards import FROM_UNTRUSTED, READ_UNTRUSTED
+from adapters.screens.cards import FROM_UNTRUSTED, READ_UNTRUSTED
 from agent_core.loop.answering import ANSWER_FOOTER
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import Chat, writing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.cards import READ_UNTRUSTED
+from adapters.screens.cards import READ_UNTRUSTED
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from adapters.cards import READ_UNTRUSTED
+from adapters.screens.cards import READ_UNTRUSTED
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext, CommandOutput, declare
 from agent_core.model.agent import Stopped, Thinking

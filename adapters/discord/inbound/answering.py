@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from discord import ui
 
-from adapters.actions import FormInput
-from adapters.buttons import Button
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.submitted_forms import AnswerForm
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import refused_message
-from adapters.question_form import question_form, sent_texts
+from adapters.screens.buttons import Button
+from adapters.screens.question_form import question_form, sent_texts
+from adapters.typed.actions import FormInput
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId

@@ -8,8 +8,6 @@ from typing import Any, Self
 import discord
 from discord import ui
 
-from adapters.actions import FormInput, reviewed_text
-from adapters.buttons import Button, ViewButton
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
@@ -30,10 +28,12 @@ from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.inputs import edit_fields
 from adapters.discord.outbound.notification_messages import OUR_DIRECT
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
-from adapters.forms import fields_of
+from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.form import Form
 from adapters.screens.forms import agent_form, edit_form, number_form, reason_form, reply_form
-from adapters.ui_text import most_times
+from adapters.screens.ui_text import most_times
+from adapters.typed.actions import FormInput, reviewed_text
+from adapters.typed.form_values import fields_of
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft

@@ -5,14 +5,14 @@ from typing import Any
 
 import discord
 
-from adapters.actions import FormInput
-from adapters.buttons import Button
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.discord.inbound.context import DiscordContext, acknowledge, open_form, tell
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.notification_messages import direct_id, parse_direct
+from adapters.screens.buttons import Button
 from adapters.screens.forms import reason_form
+from adapters.typed.actions import FormInput
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.channels import ChannelScope

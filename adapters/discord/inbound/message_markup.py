@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import discord
 
-from adapters.typed_text import Mention, TypedText
+from adapters.typed.typed_text import Mention, TypedText
 
 MENTION = re.compile(r"<(@[!&]?|#)(\d+)>")
 

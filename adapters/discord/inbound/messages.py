@@ -7,8 +7,6 @@ from datetime import datetime
 
 import discord
 
-from adapters.answers import Answer
-from adapters.buttons import Button
 from adapters.chat.catchup import retry_while_rate_limited
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.discord.api.client import DiscordRefused
@@ -19,7 +17,9 @@ from adapters.discord.inbound.shared_content import read_typed, shared_text
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
 from adapters.discord.outbound.render import answer_message, choice_message, text_message
-from adapters.typed_text import TypedText
+from adapters.screens.buttons import Button
+from adapters.typed.answers import Answer
+from adapters.typed.typed_text import TypedText
 from agent_core.errors import NotFound, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

@@ -6,8 +6,6 @@ from typing import Any
 
 import discord
 
-from adapters.actions import FormInput, takes_long
-from adapters.buttons import Button, ViewButton
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
 from adapters.discord.inbound import submitted_forms
@@ -31,8 +29,10 @@ from adapters.discord.inbound.submitted_forms import (
 )
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.render import answer_message, choice_message, note_message, refused_message, text_message
-from adapters.forms import times_of
-from adapters.typed_text import typed
+from adapters.screens.buttons import Button, ViewButton
+from adapters.typed.actions import FormInput, takes_long
+from adapters.typed.form_values import times_of
+from adapters.typed.typed_text import typed
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId

@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 import discord
 from discord import app_commands
 
-from adapters.buttons import ViewButton
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.inbound_event import scope_of
 from adapters.discord.inbound.submitted_forms import PromptForm
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.render import filled_in_message, refused_message
-from adapters.prompt_drafts import (
+from adapters.screens.buttons import ViewButton
+from adapters.screens.forms import prompt_form
+from adapters.screens.text_fit import cut
+from adapters.screens.visible_text import one_line
+from adapters.typed.prompt_drafts import (
     ARGUMENT,
     FilledPrompt,
     PromptChoice,
@@ -22,9 +25,6 @@ from adapters.prompt_drafts import (
     find_choice,
     list_choices,
 )
-from adapters.screens.forms import prompt_form
-from adapters.text_fit import cut
-from adapters.visible_text import one_line
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 

@@ -7,7 +7,7 @@ import discord
 from adapters.chat.shared_text import forwarded_text, joined
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.message_markup import typed_text
-from adapters.typed_text import Mention, TypedText, handed_on
+from adapters.typed.typed_text import Mention, TypedText, handed_on
 from agent_core.errors import InvalidInput
 from agent_core.service.agents import MAX_NOTE_CHARACTERS
 

@@ -16,10 +16,11 @@ from adapters.discord.inbound.prompts import DiscordPrompts
 from adapters.discord.outbound import render
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage, link_to
-from adapters.forms import fields_of
-from adapters.management_commands import CHANNEL_VERBS, ThreadVerb
 from adapters.screens.forms import agent_form
-from adapters.subcommands import (
+from adapters.screens.visible_text import one_line
+from adapters.typed.form_values import fields_of
+from adapters.typed.management_commands import CHANNEL_VERBS, ThreadVerb
+from adapters.typed.subcommands import (
     DUPLICATE,
     HELP,
     AgentVerb,
@@ -33,7 +34,6 @@ from adapters.subcommands import (
     grant_to_agent,
     subcommand_of,
 )
-from adapters.visible_text import one_line
 from agent_core.model.actors import Origin
 
 GROUP, UNARCHIVE = "agent", "unarchive"

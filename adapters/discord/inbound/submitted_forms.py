@@ -1,15 +1,15 @@
-"""Reads submitted Discord forms into values of the core; adapters.forms interprets the fields."""
+"""Reads submitted Discord forms into values of the core; adapters.typed.form_values interprets the fields."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from adapters import forms
-from adapters.buttons import Button
 from adapters.discord.outbound.inputs import arguments_of
-from adapters.forms import FormValues
 from adapters.screens import form as screens
+from adapters.screens.buttons import Button
 from adapters.screens.forms import agent_form
+from adapters.typed import form_values
+from adapters.typed.form_values import FormValues
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.draft import AgentDraft
@@ -28,7 +28,7 @@ class AgentForm:
 
     def draft(self) -> AgentDraft:
         """The draft of the agent; raise InvalidInput if the budget is not an amount."""
-        return forms.draft_of(self.fields)
+        return form_values.draft_of(self.fields)
 
 
 @dataclass(frozen=True, slots=True)

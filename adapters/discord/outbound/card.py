@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from discord import ui
 
-from adapters.buttons import ViewButton
-from adapters.cards import Card, Labelled, brief_arguments
 from adapters.discord.outbound.command_section import CommandTexts, command_part, whole_size
 from adapters.discord.outbound.controls import Item, element
 from adapters.discord.outbound.texts import (
@@ -19,10 +17,12 @@ from adapters.discord.outbound.texts import (
     quoted_size,
     timestamp,
 )
-from adapters.text_fit import units
-from adapters.turn_state import STATE_SIGNS, cut_parts
-from adapters.ui_text import CUT_TO_FIT, EXCERPT_CHARACTERS, head_and_tail
-from adapters.visible_text import one_line
+from adapters.screens.buttons import ViewButton
+from adapters.screens.cards import Card, Labelled, brief_arguments
+from adapters.screens.text_fit import units
+from adapters.screens.turn_state import STATE_SIGNS, cut_parts
+from adapters.screens.ui_text import CUT_TO_FIT, EXCERPT_CHARACTERS, head_and_tail
+from adapters.screens.visible_text import one_line
 
 # Limit of all texts in a message, https://discord.com/developers/docs/components/reference, with a margin.
 MAX_MESSAGE_TEXT = 4000

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.cards import Card, Labelled
 from adapters.discord.outbound.texts import (
     FENCE,
     boxed,
@@ -15,9 +14,10 @@ from adapters.discord.outbound.texts import (
     quoted,
     quoted_size,
 )
-from adapters.text_fit import beginning_by_size, shares, units
-from adapters.ui_text import more_text
-from adapters.visible_text import one_line
+from adapters.screens.cards import Card, Labelled
+from adapters.screens.text_fit import beginning_by_size, shares, units
+from adapters.screens.ui_text import more_text
+from adapters.screens.visible_text import one_line
 
 MAX_INLINE_VALUE, MAX_NAME, MIN_NAME = 100, 160, 12
 ARGUMENT_OVERHEAD = 110  # bold marks, fences, the number of missing characters, and the line ends around the value

@@ -7,13 +7,13 @@ from typing import TypeAlias, get_args
 import discord
 from discord import ui
 
-from adapters.buttons import Button, Verb, ViewButton, ViewVerb
-from adapters.cards import Card
 from adapters.chat.extra_buttons import DeleteButton, ExtraVerb, UploadButton
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton
-from adapters.text_fit import cut
-from adapters.turn_lines import TurnLine
-from adapters.visible_text import one_line
+from adapters.screens.buttons import Button, Verb, ViewButton, ViewVerb
+from adapters.screens.cards import Card
+from adapters.screens.text_fit import cut
+from adapters.screens.turn_lines import TurnLine
+from adapters.screens.visible_text import one_line
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
 

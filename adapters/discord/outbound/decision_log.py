@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from discord import ui
 
-from adapters.answers import Attachment
-from adapters.decision_log import row_text, time_text
 from adapters.discord.outbound.card import MAX_MESSAGE_TEXT
 from adapters.discord.outbound.controls import Item
 from adapters.discord.outbound.full_text import file_name
 from adapters.discord.outbound.message import DiscordMessage, card_link, compose
 from adapters.discord.outbound.texts import cut_by_size, escaped, listed, timestamp
-from adapters.visible_text import one_line
+from adapters.screens.decision_log import row_text, time_text
+from adapters.screens.visible_text import one_line
+from adapters.typed.answers import Attachment
 from agent_core.service.decision_log import LogRow
 
 MAX_LOG_TEXT, MAX_ROW_TEXT = MAX_MESSAGE_TEXT - 300, 220

@@ -14,8 +14,8 @@ from adapters.discord.outbound.controls import MAX_OPTIONS
 from adapters.discord.outbound.inputs import MAX_INPUTS
 from adapters.discord.outbound.texts import NOTHING, escaped, quoted
 from adapters.screens.form import Field, Form, Said
-from adapters.text_fit import beginning, cut, fits
-from adapters.visible_text import one_line, visible
+from adapters.screens.text_fit import beginning, cut, fits
+from adapters.screens.visible_text import one_line, visible
 from agent_core.errors import NotPossible
 
 # https://discord.com/developers/docs/components/reference: limits of a form's title, labels, descriptions and inputs.

@@ -2,10 +2,10 @@
 
 import re
 
-from adapters.answers import Attachment
-from adapters.cards import Card, Labelled
 from adapters.chat.card_sections import command_sections, headline_sections
-from adapters.visible_text import visible
+from adapters.screens.cards import Card, Labelled
+from adapters.screens.visible_text import visible
+from adapters.typed.answers import Attachment
 
 UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
 MAX_FILE_NAME = 80

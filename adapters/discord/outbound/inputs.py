@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.forms import argument_names, edited_arguments
 from adapters.screens.form import Field
-from adapters.text_fit import beginning, pieces, units
-from adapters.ui_text import TOO_LONG_TO_EDIT
-from adapters.visible_text import HIDDEN, one_line
+from adapters.screens.text_fit import beginning, pieces, units
+from adapters.screens.ui_text import TOO_LONG_TO_EDIT
+from adapters.screens.visible_text import HIDDEN, one_line
+from adapters.typed.form_values import argument_names, edited_arguments
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec, replace_lone_surrogates
 from agent_core.model.turn import Turn

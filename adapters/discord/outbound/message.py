@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from discord.ui import Item, LayoutView
 
-from adapters.answers import Attachment
+from adapters.typed.answers import Attachment
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 import discord
 from discord import ui
 
-from adapters.buttons import Button, foreign_button_error
-from adapters.cards import Card, turn_card
 from adapters.chat.notification_texts import end_text, wait_text
 from adapters.discord.outbound.card import card_items
 from adapters.discord.outbound.controls import STYLES, Item, link_button, rows
 from adapters.discord.outbound.message import DiscordMessage, card_link, compose, link_to
 from adapters.discord.outbound.texts import cut_by_size, escaped
+from adapters.screens.buttons import Button, foreign_button_error
+from adapters.screens.cards import Card, turn_card
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.turn import Turn
 

@@ -10,7 +10,6 @@ from typing import TypeVar
 import discord
 from cachetools import LRUCache
 
-from adapters.answers import Attachment
 from adapters.chat.recorded import recorded
 from adapters.discord.api.client import (
     ARCHIVED,
@@ -22,6 +21,7 @@ from adapters.discord.api.client import (
     is_archived,
 )
 from adapters.discord.outbound.message import DiscordMessage
+from adapters.typed.answers import Attachment
 from agent_core.errors import ThreadGone
 
 T = TypeVar("T")

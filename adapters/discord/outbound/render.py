@@ -5,9 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import discord
 from discord import ui
 
-from adapters.answers import Answer, Attachment
-from adapters.buttons import Button, ViewButton
-from adapters.cards import Labelled, spend_text, status_text, turn_card
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.extra_buttons import DeleteButton
 from adapters.chat.subcommand_answers import Link
@@ -37,8 +34,10 @@ from adapters.discord.outbound.texts import (
     quoted_size,
     timestamp,
 )
-from adapters.text_fit import beginning_by_size, units
-from adapters.ui_text import (
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import Labelled, spend_text, status_text, turn_card
+from adapters.screens.text_fit import beginning_by_size, units
+from adapters.screens.ui_text import (
     DELETE_MEANS,
     HelpText,
     deletion_note,
@@ -48,7 +47,8 @@ from adapters.ui_text import (
     model_text,
     size_text,
 )
-from adapters.visible_text import one_line, visible
+from adapters.screens.visible_text import one_line, visible
+from adapters.typed.answers import Answer, Attachment
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.deletion import KEEP_ALL, Retention

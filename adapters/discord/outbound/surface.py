@@ -9,7 +9,6 @@ from typing import Literal
 
 import discord
 
-from adapters.answers import Attachment
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import CardContent
 from adapters.chat.status_updates import is_kept_waiting
@@ -23,8 +22,9 @@ from adapters.discord.outbound.offers import DiscordOffers
 from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
 from adapters.discord.outbound.render import notice_message, root_message, text_message
 from adapters.discord.outbound.turn_messages import folded_message, turn_message
-from adapters.turn_lines import TurnLine
-from adapters.visible_text import one_line, visible
+from adapters.screens.turn_lines import TurnLine
+from adapters.screens.visible_text import one_line, visible
+from adapters.typed.answers import Attachment
 from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.actors import Actor, is_name_of
 from agent_core.model.agent import Agent, Thinking

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from adapters.text_fit import MARK, beginning_by_size, units
-from adapters.visible_text import readable
+from adapters.screens.text_fit import MARK, beginning_by_size, units
+from adapters.screens.visible_text import readable
 
 NOTHING = "–"  # Discord rejects empty texts
 FENCE = "```"

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from discord import ui
 
-from adapters.buttons import ViewButton
-from adapters.cards import Card, turn_card
 from adapters.discord.outbound.card import card_items
 from adapters.discord.outbound.controls import card_controls, element, turn_choosers
 from adapters.discord.outbound.message import DiscordMessage, compose
 from adapters.discord.outbound.texts import cut_by_size, escaped, timestamp
-from adapters.risk_labels import Level
-from adapters.text_fit import units
-from adapters.turn_lines import TurnLine
-from adapters.turn_state import Tone, cut_parts
-from adapters.ui_text import covered_parts, model_text
+from adapters.screens.buttons import ViewButton
+from adapters.screens.cards import Card, turn_card
+from adapters.screens.risk_labels import Level
+from adapters.screens.text_fit import units
+from adapters.screens.turn_lines import TurnLine
+from adapters.screens.turn_state import Tone, cut_parts
+from adapters.screens.ui_text import covered_parts, model_text
 from agent_core.model.agent import Agent
 from agent_core.model.lines import counted
 from agent_core.model.turn import Turn

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from adapters.actions import FormInput
-from adapters.buttons import Button
-from adapters.question_form import question_form, sent_texts
+from adapters.screens.buttons import Button
+from adapters.screens.question_form import question_form, sent_texts
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.submitted_forms import fields_in
 from adapters.slack.outbound.forms import draw_form
+from adapters.typed.actions import FormInput
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId

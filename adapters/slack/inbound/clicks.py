@@ -3,13 +3,13 @@
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 
-from adapters.actions import FormInput, takes_long
-from adapters.buttons import Button, ViewButton
-from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import turn_card
 from adapters.screens.forms import edit_form, number_form, reason_form
+from adapters.screens.ui_text import REVIEWS, most_times
 from adapters.slack.inbound.answering import answer_view
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
@@ -20,8 +20,8 @@ from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import choice_message, note_message
-from adapters.typed_text import typed
-from adapters.ui_text import REVIEWS, most_times
+from adapters.typed.actions import FormInput, takes_long
+from adapters.typed.typed_text import typed
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 

@@ -7,10 +7,8 @@ from typing import Any, TypeAlias
 
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from adapters.answers import Answer
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.services import ChatServices
-from adapters.prompt_drafts import list_choices
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
@@ -22,7 +20,9 @@ from adapters.slack.outbound.prompts import with_prompts
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
 from adapters.slack.outbound.template_menu import with_templates
-from adapters.typed_text import TypedText
+from adapters.typed.answers import Answer
+from adapters.typed.prompt_drafts import list_choices
+from adapters.typed.typed_text import TypedText
 from agent_core.errors import CommandError, NotAllowed, NotFound, NotPossible, SurfaceError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from adapters.actions import FormInput
-from adapters.buttons import Button, ViewButton
-from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import turn_card
 from adapters.screens.forms import reason_form
 from adapters.slack.inbound.context import SlackContext, channel_of
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
@@ -14,6 +13,7 @@ from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.forms import draw_form
 from adapters.slack.outbound.notification_messages import channel_of_block
+from adapters.typed.actions import FormInput
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

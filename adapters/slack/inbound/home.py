@@ -3,10 +3,9 @@
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from adapters.actions import FormInput
-from adapters.buttons import Button, ViewButton
-from adapters.cards import turn_card
 from adapters.chat.refusals import RefusedAction, attempt
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import turn_card
 from adapters.screens.forms import reason_form
 from adapters.slack.inbound.answering import answer_view
 from adapters.slack.inbound.context import SlackContext
@@ -19,6 +18,7 @@ from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.message import link_to
 from adapters.slack.outbound.prompts import chosen_prompt
 from adapters.slack.outbound.template_menu import chosen_template
+from adapters.typed.actions import FormInput
 from agent_core.errors import NotAllowed
 from agent_core.model.actors import Origin
 from agent_core.model.channels import ChannelScope

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 
-from adapters.typed_text import Mention, TypedText
+from adapters.typed.typed_text import Mention, TypedText
 
 ENTITY = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 GROUPS = ("here", "channel", "everyone", "subteam")

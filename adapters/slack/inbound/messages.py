@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.answers import Answer
-from adapters.buttons import Button
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.chat.shared_text import forwarded_text, joined, table_text
-from adapters.settings_file import FILENAME, decoded, is_settings, pasted_draft
+from adapters.screens.buttons import Button
 from adapters.slack.inbound.context import SlackContext, thread_of
 from adapters.slack.inbound.downloads import SlackDownloads
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, is_from_person, of_message, with_thread
 from adapters.slack.inbound.shared_content import files_of, shared_parts
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.render import choice_message, explanation_message, offer_message
-from adapters.typed_text import TypedText
+from adapters.typed.answers import Answer
+from adapters.typed.settings_file import FILENAME, decoded, is_settings, pasted_draft
+from adapters.typed.typed_text import TypedText
 from agent_core.errors import InvalidInput, PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from adapters.actions import FormInput
-from adapters.buttons import Button
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
-from adapters.forms import argument_names
+from adapters.screens.buttons import Button
 from adapters.slack.inbound import submitted_forms
 from adapters.slack.inbound.answering import send_answer
 from adapters.slack.inbound.context import Ack, SlackContext
@@ -15,6 +13,8 @@ from adapters.slack.inbound.prompts import SlackPrompts
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.views import sentence_view
+from adapters.typed.actions import FormInput
+from adapters.typed.form_values import argument_names
 from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope

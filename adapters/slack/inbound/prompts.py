@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adapters.chat.refusals import RefusedAction, attempt
-from adapters.prompt_drafts import PromptChoice, arguments_typed, fill_in, find_choice, list_choices
 from adapters.screens.forms import prompt_form
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent
@@ -14,6 +13,7 @@ from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.prompts import asking_view
 from adapters.slack.outbound.template_menu import with_mark
+from adapters.typed.prompt_drafts import PromptChoice, arguments_typed, fill_in, find_choice, list_choices
 from agent_core.model.actors import Origin
 
 QUICK_SECONDS = 1.5  # of the three in which Slack wants an answer

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommand_answers import run_subcommand
-from adapters.prompt_drafts import NO_PROMPTS, list_choices
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.inbound.prompts import SlackPrompts
@@ -12,7 +11,8 @@ from adapters.slack.outbound import render, views
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.message import SlackMessage, link_to
-from adapters.subcommands import (
+from adapters.typed.prompt_drafts import NO_PROMPTS, list_choices
+from adapters.typed.subcommands import (
     NewCopy,
     NewForm,
     NewPrompt,

@@ -1,16 +1,16 @@
-"""Reads submitted Slack modals into values of the core; adapters.forms interprets the fields."""
+"""Reads submitted Slack modals into values of the core; adapters.typed.form_values interprets the fields."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from adapters import forms
-from adapters.buttons import Button, foreign_button_error
-from adapters.cards import as_text
+from adapters.screens.buttons import Button, foreign_button_error
+from adapters.screens.cards import as_text
+from adapters.screens.text_fit import cut
+from adapters.screens.visible_text import visible
 from adapters.slack.outbound.inputs import FIELD, field_of, written
-from adapters.text_fit import cut
-from adapters.visible_text import visible
+from adapters.typed import form_values
 from agent_core.errors import ChangedSinceShown, InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import Arguments, CommandSpec
@@ -67,7 +67,7 @@ def home_channel(action: Mapping[str, Any]) -> ChannelScope:
 
 def draft_of(view: Mapping[str, Any]) -> AgentDraft:
     """The draft of a new agent; raise InvalidInput if the budget is not an amount."""
-    return forms.draft_of(fields_in(view))
+    return form_values.draft_of(fields_in(view))
 
 
 def chosen_channel(view: Mapping[str, Any]) -> str:
@@ -87,10 +87,10 @@ def changed_arguments(view: Mapping[str, Any], turn: Turn, spec: CommandSpec) ->
     if Button.parse(place_of(view).about).shown != turn.control_hash:
         raise ChangedSinceShown(turn.number, turn.remark)
     fields = fields_in(view)
-    names = forms.argument_names(turn, spec)
+    names = form_values.argument_names(turn, spec)
     given = {name: fields[f"{ARGUMENT}{place}"] for place, name in enumerate(names) if f"{ARGUMENT}{place}" in fields}
     shown = {name: visible(as_text(value)) for name, value in turn.call.arguments.items()}
-    return forms.edited_arguments(given, shown, turn, spec)
+    return form_values.edited_arguments(given, shown, turn, spec)
 
 
 def text_of(view: Mapping[str, Any]) -> str:
@@ -105,7 +105,7 @@ def typed_fields(view: Mapping[str, Any]) -> dict[str, str]:
 
 def number_of(view: Mapping[str, Any]) -> int:
     """The N of Approve ×N; raise InvalidInput if it is not a number."""
-    return forms.times_of(fields_in(view).get("times", ""))
+    return form_values.times_of(fields_in(view).get("times", ""))
 
 
 def errors_of(view: Mapping[str, Any], problems: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from adapters.decision_log import time_text
+from adapters.screens.decision_log import time_text
+from adapters.screens.text_fit import cut, pieces
+from adapters.screens.visible_text import readable
 from adapters.slack.outbound.texts import NOTHING, escaped
-from adapters.text_fit import cut, pieces
-from adapters.visible_text import readable
 
 Block: TypeAlias = dict[str, Any]
 

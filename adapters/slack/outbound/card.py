@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adapters.buttons import ViewButton
-from adapters.cards import Card, Labelled, brief_arguments
+from adapters.screens.buttons import ViewButton
+from adapters.screens.cards import Card, Labelled, brief_arguments
+from adapters.screens.text_fit import beginning_by_size, cut, fits, shares
+from adapters.screens.turn_state import STATE_SIGNS, cut_parts
+from adapters.screens.ui_text import CUT_TO_FIT, head_and_tail, more_text
+from adapters.screens.visible_text import one_line, readable
 from adapters.slack.outbound.blocks import (
     MAX_MESSAGE_TEXT,
     Block,
@@ -20,10 +24,6 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.controls import element
 from adapters.slack.outbound.texts import weight
-from adapters.text_fit import beginning_by_size, cut, fits, shares
-from adapters.turn_state import STATE_SIGNS, cut_parts
-from adapters.ui_text import CUT_TO_FIT, head_and_tail, more_text
-from adapters.visible_text import one_line, readable
 
 # Limits of the parts that get their space first, in UTF-16 units.
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER = 200, 500, 500, 300

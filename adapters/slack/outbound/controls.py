@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, get_args
 
-from adapters.buttons import Button, ViewButton, ViewVerb, foreign_button_error
-from adapters.cards import Card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
+from adapters.screens.buttons import Button, ViewButton, ViewVerb, foreign_button_error
+from adapters.screens.cards import Card
+from adapters.screens.text_fit import fits
+from adapters.screens.turn_lines import TurnLine
+from adapters.screens.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_VALUE,
@@ -21,9 +24,6 @@ from adapters.slack.outbound.blocks import (
     text_input,
 )
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
-from adapters.text_fit import fits
-from adapters.turn_lines import TurnLine
-from adapters.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS
 from agent_core.model.agent import Agent
 
 Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton

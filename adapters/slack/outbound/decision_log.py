@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from adapters.decision_log import row_text, time_text
+from adapters.screens.decision_log import row_text, time_text
+from adapters.screens.text_fit import cut
 from adapters.slack.outbound.blocks import date_run, line, link_run, notification, rich, run
 from adapters.slack.outbound.message import SlackMessage, card_link
-from adapters.text_fit import cut
 from agent_core.service.decision_log import LogRow
 
 MAX_ROW_TEXT = 500

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Self, get_args
 
-from adapters.buttons import foreign_button_error
 from adapters.chat.extra_buttons import ExtraVerb
+from adapters.screens.buttons import foreign_button_error
+from adapters.screens.text_fit import beginning, fits, units
+from adapters.screens.visible_text import readable
 from adapters.slack.outbound.blocks import MAX_VALUE
-from adapters.text_fit import beginning, fits, units
-from adapters.visible_text import readable
 from agent_core.model.agent_policy import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
 

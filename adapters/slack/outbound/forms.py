@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from adapters.forms import fields_of
 from adapters.screens.form import NO_CHOICE, Field, Form, Said
 from adapters.screens.forms import agent_form
+from adapters.screens.text_fit import beginning, fits
+from adapters.screens.visible_text import visible
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound.blocks import (
     MAX_INPUT,
@@ -28,8 +29,7 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.inputs import FIELD, entries
 from adapters.slack.outbound.views import form_view
-from adapters.text_fit import beginning, fits
-from adapters.visible_text import visible
+from adapters.typed.form_values import fields_of
 from agent_core.errors import NotPossible
 from agent_core.model.draft import AgentDraft
 

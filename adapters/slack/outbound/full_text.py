@@ -3,11 +3,11 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from adapters.cards import Card, Labelled
 from adapters.chat.card_sections import command_sections, headline_sections
+from adapters.screens.cards import Card, Labelled
+from adapters.screens.text_fit import pieces, units
+from adapters.screens.visible_text import one_line, readable
 from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
-from adapters.text_fit import pieces, units
-from adapters.visible_text import one_line, readable
 
 MAX_PART_BLOCKS, MAX_PART_TEXT = 90, 100_000
 # Slack rejects views of more than 250,000 bytes; the SDK sends up to six bytes for a character.

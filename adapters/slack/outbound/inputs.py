@@ -7,9 +7,9 @@ possible; the id of each block says how it is joined to the next.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adapters.screens.text_fit import beginning, fits
+from adapters.screens.visible_text import visible
 from adapters.slack.outbound.blocks import MAX_INPUT, Block, labelled, text_input
-from adapters.text_fit import beginning, fits
-from adapters.visible_text import visible
 
 FIELD = "value"
 MAX_INPUT_PIECE = MAX_INPUT - 600  # leaves people room to add something

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Self, TypeAlias
 
+from adapters.screens.text_fit import cut, pieces
+from adapters.screens.visible_text import readable
 from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_TEXT, Block, notification, section
 from adapters.slack.outbound.texts import NOTHING
-from adapters.text_fit import cut, pieces
-from adapters.visible_text import readable
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 

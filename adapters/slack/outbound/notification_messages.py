@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapters.buttons import Button
-from adapters.cards import Card, turn_card
 from adapters.chat.notification_texts import end_text, wait_text
+from adapters.screens.buttons import Button
+from adapters.screens.cards import Card, turn_card
+from adapters.screens.text_fit import cut
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_NOTIFICATION,
@@ -27,7 +28,6 @@ from adapters.slack.outbound.blocks import (
 from adapters.slack.outbound.card import card_blocks, footer_text
 from adapters.slack.outbound.controls import element, link_button
 from adapters.slack.outbound.message import SlackMessage, card_link, link_to, metadata
-from adapters.text_fit import cut
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapters.prompt_drafts import PromptChoice, left_out_text, usable_by_source
 from adapters.slack.outbound.blocks import (
     MAX_OPTION_TEXT,
     MAX_PLACEHOLDER,
@@ -15,6 +14,7 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.views import sentence_view
+from adapters.typed.prompt_drafts import PromptChoice, left_out_text, usable_by_source
 
 PROMPT = "prompt"  # the menu's block id
 ACTION = f"{PREFIX}{PROMPT}"

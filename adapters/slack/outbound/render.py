@@ -2,11 +2,21 @@
 
 from collections.abc import Sequence
 
-from adapters.answers import Answer
-from adapters.buttons import Button, ViewButton
-from adapters.cards import spend_text, status_text
 from adapters.chat.subcommand_answers import Link
 from adapters.chat.texts import AT_REST, how_to_talk, notice_text, settings_lines
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import spend_text, status_text
+from adapters.screens.text_fit import beginning, beginning_by_size, cut, shares
+from adapters.screens.ui_text import (
+    DELETE_MEANS,
+    HelpText,
+    deletion_note,
+    effort_text,
+    free_text,
+    model_text,
+    size_text,
+)
+from adapters.screens.visible_text import one_line, readable, visible
 from adapters.slack.outbound.blocks import (
     MAX_MESSAGE_BLOCKS,
     MAX_MESSAGE_TEXT,
@@ -36,9 +46,7 @@ from adapters.slack.outbound.decision_log import log_message
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage, metadata
 from adapters.slack.outbound.texts import escaped, weight
-from adapters.text_fit import beginning, beginning_by_size, cut, shares
-from adapters.ui_text import DELETE_MEANS, HelpText, deletion_note, effort_text, free_text, model_text, size_text
-from adapters.visible_text import one_line, readable, visible
+from adapters.typed.answers import Answer
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.deletion import KEEP_ALL, Retention

@@ -12,6 +12,9 @@ from adapters.chat.joined_cards import CardContent
 from adapters.chat.recorded import recorded
 from adapters.chat.send_both import send_both
 from adapters.chat.thread_surface import ThreadSurface, thread_of
+from adapters.screens.text_fit import cut
+from adapters.screens.turn_lines import TurnLine
+from adapters.screens.visible_text import one_line, visible
 from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
@@ -20,9 +23,6 @@ from adapters.slack.outbound.notifications import SlackNotifications
 from adapters.slack.outbound.posted import find_posted
 from adapters.slack.outbound.render import notice_message, root_message
 from adapters.slack.outbound.turn_messages import folded_message, turn_message
-from adapters.text_fit import cut
-from adapters.turn_lines import TurnLine
-from adapters.visible_text import one_line, visible
 from agent_core.errors import ThreadGone
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adapters.agent_templates import AgentTemplate
 from adapters.slack.outbound.blocks import MAX_PLACEHOLDER, Block, chooser, option, plain, section
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.inputs import marked
+from adapters.typed.agent_templates import AgentTemplate
 
 TEMPLATE = "template"  # the menu's block id
 ACTION = f"{PREFIX}{TEMPLATE}"

@@ -1,6 +1,6 @@
 """Measures and escapes texts for Slack."""
 
-from adapters.text_fit import units
+from adapters.screens.text_fit import units
 
 NOTHING = "–"  # Slack rejects empty texts
 

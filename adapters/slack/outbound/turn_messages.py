@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from adapters.buttons import ViewButton
-from adapters.cards import summary_text, turn_card
+from adapters.screens.buttons import ViewButton
+from adapters.screens.cards import summary_text, turn_card
+from adapters.screens.text_fit import cut
+from adapters.screens.turn_lines import TurnLine, timeless
+from adapters.screens.ui_text import covered_text, model_text
 from adapters.slack.outbound.blocks import Block, actions, date_field, line, notification, rich, run, section
 from adapters.slack.outbound.card import card_blocks
 from adapters.slack.outbound.controls import card_controls, element, reply_box, turn_chooser
 from adapters.slack.outbound.message import Metadata, SlackMessage, metadata
-from adapters.text_fit import cut
-from adapters.turn_lines import TurnLine, timeless
-from adapters.ui_text import covered_text, model_text
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
 from agent_core.model.lines import counted

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-from adapters.buttons import Button, ViewButton, ViewVerb
-from adapters.cards import Card, Labelled, money, turn_card
 from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.notification_texts import wait_text
 from adapters.chat.subcommand_answers import Link
+from adapters.screens.buttons import Button, ViewButton, ViewVerb
+from adapters.screens.cards import Card, Labelled, money, turn_card
+from adapters.screens.text_fit import cut
+from adapters.screens.visible_text import one_line
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound.blocks import (
     MAX_ID,
@@ -26,8 +28,6 @@ from adapters.slack.outbound.controls import PREFIX, element, rest_button
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
 from adapters.slack.outbound.notification_messages import DIRECT_VERBS
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, rest_line, standing_text
-from adapters.text_fit import cut
-from adapters.visible_text import one_line
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Self
 
-from adapters.actions import ActionDispatcher
 from adapters.chat.joined_cards import JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.discord.api.base_urls import BaseUrls
@@ -13,6 +12,7 @@ from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.form_store import FormStore
 from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
+from adapters.typed.actions import ActionDispatcher
 from agent_core.assembly import Core
 from agent_core.service.inbound_log import InboundLog
 from agent_core.service.thread_turns import ThreadTurns

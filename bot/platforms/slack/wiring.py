@@ -6,7 +6,6 @@ from typing import Self
 from slack_bolt.oauth.async_oauth_flow import AsyncOAuthFlow
 from yarl import URL
 
-from adapters.actions import ActionDispatcher
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.catchup import CatchUp
 from adapters.chat.joined_cards import JoinedCards
@@ -23,6 +22,7 @@ from adapters.slack.inbound.routing import SCOPES, EventRouter
 from adapters.slack.install.installations import InstallationStore
 from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
+from adapters.typed.actions import ActionDispatcher
 from agent_core.assembly import Core
 from agent_core.service.inbound_log import InboundLog
 from agent_core.service.thread_turns import ThreadTurns

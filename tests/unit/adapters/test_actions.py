@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.actions import HELP, HOW_TO_RESTORE
-from adapters.typed_text import typed
+from adapters.typed.actions import HELP, HOW_TO_RESTORE
+from adapters.typed.typed_text import typed
 from agent_core.commands.trash import move_to_trash
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Paused

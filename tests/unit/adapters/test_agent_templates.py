@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agent_templates import MAX_TEMPLATES, AgentTemplates, load_templates
+from adapters.typed.agent_templates import MAX_TEMPLATES, AgentTemplates, load_templates
 from agent_core.errors import InvalidInput
 from agent_core.model.agent_policy import Policy
 from agent_core.model.draft import AgentDraft

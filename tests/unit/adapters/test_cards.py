@@ -7,13 +7,22 @@ from decimal import Decimal
 import pytest
 from inline_snapshot import snapshot
 
-from adapters.buttons import Button, ViewButton
-from adapters.cards import Card, lease_text, money, spend_text, status_parts, status_text, summary_text, turn_card
-from adapters.preview_repeats import AS_ABOVE, AS_CHANGED, IN_TITLE, NO_LINE_END, WITHOUT_LINE_END
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import (
+    Card,
+    lease_text,
+    money,
+    spend_text,
+    status_parts,
+    status_text,
+    summary_text,
+    turn_card,
+)
+from adapters.screens.preview_repeats import AS_ABOVE, AS_CHANGED, IN_TITLE, NO_LINE_END, WITHOUT_LINE_END
+from adapters.screens.ui_text import STEPS, age, ago, covered_text, head_and_tail, size_text
+from adapters.screens.visible_text import visible
 from adapters.slack.outbound.blocks import MAX_CONFIRM_TEXT
 from adapters.terminal.render import PLAIN, card_text
-from adapters.ui_text import STEPS, age, ago, covered_text, head_and_tail, size_text
-from adapters.visible_text import visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy

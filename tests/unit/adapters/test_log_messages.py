@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from adapters.answers import Answer, Attachment
-from adapters.decision_log import NEWEST_ROWS, time_text
 from adapters.discord.outbound import decision_log as discord_log
 from adapters.discord.outbound import message as discord_message
 from adapters.discord.outbound import render as discord_render
+from adapters.screens.decision_log import NEWEST_ROWS, time_text
+from adapters.screens.text_fit import units
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_VIEW_BLOCKS
 from adapters.slack.outbound.message import card_link
 from adapters.slack.outbound.views import reply_view
-from adapters.text_fit import units
+from adapters.typed.answers import Answer, Attachment
 from agent_core.model.audit import AuditEntry
 from agent_core.model.channels import ChannelScope
 from agent_core.model.note import Notice

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from adapters.actions import takes_long
-from adapters.answers import Answer
-from adapters.management_commands import ManagementCommands, ThreadVerb, is_thread_command
-from adapters.site_settings import set_sites, sites_text
-from adapters.typed_text import typed
+from adapters.typed.actions import takes_long
+from adapters.typed.answers import Answer
+from adapters.typed.management_commands import ManagementCommands, ThreadVerb, is_thread_command
+from adapters.typed.site_settings import set_sites, sites_text
+from adapters.typed.typed_text import typed
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.notification_commands import NotificationCommands
+from adapters.typed.notification_commands import NotificationCommands
 from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.channels import ChannelScope

@@ -2,8 +2,8 @@
 
 import pytest
 
-from adapters.prompt_drafts import MAX_KEY, PromptChoice, find_choice, left_out_text
-from adapters.subcommands import NewPrompt, NewSentence, subcommand_of
+from adapters.typed.prompt_drafts import MAX_KEY, PromptChoice, find_choice, left_out_text
+from adapters.typed.subcommands import NewPrompt, NewSentence, subcommand_of
 from agent_core.errors import InvalidInput
 from agent_core.ports.tool_sources import SourcePrompt
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.discord.outbound.forms import draw_form as draw_modal
-from adapters.question_form import option_value, question_form, sent_texts
+from adapters.screens.question_form import option_value, question_form, sent_texts
 from adapters.slack.outbound.forms import draw_form as draw_view
 from agent_core.errors import NotPossible
 from agent_core.model.decision import Approve

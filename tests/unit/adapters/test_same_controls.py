@@ -12,8 +12,6 @@ import pytest
 from discord import app_commands
 
 import adapters.chat.messages
-from adapters import actions
-from adapters.buttons import LABELS, VIEW_LABELS, Button, Verb, ViewVerb
 from adapters.chat.messages import ThreadListener
 from adapters.discord.inbound import submitted_forms as discord_fields
 from adapters.discord.inbound.messages import DiscordMessageListener
@@ -21,8 +19,8 @@ from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
 from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound import turn_messages as discord_turns
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
-from adapters.forms import fields_of
-from adapters.management_commands import ThreadVerb
+from adapters.screens.buttons import LABELS, VIEW_LABELS, Button, Verb, ViewVerb
+from adapters.screens.turn_lines import line_of
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.submitted_forms import draft_of
 from adapters.slack.outbound import render as slack_render
@@ -30,8 +28,10 @@ from adapters.slack.outbound import turn_messages as slack_turns
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.views import home
-from adapters.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
-from adapters.turn_lines import line_of
+from adapters.typed import actions
+from adapters.typed.form_values import fields_of
+from adapters.typed.management_commands import ThreadVerb
+from adapters.typed.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.settings_file import (
+from adapters.typed.settings_file import (
     is_settings,
     parse_settings,
     pasted_draft,

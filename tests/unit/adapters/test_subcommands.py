@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from adapters.management_commands import ThreadVerb
-from adapters.subcommands import (
+from adapters.typed.management_commands import ThreadVerb
+from adapters.typed.subcommands import (
     Helping,
     Listing,
     NewCopy,

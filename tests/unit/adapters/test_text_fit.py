@@ -2,7 +2,7 @@
 
 import pytest
 
-from adapters.text_fit import beginning, pieces
+from adapters.screens.text_fit import beginning, pieces
 
 DRAWN_AS_ONE = {
     "skin tone": "\U0001f44d\U0001f3fd",

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.management_commands import is_thread_command
-from adapters.tool_settings import HOW_TOOLS, NO_TOOLS, TOO_MANY, set_tools
+from adapters.typed.management_commands import is_thread_command
+from adapters.typed.tool_settings import HOW_TOOLS, NO_TOOLS, TOO_MANY, set_tools
 from agent_core.errors import InvalidInput
 from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches
 from agent_core.testing.examples import CHANNEL

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.text_fit import cut, pieces
-from adapters.visible_text import HIDDEN, PLAIN, mark_of, readable, restore_invisible, visible
+from adapters.screens.text_fit import cut, pieces
+from adapters.screens.visible_text import HIDDEN, PLAIN, mark_of, readable, restore_invisible, visible
 
 # Default_Ignorable_Code_Point, https://www.unicode.org/Public/17.0.0/ucd/DerivedCoreProperties.txt
 IGNORABLE = (

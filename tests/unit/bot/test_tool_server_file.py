@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import SettingsError

@@ -387,14 +387,6 @@ async def test_metadata_is_read_only_when_asked_for(place: Place) -> None:
     assert refused == "invalid_metadata_format"
 
 
-async def test_a_reaction_is_added_once(place: Place) -> None:
-    message = await place.post()
-    await place.client.reactions_add(channel="C1", timestamp=message["ts"], name="eyes")
-    again = {"channel": "C1", "timestamp": message["ts"], "name": "eyes"}
-    assert await place.error("reactions.add", **again) == "already_reacted"
-    assert place.general.messages[0]["reactions"][0]["users"] == ["UBOTT1"]
-
-
 @pytest.mark.filterwarnings("ignore:BasicAuth is deprecated:DeprecationWarning")  # slack_sdk still uses it
 # Views
 

@@ -8,7 +8,7 @@ import pytest
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.card_edits import CardEdits, JoinedEdit
 from adapters.chat.joined_cards import CardContent, CardPlace
-from adapters.turn_lines import line_of
+from adapters.screens.turn_lines import line_of
 from agent_core.errors import SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from adapters.chat.joined_cards import MAX_JOINED, CardPlace, JoinedCards
-from adapters.turn_lines import line_of, permission_of
+from adapters.screens.turn_lines import line_of, permission_of
 from agent_core.model.decision import Approval, Approve, Reject
 from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from adapters.cards import READ_UNTRUSTED, turn_card
 from adapters.discord.outbound import notification_messages as discord_messages
+from adapters.screens.cards import READ_UNTRUSTED, turn_card
 from adapters.slack.outbound import notification_messages as slack_messages
 from adapters.slack.outbound.blocks import MAX_VIEW_BLOCKS
 from adapters.slack.outbound.views import home

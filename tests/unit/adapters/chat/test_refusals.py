@@ -4,11 +4,11 @@ import logging
 
 import pytest
 
-from adapters.buttons import Button
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.refusals import NOT_FOUND, RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.services import ChatServices
-from adapters.fault_text import AWAY, MAYBE_SAVED, WENT_WRONG
+from adapters.screens.buttons import Button
+from adapters.screens.ui_text import AWAY, MAYBE_SAVED, WENT_WRONG
 from agent_core.errors import (
     ChangedSinceShown,
     CommandError,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.chat.standing import MAX_SUBJECT, StandingLines
-from adapters.turn_lines import command_text
+from adapters.screens.turn_lines import command_text
 from agent_core.errors import SurfaceError
 from agent_core.model.agent import Acting, Agent, Awaiting, Paused, Thinking
 from agent_core.model.command import CommandCall

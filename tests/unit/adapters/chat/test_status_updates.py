@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.cards import status_text
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.status_updates import StatusUpdates
+from adapters.screens.cards import status_text
 from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy, ThreadGone
 from agent_core.model.agent import Agent, Paused, Stopped, Thinking
 from agent_core.model.agent_policy import Policy

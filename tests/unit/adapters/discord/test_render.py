@@ -9,9 +9,6 @@ import pytest
 from inline_snapshot import snapshot
 from simcord.components import walk_components
 
-from adapters import actions, subcommands
-from adapters.answers import Answer, Attachment
-from adapters.buttons import Button, ViewButton
 from adapters.discord.outbound.card import CARD_TEXT_BUDGET
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import ready
@@ -34,7 +31,10 @@ from adapters.discord.outbound.render import (
     whole_message,
 )
 from adapters.discord.outbound.turn_messages import turn_message
-from adapters.ui_text import covered_parts
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.ui_text import covered_parts
+from adapters.typed import actions, subcommands
+from adapters.typed.answers import Answer, Attachment
 from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from discord.ui import Modal
 
-from adapters.buttons import Button
 from adapters.discord.inbound.submitted_forms import (
     AgentForm,
     EditForm,
@@ -18,9 +17,10 @@ from adapters.discord.inbound.submitted_forms import (
     submitted,
 )
 from adapters.discord.outbound.forms import draw_form
-from adapters.forms import times_of
+from adapters.screens.buttons import Button
 from adapters.screens.forms import number_form, reply_form
-from adapters.ui_text import TOO_LONG_TO_EDIT
+from adapters.screens.ui_text import TOO_LONG_TO_EDIT
+from adapters.typed.form_values import times_of
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from adapters import actions, subcommands
-from adapters.answers import Answer, Attachment
-from adapters.buttons import Button, ViewButton
-from adapters.cards import turn_card
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
+from adapters.screens.buttons import Button, ViewButton
+from adapters.screens.cards import turn_card
+from adapters.screens.ui_text import covered_text
 from adapters.slack.inbound.submitted_forms import FormContext, home_channel, place_of
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
@@ -43,7 +42,8 @@ from adapters.slack.outbound.views import (
     show_all,
     thoughts_view,
 )
-from adapters.ui_text import covered_text
+from adapters.typed import actions, subcommands
+from adapters.typed.answers import Answer, Attachment
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.agent_policy import Policy

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from adapters.agent_templates import load_templates
-from adapters.settings_file import read_settings
 from adapters.terminal.input_parser import ApproveKey, FreeText, UnclearWord, parse_answer, parse_settlement
 from adapters.terminal.json_record import turn_as_json
 from adapters.terminal.render import BAR, DASHED, Look, card_text, change_text, said_text, value_text
 from adapters.terminal.streams import Keyboard, look_of
 from adapters.terminal.surface import CHANNEL, CardEvent, NoticeEvent, StatusEvent, TerminalSurface
+from adapters.typed.agent_templates import load_templates
+from adapters.typed.settings_file import read_settings
 from agent_core.errors import InvalidInput
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from aiohttp import ClientSession, FormData
 
-from adapters.management_commands import CALLS
+from adapters.typed.management_commands import CALLS
 from adapters.web.page_context import ModelLabel
 from agent_core.errors import Conflict
 from agent_core.model.channels import ChannelScope

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.visible_text import readable
+from adapters.screens.visible_text import readable
 from adapters.web.diff_lines import MAX_DRAWN_LINES, MAX_LINE_CHARACTERS, changed_parts, diff_lines, plain_lines
 from agent_core.model.diffs import diff_of
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.durations import short_span, span_text
+from adapters.screens.durations import short_span, span_text
 from adapters.web.drawings import (
     LANE_WIDTH,
     MIN_WIDTH,

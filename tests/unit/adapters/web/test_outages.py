@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientResponse
 
-from adapters.fault_text import AWAY, MAYBE_SAVED
+from adapters.screens.ui_text import AWAY, MAYBE_SAVED
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, CookieJar
 
-from adapters.fault_text import AWAY
+from adapters.screens.ui_text import AWAY
 from agent_core.errors import DatabaseAway
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.channels import ChannelScope

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from adapters.turn_state import state_text
+from adapters.screens.turn_state import state_text
 from adapters.web.thread_entries import group_entries, last_decided
 from agent_core.model.decision import Approve
 from agent_core.model.note import Note

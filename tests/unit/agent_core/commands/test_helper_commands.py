@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from adapters.actions import ActionDispatcher
-from adapters.cards import status_text, turn_card
-from adapters.typed_text import typed
+from adapters.screens.cards import status_text, turn_card
+from adapters.typed.actions import ActionDispatcher
+from adapters.typed.typed_text import typed
 from agent_core.commands.agents import AgentCommands
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import CommandError, NotPossible

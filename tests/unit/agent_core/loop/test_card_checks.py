@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Commands
 from agent_core.errors import SignoffError

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from adapters.cards import turn_card
+from adapters.screens.cards import turn_card
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.model.agent import Agent, Awaiting, Thinking

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import BaseModel
 
-from adapters.cards import turn_card
+from adapters.screens.cards import turn_card
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import CommandContext, Commands, declare
 from agent_core.errors import ThreadGone

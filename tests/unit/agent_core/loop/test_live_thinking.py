@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adapters.cards import status_text
+from adapters.screens.cards import status_text
 from agent_core.loop.live_thinking import INTERVAL_SECONDS, activity
 from agent_core.model.agent import Agent, Awaiting, Stopped, Thinking
 from agent_core.model.draft import AgentDraft

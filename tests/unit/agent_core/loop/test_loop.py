@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from adapters.cards import turn_card
+from adapters.screens.cards import turn_card
 from agent_core.commands.registry import CommandContext
 from agent_core.errors import (
     AlreadyDecided,

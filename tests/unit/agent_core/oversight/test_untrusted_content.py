@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import BaseModel
 
-from adapters.cards import FROM_UNTRUSTED, READ_UNTRUSTED, turn_card
+from adapters.screens.cards import FROM_UNTRUSTED, READ_UNTRUSTED, turn_card
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, CommandOutput, Commands, declare

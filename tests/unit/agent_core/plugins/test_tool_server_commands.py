@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, CommandContext, Commands

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.cards import turn_card
+from adapters.screens.cards import turn_card
 from agent_core.errors import NotAllowed
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.channels import ChannelScope

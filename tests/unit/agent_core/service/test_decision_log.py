@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from adapters.answers import Answer
-from adapters.decision_log import NEWEST_ROWS, csv_text, json_line, newest_rows, right_text, row_text, what_text
-from adapters.subcommands import ThreadSubcommand, grant_to_agent
-from adapters.typed_text import typed
+from adapters.screens.decision_log import NEWEST_ROWS, csv_text, json_line, newest_rows, right_text, row_text, what_text
+from adapters.typed.answers import Answer
+from adapters.typed.subcommands import ThreadSubcommand, grant_to_agent
+from adapters.typed.typed_text import typed
 from agent_core.errors import InvalidInput, NotAllowed
 from agent_core.model.actors import Actor
 from agent_core.model.agent_policy import Policy

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.agent_templates import AgentTemplate, load_templates
+from adapters.typed.agent_templates import AgentTemplate, load_templates
 from agent_core.commands.files import FILE_COMMANDS
 from agent_core.commands.finish import FINISH_COMMANDS
 from agent_core.commands.registry import Command, Commands

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adapters.buttons import Button
+from adapters.screens.buttons import Button
 from agent_core.service.agents import NoteKept
 from agent_core.service.decision_log import LogRow
 

@@ -1,4 +1,4 @@
-"""Words the state of a turn: what happened, who decided and when. `adapters.cards` puts it on the card."""
+"""Words the state of a turn: what happened, who decided and when. `adapters.screens.cards` puts it on the card."""
 
 import re
 from collections.abc import Callable

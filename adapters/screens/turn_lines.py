@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.text_fit import cut
-from adapters.turn_state import STATE_SIGNS, StateParts, state_parts, tone_of
-from adapters.visible_text import one_line
+from adapters.screens.text_fit import cut
+from adapters.screens.turn_state import STATE_SIGNS, StateParts, state_parts, tone_of
+from adapters.screens.visible_text import one_line
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
 from agent_core.model.result import Failed

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from adapters.visible_text import one_line, visible
+from adapters.screens.visible_text import one_line, visible
 from agent_core.model.command import Arguments, Preview
 
 IN_TITLE = "in the title of the preview"

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
 
-from adapters.answers import Answer
-from adapters.buttons import Button
-from adapters.cards import spend_text, status_text
-from adapters.management_commands import ManagementCommands, ThreadVerb
-from adapters.typed_text import TypedText, typed
-from adapters.ui_text import RESUME_TO_READ, HelpText, first_word, size_text
+from adapters.screens.buttons import Button
+from adapters.screens.cards import spend_text, status_text
+from adapters.screens.ui_text import RESUME_TO_READ, HelpText, first_word, size_text
+from adapters.typed.answers import Answer
+from adapters.typed.management_commands import ManagementCommands, ThreadVerb
+from adapters.typed.typed_text import TypedText, typed
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast, get_args
 
-from adapters.settings_file import decoded, parse_settings, read_mapping, text_value
+from adapters.typed.settings_file import decoded, parse_settings, read_mapping, text_value
 from agent_core.errors import InvalidInput
 from agent_core.model.agent_policy import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import time, timedelta
 from typing import Self
 
-from adapters.ui_text import first_word
+from adapters.screens.ui_text import first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.channels import SurfaceName

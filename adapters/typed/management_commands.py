@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, TypeAlias, cast, get_args
 
-from adapters.answers import Answer, Attachment
-from adapters.cards import estimate_text, money
-from adapters.decision_log import newest_rows
-from adapters.forms import dollars, model_name
-from adapters.notification_commands import NotificationCommands
-from adapters.policy_settings import set_policy
-from adapters.settings_file import FILENAME, settings_text
-from adapters.site_settings import set_sites
-from adapters.tool_settings import set_tools
-from adapters.ui_text import ago, first_word, model_text
-from adapters.visible_text import readable, visible
+from adapters.screens.cards import estimate_text, money
+from adapters.screens.decision_log import newest_rows
+from adapters.screens.ui_text import ago, first_word, model_text
+from adapters.screens.visible_text import readable, visible
+from adapters.typed.answers import Answer, Attachment
+from adapters.typed.form_values import dollars, model_name
+from adapters.typed.notification_commands import NotificationCommands
+from adapters.typed.policy_settings import set_policy
+from adapters.typed.settings_file import FILENAME, settings_text
+from adapters.typed.site_settings import set_sites
+from adapters.typed.tool_settings import set_tools
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

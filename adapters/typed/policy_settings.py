@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import cast, get_args
 
-from adapters.ui_text import first_word, free_text
+from adapters.screens.ui_text import first_word, free_text
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

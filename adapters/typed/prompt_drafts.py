@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adapters.visible_text import one_line, visible
+from adapters.screens.visible_text import one_line, visible
 from agent_core.errors import InvalidInput
 from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import MAX_GOAL_CHARACTERS, MAX_GOALS, MAX_NAME_CHARACTERS, AgentDraft

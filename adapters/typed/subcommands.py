@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Literal, TypeAlias, cast, get_args
 
-from adapters.answers import Answer
-from adapters.management_commands import ChannelVerb, ManagementCommands, ThreadVerb, begins_thread_command
-from adapters.settings_file import is_settings, pasted_draft
-from adapters.ui_text import HelpText, first_word
+from adapters.screens.ui_text import HelpText, first_word
+from adapters.typed.answers import Answer
+from adapters.typed.management_commands import ChannelVerb, ManagementCommands, ThreadVerb, begins_thread_command
+from adapters.typed.settings_file import is_settings, pasted_draft
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from adapters.text_fit import beginning, ending, fits
+from adapters.screens.text_fit import beginning, ending, fits
+from agent_core.errors import CommitUnknown, DatabaseAway
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, RiskClass
@@ -67,6 +68,11 @@ class HelpText:
         """Plain text, one command per line."""
         lines = [f"{command} – {meaning}" for command, meaning in self.commands]
         return "\n".join([f"{self.title}:", *lines, self.closing])
+
+
+WENT_WRONG = "Something went wrong inside Signoff; the log says what. Nothing was decided: try again."
+AWAY = "Signoff cannot reach its database now. Nothing was decided: try again."
+MAYBE_SAVED = "Signoff's database went away while this was saved. Look whether it took effect before you try again."
 
 
 def free_text(agent: Agent) -> str:
@@ -201,3 +207,14 @@ def model_text(agent: Agent, first: str = "") -> str:
 def effort_text(agent: Agent) -> str:
     """How much the agent's model reasons, or "" if it follows the operator's setting."""
     return f"reasoning effort {agent.effort}" if agent.effort else ""
+
+
+def fault_text(error: Exception) -> str:
+    """What is known of the action: that it had no effect, or that it may have had one."""
+    match error:
+        case CommitUnknown():
+            return MAYBE_SAVED
+        case DatabaseAway():
+            return AWAY
+        case _:
+            return WENT_WRONG

@@ -6,8 +6,8 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
-from adapters.cards import as_text
-from adapters.visible_text import restore_invisible, visible
+from adapters.screens.cards import as_text
+from adapters.screens.visible_text import restore_invisible, visible
 from agent_core.errors import InvalidInput
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, replace_lone_surrogates

@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from difflib import get_close_matches
 
-from adapters.answers import Answer, Attachment
-from adapters.visible_text import visible
+from adapters.screens.visible_text import visible
+from adapters.typed.answers import Answer, Attachment
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.audit import ENDED, RAN, AuditEntry

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from adapters.argument_changes import ArgumentChange, argument_changes, edited_by
-from adapters.buttons import Button
-from adapters.preview_repeats import IN_TITLE, STANDS_ABOVE, lines_instead, visible_preview
-from adapters.question_form import question_buttons
-from adapters.risk_labels import RiskLabel, alert_text, labels_of, risk_text
-from adapters.turn_lines import target_text
-from adapters.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
-from adapters.ui_text import offered_times
-from adapters.visible_text import readable, visible
+from adapters.screens.argument_changes import ArgumentChange, argument_changes, edited_by
+from adapters.screens.buttons import Button
+from adapters.screens.preview_repeats import IN_TITLE, STANDS_ABOVE, lines_instead, visible_preview
+from adapters.screens.question_form import question_buttons
+from adapters.screens.risk_labels import RiskLabel, alert_text, labels_of, risk_text
+from adapters.screens.turn_lines import target_text
+from adapters.screens.turn_state import StateParts, Tone, outcome_text, state_parts, state_text, tone_of
+from adapters.screens.ui_text import offered_times
+from adapters.screens.visible_text import readable, visible
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
 from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approve

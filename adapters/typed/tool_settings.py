@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Collection, Sequence
 
-from adapters.durations import span_text
-from adapters.risk_labels import labels_of, risk_text
-from adapters.ui_text import first_word
-from adapters.visible_text import readable
+from adapters.screens.durations import span_text
+from adapters.screens.risk_labels import labels_of, risk_text
+from adapters.screens.ui_text import first_word
+from adapters.screens.visible_text import readable
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.lines import counted

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from adapters.buttons import Button
+from adapters.screens.buttons import Button
 from adapters.screens.form import Field, FieldKind, Form, Option, Said
-from adapters.visible_text import one_line, visible
+from adapters.screens.visible_text import one_line, visible
 from agent_core.model.question_field import (
     QuestionField,
     chosen_label,

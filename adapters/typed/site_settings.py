@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from adapters.ui_text import first_word
+from adapters.screens.ui_text import first_word
 from agent_core.errors import InvalidInput
 from agent_core.model.actors import Origin
 from agent_core.model.sites import Sites
