@@ -26,7 +26,7 @@ MISSING = (
 async def ended(folder: Path, **environ: str) -> tuple[int, list[str]]:
     """The exit status and the lines of some tests, on a machine with Python alone."""
     given = {"PATH": str(folder), "HOME": str(folder), "PLAYWRIGHT_BROWSERS_PATH": str(folder), **environ}
-    command = (sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", *SOME)
+    command = (sys.executable, "-m", "pytest", "-q", "-n", "1", "-m", "", "-p", "no:cacheprovider", *SOME)
     process = await asyncio.create_subprocess_exec(
         *command, cwd=TESTS.parent, env=given, stdout=asyncio.subprocess.PIPE
     )
