@@ -49,7 +49,7 @@ def draw_form(form: Form) -> ui.Modal:
 
 
 def _text(said: Said) -> str:
-    text = cut(said.text, MAX_SAID)
+    text = cut(visible(said.text), MAX_SAID)
     return quoted(text) if said.look == "quote" else f"-# {escaped(text)}" if said.look == "small" else escaped(text)
 
 
