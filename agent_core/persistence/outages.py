@@ -44,25 +44,28 @@ def translate_outage() -> Iterator[None]:
 class OutageLog:
     """Logs one line when an outage begins, however many calls fail, and one when it is over.
 
-    An outage that a write met is over with a write, because reads succeed while a disk is full.
+    An outage that a write met is over with a write, because reads succeed while a disk is full. A call that began
+    before it ends none: it may succeed while others fail.
     """
 
     def __init__(self) -> None:
         self.is_on = False
-        self._needs_write = False
+        self._needs_write, self._count = False, 0
 
     @contextmanager
     def watch(self, *, is_write: bool = False) -> Iterator[None]:
         """Watch a call in a with-block; raise DatabaseAway as `translate_outage`."""
+        known = self._count
         try:
             with translate_outage():
                 yield
         except DatabaseAway as away:
             if not self.is_on:
+                self._count += 1
                 logger.warning("database away, work waits for it", extra={"why": str(away)})
                 self.is_on, self._needs_write = True, is_write
             raise
-        if self.is_on and (is_write or not self._needs_write):
+        if self.is_on and known == self._count and (is_write or not self._needs_write):
             self.is_on = False
             logger.warning("database back, work goes on")
 

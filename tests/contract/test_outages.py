@@ -15,6 +15,7 @@ from agent_core.persistence import schema, server_connections
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.file_connections import FileConnections
+from agent_core.persistence.outages import OutageLog
 from agent_core.ports.database import UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent, keep
@@ -159,6 +160,16 @@ async def test_an_outage_is_logged_once_and_so_is_its_end(sqlite_url: str, caplo
         "database back, work goes on",
     ]
     await database.close()
+
+
+def test_a_call_that_began_before_an_outage_does_not_end_it() -> None:
+    outages = OutageLog()
+    with outages.watch(), pytest.raises(DatabaseAway), outages.watch():
+        raise OSError("refused")
+    assert outages.is_on
+    with outages.watch():
+        pass
+    assert not outages.is_on
 
 
 async def limit_pages(database: SqlDatabase, *, is_full: bool) -> None:

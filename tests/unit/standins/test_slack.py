@@ -321,16 +321,6 @@ async def test_a_connection_drops_after_the_effect(place: Place) -> None:
     assert [message["text"] for message in place.general.messages] == ["hello"]
 
 
-async def test_calls_are_held_until_they_are_released(place: Place) -> None:
-    with place.slack.holding("chat.postMessage") as held:
-        posting = asyncio.create_task(place.post())
-        await held.arrived()
-        assert place.general.messages == []
-        held.release()
-        await posting
-    assert len(place.general.messages) == 1
-
-
 async def test_a_method_may_be_missing(place: Place) -> None:
     root = await place.post()
     await place.client.agents_sessions_setStatus(channel_id="C1", thread_ts=root["ts"], status="processing", title="A")
