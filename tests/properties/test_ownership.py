@@ -381,4 +381,4 @@ TestOwnership.settings = settings(max_examples=tried(12), stateful_step_count=20
 class TestOwnershipLong(Ownership.TestCase):  # type: ignore[misc, valid-type]
     """The same, for longer."""
 
-    settings = settings(max_examples=500, stateful_step_count=40, deadline=None)
+    settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

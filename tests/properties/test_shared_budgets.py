@@ -215,4 +215,4 @@ TestBudgets.settings = settings(max_examples=tried(100), stateful_step_count=30,
 class TestBudgetsLong(Budgets.TestCase):  # type: ignore[misc, valid-type]
     """The same, for longer."""
 
-    settings = settings(max_examples=1_500, stateful_step_count=60, deadline=None)
+    settings = settings(max_examples=600, stateful_step_count=60, deadline=None)

@@ -114,10 +114,10 @@ def test_a_storm_loses_nothing_and_does_nothing_twice(storm: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.proves("simulation:storms")
-@pytest.mark.parametrize("first", [0, 50])
 @pytest.mark.parametrize("storm", STORMS)
-def test_many_storms_lose_nothing_and_do_nothing_twice(storm: str, first: int) -> None:
-    for seed in range(first, first + 50):
+def test_many_storms_lose_nothing_and_do_nothing_twice(storm: str) -> None:
+    """`python -m tests.simulation` plays more."""
+    for seed in range(4, 44):
         assert find_complaints(seed, storm) == [], f"{storm}, seed {seed}"
 
 
