@@ -39,11 +39,11 @@ test: .venv/.dev ## the default tests, in about four minutes on two cores
 test-fast: .venv/.dev ## the units and the rules of the house, in about a minute
 	@$(TEST) tests/unit tests/architecture
 
-test-all: .venv/.e2e ## every test
+test-all: .venv/.e2e ## every test, also storms that take two hours
 	@$(TEST) -m ""
 
 test-rest: .venv/.e2e ## what `make test` left out: slow tests, all examples, and those whose packages were missing
-	@$(TEST) -m "" --rest
+	@$(TEST) -m "not long" --rest
 
 check: .venv/.dev ## format, lint, types, import contracts, tests
 	@echo "Format and lint…"

@@ -1,6 +1,8 @@
 """Faults on real processes over a real PostgreSQL. A storm of any length: `python -m tests.faults SEED SECONDS`."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,28 +10,34 @@ from tests.faults.storm import run_storm
 from tests.packages import SANDBOX, need
 from tests.standins.postgres import PostgresServer
 
-SHORT_SECONDS, PEOPLE, TURNS = 12.0, 10, 18
-SETTLED_SECONDS = 170  # a storm that goes wrong takes 90 seconds more
+SHORT = {"seconds": 12.0, "people": 10, "turns": 18}
+LONG = {"seconds": 5_400.0, "enough": 5_000}
+of_two_sizes = pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(SHORT, marks=pytest.mark.timeout(170), id="short"),  # one that goes wrong takes 90 seconds more
+        pytest.param(LONG, marks=[pytest.mark.long, pytest.mark.timeout(6_000)], id="5,000 turns"),
+    ],
+)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.proves("faults:storm")]
 
 
-@pytest.mark.proves("faults:storm")
-@pytest.mark.timeout(SETTLED_SECONDS)
-async def test_a_storm_on_one_process_and_sqlite_loses_nothing_and_does_nothing_twice(tmp_path: Path) -> None:
+@of_two_sizes
+async def test_a_storm_on_one_process_and_sqlite_loses_nothing_and_does_nothing_twice(
+    tmp_path: Path, size: Mapping[str, Any]
+) -> None:
     need(*SANDBOX)
-    storm = await run_storm(tmp_path, None, seed=1, seconds=SHORT_SECONDS, people=PEOPLE, turns=TURNS)
+    storm = await run_storm(tmp_path, None, seed=1, **size)
     assert storm.complaints() == [], storm.report()
     assert storm.seen.finished
 
 
-@pytest.mark.proves("faults:storm")
-@pytest.mark.timeout(SETTLED_SECONDS)
+@of_two_sizes
 async def test_a_storm_on_real_processes_loses_nothing_and_does_nothing_twice(
-    own_postgres: PostgresServer,
-    tmp_path: Path,
+    own_postgres: PostgresServer, tmp_path: Path, size: Mapping[str, Any]
 ) -> None:
     need(*SANDBOX)
-    storm = await run_storm(tmp_path, own_postgres, seed=1, seconds=SHORT_SECONDS, people=PEOPLE, turns=TURNS)
+    storm = await run_storm(tmp_path, own_postgres, seed=1, **size)
     assert storm.complaints() == [], storm.report()
     assert storm.seen.finished

@@ -321,17 +321,6 @@ async def test_a_connection_drops_after_the_effect(place: Place) -> None:
     assert [message["text"] for message in place.general.messages] == ["hello"]
 
 
-async def test_a_method_may_be_missing(place: Place) -> None:
-    root = await place.post()
-    await place.client.agents_sessions_setStatus(channel_id="C1", thread_ts=root["ts"], status="processing", title="A")
-    await place.client.agents_sessions_setStatus(channel_id="C1", thread_ts=root["ts"], status="closed", title="B")
-    session = place.slack.sessions["C1", root["ts"]]
-    assert (session.status, session.title) == ("closed", "A")
-    place.slack.disable("agents.sessions.setStatus")
-    wanted = {"channel_id": "C1", "thread_ts": root["ts"], "status": "active"}
-    assert await place.error("agents.sessions.setStatus", **wanted) == "unknown_method"
-
-
 # Web API
 
 
