@@ -49,10 +49,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A text between the fields."""
+    """A text between the fields. A "title" says what the form is, where its own title has no room for that."""
 
     text: str
-    look: Literal["text", "small", "quote", "heading"] = "text"
+    look: Literal["text", "small", "quote", "heading", "title"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Form:
     `does`: its title where the platform does not let `submit` name the button that sends it.
     `brief`: what has to be said with the first field if there is no room for texts.
     `extras_hint`: the hint of the menu that the extra fields share.
-    `too_long`: why a surface that has no room for it does not open it, and what to do instead.
+    `too_many`, `too_long`: why a surface without room for its fields or texts does not open it, and what to do instead.
     """
 
     kind: str
@@ -74,7 +74,8 @@ class Form:
     does: str = ""
     brief: str = ""
     extras_hint: str = ""
-    too_long: str = ""
+    too_many: str = ""
+    too_long: str = "These texts are too long for a form here."
 
     @property
     def fields(self) -> tuple[Field, ...]:

@@ -28,7 +28,7 @@ UNTICKED = "If you tick nothing, every command asks."
 DEFAULTS = "If you choose nothing, every command asks and anyone here may approve."
 REASON_HINT = "Optional. The agent reads it and makes a new proposal."
 MOST_OF_GOALS = MAX_GOALS * (2 * MAX_GOAL_CHARACTERS + 1)
-LONGEST = {"name": 4_000, "role": 4_000, "goals": MOST_OF_GOALS, "budget": 99, "model": 999}  # what a form shows of it
+LONGEST = {"name": 8_000, "role": 8_000, "goals": MOST_OF_GOALS, "budget": 99, "model": 999}  # what a form shows of it
 
 
 def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: str = "") -> Form:
@@ -44,13 +44,13 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
     parts = (
         Said(said, "small") if said else None,
         None if place else Field("channel", "Channel", "channel", is_required=True),
-        Field("name", "Name", text=name, placeholder=DEFAULT_NAME),
+        Field("name", "Name", text=one_line(name), placeholder=DEFAULT_NAME),
         Field("role", "Role", "long text", role, placeholder=DEFAULT_ROLE),
         Field("goals", "Goals", "long text", goals, "One per line, 1 to 5.", is_required=True),
         Said("More", "heading"),
         Said(f"Settings from {like}, the last agent created here.", "small") if like else None,
-        Field("budget", "Budget in US dollars", text=budget, placeholder="No limit"),
-        Field("model", "Model", text=model, placeholder="The default model", is_extra=True),
+        Field("budget", "Budget in US dollars", text=one_line(budget), placeholder="No limit"),
+        Field("model", "Model", text=one_line(model), placeholder="The default model", is_extra=True),
         _one_of("effort", "Reasoning effort", (OPERATORS_EFFORT, *REASONING), effort, is_menu=True),
         Field("free", "Run without asking", "several of", "", UNTICKED, options=FREE, chosen=free, is_extra=True),
         _one_of("approvers", "Who may approve", APPROVERS, approvers),
@@ -92,7 +92,7 @@ def number_form(turn: Turn, most: int = MAX_LEASE_COMMANDS) -> Form:
     least, hint = MIN_LEASE_COMMANDS, f"From {MIN_LEASE_COMMANDS} to {most}; this command is the first."
     number = Field("times", "How many commands", "whole number", "", hint, is_required=True, least=least, most=most)
     about, does = str(Button("approve", turn.id, shown=turn.control_hash)), f"{APPROVE_N} · turn {turn.number}"
-    parts = (number, Said(covered_text(turn), "small"))
+    parts = (number, Said(covered_text(turn)))
     return Form("times", f"Approve turn {turn.number}", APPROVE_N, parts, about, does)
 
 
@@ -112,7 +112,7 @@ def prompt_form(choice: PromptChoice, typed: Mapping[str, str] | None = None, *,
     ]
     parts = (
         Said(said) if said else None,
-        Said(f"{choice.title}: a prompt of the tool server {choice.source}"),
+        Said(f"{choice.title}: a prompt of the tool server {choice.source}", "title"),
         *((Said("The server says about it:", "small"), Said(described, "quote")) if described else ()),
         *(replace(field, is_required=each.is_required) for field, each in zip(fields, arguments, strict=True)),
         Said(GOES_TO_SERVER if arguments else "It needs no arguments.", "small"),
@@ -125,7 +125,7 @@ def prompt_form(choice: PromptChoice, typed: Mapping[str, str] | None = None, *,
         about=choice.key,
         does=f"{choice.source}: {choice.title}",
         brief=f"Goes to {choice.source}.",
-        too_long=(
+        too_many=(
             f"The prompt {choice.title} of {choice.source} asks for {len(arguments)} arguments, and a form of Discord "
             "has room for five. Start from it on the page, in Slack or in the terminal."
         ),

@@ -67,9 +67,9 @@ def _form_of(turn: Turn, asked: AskedQuestion, typed: Mapping[str, str] | None) 
     whose = f"The tool server {asked.server} asks"
     warning = _warning(one_line(asked.place), has_fields=bool(fields))
     message = visible(asked.question.message)
-    parts: tuple[Said | Field, ...] = (Said(whose), Said(message, "quote"), *fields, Said(warning, "small"))
+    parts: tuple[Said | Field, ...] = (Said(whose, "title"), Said(message, "quote"), *fields, Said(warning, "small"))
     about = str(question_buttons(turn)[0])
-    return Form("answer", "Answer", "Answer", parts, about, does=whose, brief=NO_PASSWORDS, too_long=TOO_MANY)
+    return Form("answer", "Answer", "Answer", parts, about, does=whose, brief=NO_PASSWORDS, too_many=TOO_MANY)
 
 
 def _warning(place: str, *, has_fields: bool) -> str:

@@ -12,7 +12,7 @@ from discord import ui
 
 from adapters.discord.outbound.controls import MAX_OPTIONS
 from adapters.discord.outbound.inputs import MAX_INPUTS
-from adapters.discord.outbound.texts import NOTHING, escaped, quoted
+from adapters.discord.outbound.texts import NOTHING, cut_by_size, escaped, quoted, quoted_size
 from adapters.screens.form import Field, Form, Said
 from adapters.screens.text_fit import beginning, cut, fits
 from adapters.screens.visible_text import one_line, visible
@@ -20,7 +20,7 @@ from agent_core.errors import NotPossible
 
 # https://discord.com/developers/docs/components/reference: limits of a form's title, labels, descriptions and inputs.
 MAX_TITLE, MAX_LABEL, MAX_HINT, MAX_INPUT, MAX_OPTION = 45, 45, 100, 4000, 100
-MAX_SAID = 3_000  # a form's text has room for 4,000, with what is around it
+MAX_QUOTE, MAX_LINE = 3_000, 450  # of a form's text, which has room for 4,000
 MORE, NOT_ALL = "More", "Not all of it fits here."
 KEYED = ("new", "prompt")  # kinds of forms that are about a channel or a prompt, and not about a button
 
@@ -33,10 +33,10 @@ def draw_form(form: Form) -> ui.Modal:
         fields = tuple(field for field in fields if not field.is_extra)
     rows = len(fields) + bool(extras)
     if rows > MAX_INPUTS:
-        raise NotPossible(form.too_long)
+        raise NotPossible(form.too_many)
     about = f"{form.kind}:{form.about}" if form.kind in KEYED else form.about
     shown = ui.Modal(title=cut(one_line(form.does or form.title), MAX_TITLE), custom_id=f"form:{about}")
-    texts = [_text(each) for each in form.texts if not extras and each.text != form.does]
+    texts = [_text(each) for each in form.texts if not extras and each.look != "title"]
     if texts and rows < MAX_INPUTS:
         shown.add_item(ui.TextDisplay("\n".join(texts)))
     for number, field in enumerate(fields):
@@ -49,13 +49,13 @@ def draw_form(form: Form) -> ui.Modal:
 
 
 def _text(said: Said) -> str:
-    text = cut(visible(said.text), MAX_SAID)
-    return quoted(text) if said.look == "quote" else f"-# {escaped(text)}" if said.look == "small" else escaped(text)
+    if said.look == "quote":
+        return quoted(cut_by_size(visible(said.text), MAX_QUOTE, quoted_size))
+    return ("-# " if said.look == "small" else "") + escaped(cut_by_size(visible(said.text), MAX_LINE))
 
 
 def _labelled(field: Field, hint: str) -> ui.Label[Any]:
-    is_menu = field.options and len(field.options) <= MAX_OPTIONS
-    if is_menu and all(fits(option.label, MAX_OPTION) for option in field.options):
+    if 0 < len(field.options) <= MAX_OPTIONS and all(fits(option.label, MAX_OPTION) for option in field.options):
         return _label(field.label, _menu(field), field.problem or hint)
     is_whole = fits(field.text, MAX_INPUT)
     return _label(field.label, _entry(field), field.problem or (hint if is_whole else NOT_ALL))
@@ -67,11 +67,10 @@ def _label(label: str, component: ui.Item[Any], hint: str) -> ui.Label[Any]:
 
 
 def _entry(field: Field) -> ui.TextInput[Any]:
-    is_long = field.kind == "long text"
     return ui.TextInput(
         custom_id=field.id,
-        style=discord.TextStyle.paragraph if is_long else discord.TextStyle.short,
-        default=beginning(visible(field.text) if is_long else one_line(field.text), MAX_INPUT) or None,
+        style=discord.TextStyle.paragraph if field.kind == "long text" else discord.TextStyle.short,
+        default=beginning(field.text, MAX_INPUT) or None,
         placeholder=cut(field.placeholder, MAX_HINT) or None,
         required=field.is_required,
         max_length=MAX_INPUT,
@@ -89,7 +88,8 @@ def _menu(field: Field) -> ui.Select[Any]:
 
 
 def _more(fields: Sequence[Field]) -> ui.Select[Any]:
-    options = [option for field in fields for option in _extras(field)]
+    rights_first = sorted(fields, key=lambda field: field.is_menu or not field.options)
+    options = [option for field in rights_first for option in _extras(field)]
     return ui.Select(custom_id="more", options=options, min_values=0, max_values=len(options), required=False)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from adapters.screens.form import Field
 from adapters.screens.text_fit import beginning, pieces, units
 from adapters.screens.ui_text import TOO_LONG_TO_EDIT
-from adapters.screens.visible_text import HIDDEN, one_line
+from adapters.screens.visible_text import HIDDEN, one_line, visible
 from adapters.typed.form_values import argument_names, edited_arguments
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.command import Arguments, CommandSpec, replace_lone_surrogates
@@ -71,7 +71,7 @@ def edit_fields(
     for each in fields_of(turn, spec):
         problem = wrong.get(each.label) or wrong.get("arguments", "")
         for id_, label, text in each.inputs:
-            shown = typed.get(id_, text)
+            shown = visible(typed.get(id_, text))
             yield Field(id=id_, label=label, kind="long text", text=shown, hint=each.hint, problem=problem)
 
 

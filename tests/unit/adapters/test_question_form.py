@@ -119,6 +119,20 @@ def test_discord_carries_five_fields_and_for_more_offers_decline() -> None:
         draw_modal(form_of(asking(*FIELDS, MANY)))
 
 
+def test_a_suggested_choice_that_discord_has_typed_is_sent_as_it_stands() -> None:
+    label = "a\u00a0b  3"
+    many = replace(MANY, choices={label: "3", **MANY.choices}, default=label)
+    (typed,) = [each for each in draw_modal(form_of(asking(many))).to_dict()["components"] if "component" in each]
+    assert sent_texts(asking(many), {"answer.0": typed["component"]["value"]}) == {"answer.0": label}
+
+
+@pytest.mark.parametrize("message", ["*" * 2_000, "\n" * 2_000, "The tool server tea asks"])
+def test_a_message_of_any_signs_fits_a_form_of_discord(message: str) -> None:
+    text, *_ = draw_modal(form_of(asking(TEA, message=message))).to_dict()["components"]
+    assert message[0] in text["content"]
+    assert len(text["content"]) <= 4_000
+
+
 def test_one_alone_of_two_choices_that_differ_in_capital_letters_is_suggested() -> None:
     unit = QuestionField(name="unit", kind="choice", choices={"M": "month", "m": "minute"}, default="m")
     assert form_of(asking(unit)).fields[0].chosen == (option_value(1),)

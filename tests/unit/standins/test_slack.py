@@ -324,19 +324,6 @@ async def test_a_connection_drops_after_the_effect(place: Place) -> None:
 # Web API
 
 
-async def test_tokens_are_looked_at(place: Place) -> None:
-    place.slack.team("T2", bot_token="xoxb-2")
-    other = AsyncWebClient("xoxb-2", base_url=place.slack.api_url)
-    assert (await other.auth_test())["team_id"] == "T2"
-    with pytest.raises(SlackApiError, match="channel_not_found"):
-        await other.chat_postMessage(channel="C1", text="x")
-    place.client.token = "xoxb-wrong"
-    assert await place.error("auth.test") == "invalid_auth"
-    place.client.token = TOKEN
-    await place.slack.revoke_tokens(place.team)
-    assert await place.error("auth.test") == "token_revoked"
-
-
 async def test_messages_that_are_not_there_are_refused(place: Place) -> None:
     root = await place.post()
     theirs = await place.ana.says(place.general, "mine")

@@ -117,7 +117,7 @@ def test_a_draft_fills_the_form_in_with_its_model_as_a_choice() -> None:
     form = fields(agent_modal(draft, place=PLACE))
     assert form["Name"]["value"] == "Scout"
     chosen = [option["label"] for option in form["More"]["options"] if option["default"]]
-    assert chosen == ["Model: a-model", "Run without asking: read"]
+    assert chosen == ["Run without asking: read", "Model: a-model"]
 
 
 def test_a_refused_form_comes_back_with_what_was_typed_and_what_is_wrong() -> None:
