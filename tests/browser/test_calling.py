@@ -72,8 +72,9 @@ async def test_who_asked_for_it_is_notified_with_the_headline_alone_while_the_pa
     await ana.page.evaluate("hide(true)")
     model.say(adding("b.md", "another secret"))
     await ana.asks("append_to_file")
-    await ana.page.wait_for_function("() => notified.length > 0")
-    assert await ana.page.evaluate("notified") == ["Signoff: Clerk · turn 3 · append_to_file, waiting for a decision"]
+    headline = "Signoff: Clerk · turn 3 · append_to_file, waiting for a decision"
+    await ana.page.wait_for_function("headline => notified.at(-1) === headline", arg=headline)
+    assert {*await ana.page.evaluate("notified")} <= {headline, "Signoff: An agent waits for you."}
 
 
 @pytest.mark.proves("page:finished")

@@ -26,10 +26,11 @@ function callPerson(fresh, headlines) {
   asking = countAsking();
   finishedAt = newestEnd();
   const done = finishedAt > ended ? document.getElementById("rail").dataset.finished : "";
-  if ((asking <= before && !done) || !document.hidden) return;
-  if (localStorage.getItem(SOUND)) playTone();
+  const isCall = asking > before || done;
+  if (!(isCall || headlines.length) || !document.hidden) return; // a card may come after its count: its headline takes the place
+  if (isCall && localStorage.getItem(SOUND)) playTone();
   if (!canNotify || Notification.permission !== "granted") return;
-  const body = asking <= before ? done : headlines[0] || (asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
+  const body = headlines[0] || (asking <= before ? done : asking === 1 ? "An agent waits for you." : `${asking} agents wait for you.`);
   const note = new Notification("Signoff", { body, tag: "asking" });
   note.addEventListener("click", () => { focus(); note.close(); });
 }
