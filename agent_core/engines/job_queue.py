@@ -48,10 +48,7 @@ class JobQueueEngine:
 
     def __post_init__(self) -> None:
         limits = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2, "tcp_user_timeout": 20_000}
-        # A lost connection is tried again by who needs one, not ever more rarely by the pool.
-        connector = PsycopgConnector(
-            conninfo=self.address, kwargs=limits, min_size=1, max_size=4, timeout=3.0, reconnect_timeout=1.0
-        )
+        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, min_size=1, max_size=4, timeout=3.0)
         self._app = App(connector=connector)
 
     @asynccontextmanager
