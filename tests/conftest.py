@@ -1,5 +1,6 @@
 """Settings for all tests: a hard end, a few watches, and a last line on what missing packages left out."""
 
+import faulthandler
 import gc
 import os
 from collections.abc import Generator
@@ -12,7 +13,6 @@ from xdist.remote import Producer
 from tests.compiled_statements import share_compiled_statements
 from tests.distribution import Distribution
 from tests.example_counts import choose_examples
-from tests.hard_end import AFTER_SECONDS, HardEnd
 from tests.left_out import OPTION, choose_rest, remember_left_out
 from tests.open_programs import require_no_programs, watch_programs
 from tests.packages import NotInstalled, is_required, summary
@@ -22,7 +22,10 @@ from tests.temporary_files import keep_in_memory
 
 MISSING = "missing packages"
 GARBAGE_THRESHOLDS = (20_000, 20, 20)
-HARD_END = pytest.StashKey[HardEnd]()
+# How many seconds after its time limit a test that runs on ends with its process. The limit itself raises an exception
+# once, which an event loop can swallow.
+HARD_END_AFTER = 60.0
+STDERR = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the real standard error, which a test's output does not reach. Watch the programs that tests start."""
     keep_in_memory()
-    config.stash[HARD_END] = HardEnd(os.dup(2))
+    config.stash[STDERR] = os.dup(2)
     watch_programs()
     share_compiled_statements()
     choose_examples(config)
@@ -54,15 +57,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Settings) -> None:
-    """End the process of a test that outlives its time limit by far."""
-    item.config.stash[HARD_END].set(settings.timeout + AFTER_SECONDS)
+    """End the process of a test that outlives its time limit, and print all stacks; other tests go on in a new one."""
+    _end_process(item.config, after=settings.timeout + HARD_END_AFTER)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
     """Bound what tidies up after a failed test. From its failure on, pytest itself has no limit for it."""
     if isinstance(node, pytest.Item):
-        node.config.stash[HARD_END].set(AFTER_SECONDS)
+        _end_process(node.config, after=HARD_END_AFTER)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -72,13 +75,13 @@ def pytest_runtest_teardown() -> Generator[None]:
     require_no_programs()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Take the hard end back after a test."""
-    try:
-        return (yield)
-    finally:
-        item.config.stash[HARD_END].take_back()
+def pytest_runtest_logfinish() -> None:
+    """Take the hard end back."""
+    faulthandler.cancel_dump_traceback_later()
+
+
+def _end_process(config: pytest.Config, *, after: float) -> None:
+    faulthandler.dump_traceback_later(after, exit=True, file=config.stash[STDERR])
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Distribution:
