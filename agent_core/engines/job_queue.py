@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
+from psycopg import Error as PsycopgError
 
 from agent_core.engines.procrastinate_guards import BEAT_SECONDS, RETRY_SECONDS, GuardedWorker, Takeover
 from agent_core.errors import DatabaseAway
@@ -48,7 +50,9 @@ class JobQueueEngine:
 
     def __post_init__(self) -> None:
         limits = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2, "tcp_user_timeout": 20_000}
-        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, min_size=1, max_size=4, timeout=3.0)
+        # Who needs a lost connection opens it again; by itself, the pool would try ever more rarely.
+        pool: dict[str, Any] = {"min_size": 0, "max_size": 4, "timeout": 3.0, "reconnect_timeout": 1.0}
+        connector = PsycopgConnector(conninfo=self.address, kwargs=limits, **pool)
         self._app = App(connector=connector)
 
     @asynccontextmanager
@@ -61,7 +65,7 @@ class JobQueueEngine:
                 found = await (await session.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
                 if found == (None,):
                     await session.execute(self._app.schema_manager.get_schema())
-        except (ConnectorException, OSError) as fault:
+        except (ConnectorException, PsycopgError, OSError) as fault:
             await self._app.close_async()
             raise DatabaseAway("The queue of jobs cannot be reached.") from fault
         try:

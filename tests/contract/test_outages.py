@@ -6,17 +6,21 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
+from procrastinate.exceptions import ConnectorException
 from sqlalchemy import Connection
 
+from agent_core.engines.job_queue import JobQueueEngine
+from agent_core.engines.procrastinate_guards import RETRY_SECONDS
 from agent_core.errors import DatabaseAway
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.persistence import schema, server_connections
-from agent_core.persistence.connections import make_engine
+from agent_core.persistence.connections import job_queue_address, make_engine
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.outages import OutageLog
 from agent_core.ports.database import UnitOfWork, in_one_unit, queue_in_one_unit
+from agent_core.ports.engine import EngineParts
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent, keep
 from tests.patience import PATIENCE_SECONDS
@@ -131,6 +135,33 @@ async def turns_of(database: SqlDatabase, agent: Agent) -> int:
             return await turns_of_now(database, agent)
         except DatabaseAway:
             await SystemClock().sleep(0)
+
+
+@pytest.mark.slow
+@pytest.mark.proves("workers:outage")
+async def test_the_queue_is_reached_soon_after_a_long_outage(own_postgres: PostgresServer) -> None:
+    """Its pool by itself would have tried again after 1, 3, 7, 15 and 31 seconds."""
+    parts = EngineParts(database=SqlDatabase(own_postgres.url), clock=SystemClock(), surfaces=("web",))
+    engine, late = (JobQueueEngine(parts, job_queue_address(own_postgres.url)) for _ in range(2))
+    async with engine.connect():
+        await own_postgres.stop("immediate")
+        began = SystemClock().elapsed()
+        while SystemClock().elapsed() < began + 16:
+            assert not await reaches_its_queue(engine)
+        with pytest.raises(DatabaseAway):
+            await late.connect().__aenter__()
+        await own_postgres.start()
+        async with asyncio.timeout(10):
+            while not await reaches_its_queue(engine):
+                pass
+
+
+async def reaches_its_queue(engine: JobQueueEngine) -> bool:
+    try:
+        return await engine._app.check_connection_async()
+    except ConnectorException:
+        await SystemClock().sleep(RETRY_SECONDS)
+        return False
 
 
 @pytest.mark.proves("database:restart")
