@@ -14,7 +14,6 @@ from typing import Any
 
 from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.exceptions import ConnectorException
-from psycopg import Error as PsycopgError
 
 from agent_core.engines.procrastinate_guards import BEAT_SECONDS, RETRY_SECONDS, GuardedWorker, Takeover
 from agent_core.errors import DatabaseAway
@@ -60,18 +59,22 @@ class JobQueueEngine:
         """See `Engine.connect`. Procrastinate's tables are made if there are none."""
         try:
             await self._app.open_async()
-            async with self._app.connector.pool.connection() as session:  # type: ignore[attr-defined]
-                await session.execute("SELECT pg_advisory_xact_lock(%s)", [MAKE_TABLES])
-                found = await (await session.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
-                if found == (None,):
-                    await session.execute(self._app.schema_manager.get_schema())
-        except (ConnectorException, PsycopgError, OSError) as fault:
+            if not await self._app.check_connection_async():
+                await self._make_tables()
+        except (ConnectorException, OSError) as fault:
             await self._app.close_async()
             raise DatabaseAway("The queue of jobs cannot be reached.") from fault
         try:
             yield
         finally:
             await self._app.close_async()
+
+    async def _make_tables(self) -> None:
+        async with self._app.connector.pool.connection() as session:  # type: ignore[attr-defined]
+            await session.execute("SELECT pg_advisory_xact_lock(%s)", [MAKE_TABLES])
+            found = await (await session.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
+            if found == (None,):
+                await session.execute(self._app.schema_manager.get_schema())
 
     @property
     def in_progress(self) -> int:
