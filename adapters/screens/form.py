@@ -27,7 +27,8 @@ class Field:
     """One input, with what it is filled in with: a text, or the values of the options that are `chosen`.
 
     `is_menu`: the options are in a menu and not all in sight. `least`, `most`: of a number.
-    `is_extra`: a form that is short of room may have all such fields in one menu.
+    `is_extra`: a form that is short of room, such as Discord's for a new agent, has all such fields in one menu: the
+    options that have a label alone, and a text that is filled in.
     `problem`: why what was sent before was refused.
     """
 

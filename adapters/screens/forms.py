@@ -1,13 +1,12 @@
 """The forms that people fill in, each described once for all surfaces."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from adapters.screens.buttons import Button
 from adapters.screens.cards import as_text
 from adapters.screens.form import Field, Form, Option, Said
 from adapters.screens.text_fit import beginning
-from adapters.screens.ui_text import REPLY_DOES, TOO_LONG_TO_EDIT, covered_text
+from adapters.screens.ui_text import APPROVE_N, REPLY_DOES, TOO_LONG_TO_EDIT, covered_text
 from adapters.screens.visible_text import one_line, readable
 from adapters.typed.form_values import DEFAULT_EFFORT, argument_names
 from adapters.typed.prompt_drafts import ARGUMENT, GOES_TO_SERVER, PromptChoice
@@ -17,7 +16,7 @@ from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, MAX_GOAL_CHARACTERS, MAX_GOALS
 from agent_core.model.turn import Turn
 
-APPROVE_N = "Approve ×N"
+NEW_AGENT, FROM_PROMPT = "New agent", "From a prompt"
 APPROVERS = Option("anyone", "Anyone here"), Option("owner", "Only me", "Only I may approve")
 BRIEFLY = "The text only, the rest under Thoughts"
 VERBOSITIES = Option("full", "All thoughts"), Option("brief", BRIEFLY, f"Cards show {BRIEFLY[0].lower()}{BRIEFLY[1:]}")
@@ -56,7 +55,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
         _one_of("approvers", "Who may approve", APPROVERS, approvers),
         _one_of("verbosity", "Cards show", VERBOSITIES, values.get("verbosity") or "full"),
     )
-    return Form("new", "New agent", "Create", tuple(filter(None, parts)), place, extras_hint=DEFAULTS)
+    return Form("new", NEW_AGENT, "Create", tuple(filter(None, parts)), place, extras_hint=DEFAULTS)
 
 
 def _one_of(field: str, label: str, options: tuple[Option, ...], chosen: str, *, is_menu: bool = False) -> Field:
@@ -106,20 +105,27 @@ def reply_form(agent: Agent, shown: str) -> Form:
 def prompt_form(choice: PromptChoice, typed: Mapping[str, str] | None = None, *, said: str = "") -> Form:
     """A field for each argument of a prompt, with what was typed; `said`: why the server gave no text, or ""."""
     arguments, described = choice.prompt.arguments, choice.prompt.description
-    fields = [
-        Field(id_, one_line(each.name), "long text", readable((typed or {}).get(id_, "")), one_line(each.description))
-        for id_, each in ((f"{ARGUMENT}{number}", each) for number, each in enumerate(arguments))
-    ]
+    fields = (
+        Field(
+            at := f"{ARGUMENT}{number}",
+            one_line(each.name),
+            "long text",
+            readable((typed or {}).get(at, "")),
+            one_line(each.description),
+            is_required=each.is_required,
+        )
+        for number, each in enumerate(arguments)
+    )
     parts = (
         Said(said) if said else None,
         Said(f"{choice.title}: a prompt of the tool server {choice.source}", "title"),
         *((Said("The server says about it:", "small"), Said(described, "quote")) if described else ()),
-        *(replace(field, is_required=each.is_required) for field, each in zip(fields, arguments, strict=True)),
+        *fields,
         Said(GOES_TO_SERVER if arguments else "It needs no arguments.", "small"),
     )
     return Form(
         "prompt",
-        "From a prompt",
+        FROM_PROMPT,
         "Fill in the form",
         tuple(filter(None, parts)),
         about=choice.key,

@@ -13,6 +13,7 @@ from adapters.screens.buttons import Button, Verb, ViewButton, ViewVerb
 from adapters.screens.cards import Card
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import TurnLine
+from adapters.screens.ui_text import APPROVE_N
 from adapters.screens.visible_text import one_line
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
@@ -20,7 +21,7 @@ from agent_core.model.ids import TurnId
 Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | DiscordDraftButton
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
-APPROVE_N, SHOW_ALL_OF = "Approve ×N", "Show all of turn…"
+SHOW_ALL_OF = "Show all of turn…"
 MAX_ROW_BUTTONS, MAX_LABEL, MAX_DESCRIPTION, MAX_OPTIONS = 5, 80, 100, 25
 STYLES: dict[str, discord.ButtonStyle] = {
     "approve": discord.ButtonStyle.success,

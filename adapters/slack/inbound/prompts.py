@@ -8,7 +8,7 @@ from adapters.chat.refusals import RefusedAction, attempt
 from adapters.screens.forms import prompt_form
 from adapters.slack.inbound.context import SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent
-from adapters.slack.inbound.submitted_forms import FormContext, place_of, typed_fields
+from adapters.slack.inbound.submitted_forms import FormContext, fields_in, place_of
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.prompts import asking_view
@@ -45,7 +45,7 @@ class SlackPrompts:
         place = place_of(view)
         await self.context.service.load_agent_defaults(origin)
         choice = find_choice(await list_choices(self.context.views, origin.channel), place.about)
-        fields = typed_fields(view)
+        fields = fields_in(view)
         arguments = arguments_typed(choice, fields)
         asking = asyncio.ensure_future(self._ask(choice, place, fields, origin, arguments))
         await asyncio.wait((asking,), timeout=QUICK_SECONDS)

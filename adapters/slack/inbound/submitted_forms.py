@@ -98,11 +98,6 @@ def text_of(view: Mapping[str, Any]) -> str:
     return fields_in(view).get("text", "")
 
 
-def typed_fields(view: Mapping[str, Any]) -> dict[str, str]:
-    """The text of each field, as typed."""
-    return fields_in(view)
-
-
 def number_of(view: Mapping[str, Any]) -> int:
     """The N of Approve ×N; raise InvalidInput if it is not a number."""
     return form_values.times_of(fields_in(view).get("times", ""))

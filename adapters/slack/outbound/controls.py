@@ -8,7 +8,7 @@ from adapters.screens.buttons import Button, ViewButton, ViewVerb, foreign_butto
 from adapters.screens.cards import Card
 from adapters.screens.text_fit import fits
 from adapters.screens.turn_lines import TurnLine
-from adapters.screens.ui_text import DELETE_MEANS, REPLY_DOES, STOP_MEANS
+from adapters.screens.ui_text import APPROVE_N, DELETE_MEANS, REPLY_DOES, STOP_MEANS
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_VALUE,
@@ -28,7 +28,7 @@ from agent_core.model.agent import Agent
 
 Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton
 PREFIX = "signoff."
-APPROVE_N, SHOW_ALL_OF = "Approve ×N", "Show all of…"
+SHOW_ALL_OF = "Show all of…"
 
 
 def parse_action(action: Mapping[str, Any]) -> Pressable:

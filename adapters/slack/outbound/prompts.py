@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adapters.screens.forms import FROM_PROMPT
 from adapters.slack.outbound.blocks import (
     MAX_OPTION_TEXT,
     MAX_PLACEHOLDER,
@@ -18,7 +19,6 @@ from adapters.typed.prompt_drafts import PromptChoice, left_out_text, usable_by_
 
 PROMPT = "prompt"  # the menu's block id
 ACTION = f"{PREFIX}{PROMPT}"
-TITLE = "From a prompt"
 MAX_GROUPS, MAX_OF_GROUP, MAX_OFFERED = 100, 100, 500
 
 
@@ -48,7 +48,7 @@ def with_prompts(form: Block, choices: Sequence[PromptChoice]) -> Block:
 
 def asking_view(choice: PromptChoice) -> Block:
     """The placeholder while the server is asked."""
-    return sentence_view(TITLE, f"Asking {choice.source} for the text of {choice.title}…")
+    return sentence_view(FROM_PROMPT, f"Asking {choice.source} for the text of {choice.title}…")
 
 
 def _option(choice: PromptChoice) -> Block:

@@ -8,6 +8,7 @@ from adapters.chat.notification_texts import wait_text
 from adapters.chat.subcommand_answers import Link
 from adapters.screens.buttons import Button, ViewButton, ViewVerb
 from adapters.screens.cards import Card, Labelled, money, turn_card
+from adapters.screens.forms import NEW_AGENT
 from adapters.screens.text_fit import cut
 from adapters.screens.visible_text import one_line
 from adapters.slack.inbound.submitted_forms import FormContext
@@ -35,7 +36,6 @@ from agent_core.service.approval_queue import WaitingAgent
 
 HOME_VERBS = (*DIRECT_VERBS, "answer", "decline")
 MAX_OWN_AGENTS, MAX_WAITING, MAX_WAITING_TEXT = 15, 12, 600
-NEW_AGENT = "New agent"
 REPLY = "The model's reply"
 EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel and say what you want done:"
 
