@@ -32,6 +32,7 @@ ROOMS: Mapping[str, Room] = {
     "capabilities": Room(
         14_530,
         (
+            "agent_core/capabilities",
             "agent_core/commands",
             "agent_core/memory",
             "agent_core/providers",

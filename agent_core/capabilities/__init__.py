@@ -1,0 +1,1 @@
+"""What agents can do: a folder for each feature, with its settings, its commands and what provides them."""

@@ -1,0 +1,1 @@
+"""Helpers of an agent, its past turns, and its end."""

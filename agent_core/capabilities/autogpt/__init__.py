@@ -1,0 +1,1 @@
+"""AutoGPT's plugins, each in a process of its own."""

@@ -1,0 +1,1 @@
+"""The scripted model of demo mode."""

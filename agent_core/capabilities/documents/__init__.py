@@ -1,0 +1,1 @@
+"""Reads documents, pages and pictures in confined processes."""

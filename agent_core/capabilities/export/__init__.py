@@ -1,0 +1,1 @@
+"""Moves an installation from one database to another."""

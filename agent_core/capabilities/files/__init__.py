@@ -1,0 +1,1 @@
+"""The files of agents, in a folder or a bucket."""

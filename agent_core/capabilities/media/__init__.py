@@ -1,0 +1,1 @@
+"""Pictures, speech, transcripts, and looking at pictures."""

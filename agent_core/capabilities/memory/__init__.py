@@ -1,0 +1,1 @@
+"""The commands on long-term memory, its embeddings and its index."""

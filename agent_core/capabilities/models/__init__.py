@@ -1,0 +1,1 @@
+"""Language models at endpoints, their tokens and prices."""

@@ -1,0 +1,1 @@
+"""Plugins that the operator installs."""

@@ -1,0 +1,1 @@
+"""Programs and shell lines in a sandbox."""

@@ -1,0 +1,1 @@
+"""Pages, searches, downloads and clones, through the gateway."""
