@@ -10,13 +10,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Self, TypeAlias
 
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.channel_tools import switched_by_channel
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.history import HistoryCommands
-from agent_core.commands.memory import MemoryCommands
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.commands import AgentCommands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.agents.history import HistoryCommands
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.memory.commands import MemoryCommands
+from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
+from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.programs.disabled import DisabledSandbox
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.command_runner import NO_EXTENSIONS, CommandRunner, Extensions
@@ -39,9 +40,6 @@ from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.packing import COMMANDS_SETTING
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
-from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.providers.sandbox.disabled import DisabledSandbox
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import UNDO_WINDOW, AgentService
 from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
@@ -58,6 +56,8 @@ from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import PRICE_SETTING
+from agent_core.toolset.channel_tools import switched_by_channel
+from agent_core.toolset.registry import Commands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

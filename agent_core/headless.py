@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from agent_core.assembly import Core, CorePorts
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
+from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.errors import ModelUnavailable
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting, Thinking
@@ -23,9 +26,6 @@ from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.clock import Clock
-from agent_core.providers.llm.openai_model import OpenAIModel
-from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 
 HOST = Origin(by=Actor(id="host", display="host", workspace="local"), channel=ChannelScope("web", "local", "headless"))
 MAX_OUTAGE_SECONDS = 600.0

@@ -5,7 +5,7 @@ from typing import Literal
 
 from playwright.async_api import Locator, async_playwright, expect
 
-from agent_core.providers.web.browser_pages import chromium
+from agent_core.capabilities.web.browser_pages import chromium
 from benchmarks.attention_work import AT_ONCE, COMMANDS, Costs, scripted
 from tests.browser.browsing import BrowserChat, open_context
 from tests.browser.conftest import ARGUMENTS

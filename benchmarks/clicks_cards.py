@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from adapters.screens.buttons import Button
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.channels import ChannelScope, ThreadRef
@@ -20,7 +20,7 @@ from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.toolset.registry import CommandContext, Commands
 
 CHANNELS = 60
 

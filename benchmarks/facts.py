@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from adapters.web.surface import WebSurface
-from agent_core.commands.memory import MAX_RECALLED
+from agent_core.capabilities.memory.commands import MAX_RECALLED
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES

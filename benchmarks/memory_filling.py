@@ -18,12 +18,12 @@ from pydoc_data.topics import topics
 import numpy as np
 from numpy.typing import NDArray
 
+from agent_core.capabilities.memory.local_embedder import LocalEmbedder
 from agent_core.model.agent import Agent
 from agent_core.model.memory import Memory, Vector
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.schema import upgrade
-from agent_core.providers.embeddings.local_embedder import LocalEmbedder
 from agent_core.testing.examples import NOON, an_agent, keep
 from benchmarks.memory_searching import BEST, PLACE
 

@@ -13,10 +13,10 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import median
 
+from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.model.ids import MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
 from agent_core.persistence.database import SqlDatabase
-from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
 from agent_core.testing.examples import NOON, an_agent
 
 PLACE, BEST = "bench", 10

@@ -18,9 +18,11 @@ from typing import Any
 
 from adapters.web.surface import WebSurface
 from agent_core.assembly import Core, CorePorts
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
+from agent_core.capabilities.memory.local_embedder import LocalEmbedder
 from agent_core.engines.job_queue import JobQueueEngine
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import ModelRefused
@@ -37,10 +39,8 @@ from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import CallOptions
-from agent_core.providers.embeddings.local_embedder import LocalEmbedder
-from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.agents import AgentService
+from agent_core.toolset.registry import Commands
 from tests.standins.postgres import serving_postgres
 
 ADA = Actor(id="ada", display="ada", workspace="local")

@@ -8,9 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
@@ -24,6 +23,7 @@ from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import PluginSet
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext, Commands
 from benchmarks.plugins_hooks import ask_hooks
 
 RESULTS = Path(__file__).parent / "results"

@@ -11,8 +11,10 @@ from typing import Any
 
 from adapters.web.surface import WebSurface
 from agent_core.assembly import Core, CorePorts
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
+from agent_core.capabilities.memory.local_embedder import LocalEmbedder
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent_policy import Policy
 from agent_core.model.channels import ChannelScope, ThreadRef
@@ -23,9 +25,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import CallOptions
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.embeddings.local_embedder import LocalEmbedder
-from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.toolset.registry import Commands
 from benchmarks.overhead import replies
 from benchmarks.overhead_signoff import SUMMARY, ReplayModel
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_settings import DotEnvSettingsSource
 
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loading import load_plugins
@@ -20,15 +21,14 @@ from agent_core.plugins.registration import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.findings import IN_A_BUCKET, USE_A_FOLDER
 from bot.settings import Settings
 from bot.variables import VARIABLES
 
 if TYPE_CHECKING:
-    from agent_core.providers.autogpt_plugins.discovery import Discovery, FoundPlugin
-    from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
-    from agent_core.providers.autogpt_plugins.worker import WorkerHost
+    from agent_core.capabilities.autogpt.discovery import Discovery, FoundPlugin
+    from agent_core.capabilities.autogpt.plugin_python import PluginPython
+    from agent_core.capabilities.autogpt.worker import WorkerHost
 
 logger = logging.getLogger(__name__)
 NEEDS_SANDBOX = "plugins of AutoGPT are off: they run in the sandbox bubblewrap only"
@@ -54,7 +54,7 @@ async def load_all_plugins(settings: Settings, clock: Clock, env_file: str = ".e
     if discovery.plugins and not settings.workspace_folder:
         plugins.faults.append(f"plugins of AutoGPT are off: {IN_A_BUCKET}. {USE_A_FOLDER}")
     elif discovery.plugins and settings.workspace_folder:
-        from agent_core.providers.autogpt_plugins.loading import embedders_of, thoughts_of
+        from agent_core.capabilities.autogpt.loading import embedders_of, thoughts_of
 
         workspaces = FolderWorkspaces(settings.workspace_folder)
         host = _host(settings, python, workspaces, clock, env_file)
@@ -72,8 +72,8 @@ async def try_plugins(settings: Settings) -> PluginSet:
 
 
 def _discover(settings: Settings) -> "tuple[PluginPython, Discovery]":
-    from agent_core.providers.autogpt_plugins.discovery import Choice, Discovery
-    from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
+    from agent_core.capabilities.autogpt.discovery import Choice, Discovery
+    from agent_core.capabilities.autogpt.plugin_python import PluginPython
 
     try:
         python = PluginPython.of(settings.plugin_python)
@@ -95,10 +95,10 @@ def _host(
     clock: Clock,
     env_file: str,
 ) -> "WorkerHost":
-    from agent_core.providers.autogpt_plugins.worker import WorkerHost
+    from agent_core.capabilities.autogpt.worker import WorkerHost
+    from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
     from agent_core.providers.egress.address_policy import InternalHosts
     from agent_core.providers.egress.gateway import EgressGateway
-    from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
 
     backend = BubblewrapBackend(
         data=settings.home, file_bytes=workspaces.limits.file_bytes, interpreter=python.interpreter
@@ -121,9 +121,9 @@ async def _add(
     host: "WorkerHost",
     workspaces: FolderWorkspaces,
 ) -> None:
-    from agent_core.providers.autogpt_plugins.loading import load_autogpt_plugins
-    from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
-    from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox
+    from agent_core.capabilities.autogpt.loading import load_autogpt_plugins
+    from agent_core.capabilities.autogpt.worker_pool import WorkerPool
+    from agent_core.capabilities.programs.process_sandbox import bubblewrap_sandbox
 
     if fault := await bubblewrap_sandbox(workspaces, host.clock, host.backend.data).self_test():
         logger.error("no plugin of AutoGPT will run", extra={"why": fault})

@@ -17,6 +17,7 @@ from adapters.typed.agent_templates import load_templates
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
+from agent_core.capabilities.models.server_discovery import find_local_servers
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import (
     DatabaseAway,
@@ -43,7 +44,6 @@ from agent_core.ports.engine import EngineFactory, EngineLock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.llm.server_discovery import find_local_servers
 from agent_core.service.creation_limits import CreationLimits
 from bot.command_catalog import CommandCatalog
 from bot.doctor import Probes, Tables
@@ -227,8 +227,8 @@ def make_home(settings: Settings) -> None:
 
 def probes(settings: Settings) -> Probes:
     """The checks that `signoff doctor` runs on the configuration."""
-    from agent_core.providers.embeddings.local_embedder import LocalEmbedder
-    from agent_core.providers.llm.tokenizer_files import missing  # imported on first use
+    from agent_core.capabilities.memory.local_embedder import LocalEmbedder
+    from agent_core.capabilities.models.tokenizer_files import missing  # imported on first use
 
     return Probes(
         endpoint=check_model_endpoint,

@@ -6,28 +6,28 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_core.assembly import CommandParts
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.channel_tools import is_source_on
-from agent_core.commands.downloads import DownloadCommands
-from agent_core.commands.files import FileCommands
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.functions import FunctionCommands
-from agent_core.commands.history import HistoryCommands
-from agent_core.commands.media import MediaCommands
-from agent_core.commands.memory import MemoryCommands
-from agent_core.commands.pages import PageCommands, load_sites
-from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.publish import PublishCommands
-from agent_core.commands.redaction import redact_output
-from agent_core.commands.registry import Command, Commands
-from agent_core.commands.vision import VisionCommands
-from agent_core.commands.web_search import WebSearchCommands
+from agent_core.capabilities.agents.commands import AgentCommands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.agents.history import HistoryCommands
+from agent_core.capabilities.files.commands import FileCommands
+from agent_core.capabilities.media.commands import MediaCommands
+from agent_core.capabilities.media.vision import VisionCommands
+from agent_core.capabilities.memory.commands import MemoryCommands
+from agent_core.capabilities.models.commands import FunctionCommands
+from agent_core.capabilities.posts.commands import PublishCommands
+from agent_core.capabilities.programs.commands import ProgramCommands
+from agent_core.capabilities.tool_servers.servers import CATEGORY as TOOLS
+from agent_core.capabilities.web.downloads import DownloadCommands
+from agent_core.capabilities.web.pages import PageCommands, load_sites
+from agent_core.capabilities.web.search import WebSearchCommands
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import CommandFamily
-from agent_core.plugins.tool_servers import CATEGORY as TOOLS
 from agent_core.ports.search import Search
+from agent_core.toolset.channel_tools import is_source_on
+from agent_core.toolset.redaction import redact_output
+from agent_core.toolset.registry import Command, Commands
 from bot.settings import Settings
 from bot.tool_wiring import X_VARIABLES, Tools
 

@@ -12,14 +12,14 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.models.prices import Prices, load_price_list
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
 from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName, profile_for
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.llm.prices import Prices, load_price_list
 from bot.cross_setting_rules import MODEL_LINES, NO_ANTHROPIC
 from bot.model_findings import PromptWindow
 from bot.settings import Settings
@@ -27,7 +27,7 @@ from bot.value_types import OPENAI_URL, Endpoint
 from bot.variables import VARIABLES
 
 if TYPE_CHECKING:
-    from agent_core.providers.llm.endpoint_errors import Ability
+    from agent_core.capabilities.models.endpoint_errors import Ability
 
 
 LISTING_SECONDS = 3.0
@@ -88,7 +88,7 @@ def make_model(settings: Settings) -> LanguageModel:
     first = _make_first_model(settings)
     if settings.fallback_endpoint is None:
         return first
-    from agent_core.providers.llm.fallback_model import FallbackModel
+    from agent_core.capabilities.models.fallback_model import FallbackModel
 
     if settings.has_fallback_at_first_endpoint and settings.fallback_model == _unnamed_model(settings):
         raise SettingsError("FALLBACK_MODEL", SAME_DEFAULT, VARIABLES["FALLBACK_MODEL"].example)
@@ -101,10 +101,10 @@ def _unnamed_model(settings: Settings) -> str:
     if settings.smart_model or settings.endpoint is None:
         return ""
     if settings.endpoint.api == "anthropic":
-        from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL
+        from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
 
         return DEFAULT_CLAUDE_MODEL
-    from agent_core.providers.llm.openai_model import DEFAULT_MODEL
+    from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
 
     return DEFAULT_MODEL if settings.is_openai else ""
 
@@ -120,7 +120,7 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
     """The model `name` of the endpoint; `variable`: the setting that gives the name, for error messages."""
     make: Callable[..., LanguageModel]
     if endpoint.api == "anthropic":
-        from agent_core.providers.llm.anthropic_model import CLAUDE, CLAUDE_V1, DEFAULT_CLAUDE_MODEL, ClaudeModel
+        from agent_core.capabilities.models.anthropic_model import CLAUDE, CLAUDE_V1, DEFAULT_CLAUDE_MODEL, ClaudeModel
 
         if not ClaudeModel.is_installed():
             raise SettingsError(endpoint.key_variable, NO_ANTHROPIC, "sk-ant-your-key")
@@ -128,8 +128,8 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
         prices = Prices(settings.model_prices, base_url=endpoint.url)  # a gateway on this machine is not free
         make = partial(ClaudeModel, model=name or DEFAULT_CLAUDE_MODEL, prices=prices)
     else:
-        from agent_core.providers.llm.endpoint_errors import CHAT
-        from agent_core.providers.llm.openai_model import OpenAIModel
+        from agent_core.capabilities.models.endpoint_errors import CHAT
+        from agent_core.capabilities.models.openai_model import OpenAIModel
 
         ability, prices = CHAT, Prices.at(endpoint.url, settings.model_prices)
         make = partial(OpenAIModel, model=name, temperature=settings.temperature, prices=prices)
@@ -145,9 +145,9 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
 
 async def check_model_endpoint(endpoint: Endpoint) -> EndpointCheck:
     """Check an endpoint for the doctor. Azure's list has models, but a request names a deployment: it is left out."""
-    from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL, ClaudeModel
-    from agent_core.providers.llm.openai_model import DEFAULT_MODEL
-    from agent_core.providers.llm.server_discovery import check_endpoint
+    from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL, ClaudeModel
+    from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
+    from agent_core.capabilities.models.server_discovery import check_endpoint
 
     is_claude = endpoint.api == "anthropic"
     if is_claude and not ClaudeModel.is_installed():
@@ -217,8 +217,8 @@ def wanted_profile(settings: Settings) -> ProfileName:
 
 def make_counters(settings: Settings) -> TokenCounters:
     """OpenAI's tokenizers if an endpoint is configured, else an estimate."""
-    from agent_core.providers.llm.tiktoken_counter import TiktokenCounters
-    from agent_core.providers.llm.token_estimates import Estimates
+    from agent_core.capabilities.models.tiktoken_counter import TiktokenCounters
+    from agent_core.capabilities.models.token_estimates import Estimates
 
     return TiktokenCounters(settings.tokenizers) if settings.has_endpoint else Estimates()
 
@@ -226,11 +226,11 @@ def make_counters(settings: Settings) -> TokenCounters:
 def make_embedder(settings: Settings) -> Embedder:
     """The embedding endpoint if there is one, else local word vectors, or hashed words if those are not installed."""
     if settings.embedding_endpoint is None:
-        from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
-        from agent_core.providers.embeddings.local_embedder import LocalEmbedder
+        from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
+        from agent_core.capabilities.memory.local_embedder import LocalEmbedder
 
         return LocalEmbedder() if LocalEmbedder.is_installed() else HashingEmbedder()
-    from agent_core.providers.embeddings.openai_embedder import EMBEDDINGS, OpenAIEmbedder
+    from agent_core.capabilities.memory.openai_embedder import EMBEDDINGS, OpenAIEmbedder
 
     return OpenAIEmbedder(
         model=settings.embedding_name,
@@ -244,7 +244,7 @@ def make_embedder(settings: Settings) -> Embedder:
 def make_index(settings: Settings, database: Database) -> MemoryIndex:
     """Pinecone if its key is set, else an index of this process on the database."""
     if key := settings.pinecone_api_key.get_secret_value():
-        from agent_core.providers.vector_index.pinecone_index import PineconeIndex, PineconeSettings
+        from agent_core.capabilities.memory.pinecone_index import PineconeIndex, PineconeSettings
 
         names = PineconeSettings(key="PINECONE_API_KEY", host="PINECONE_HOST", index="PINECONE_INDEX")
         return PineconeIndex(
@@ -254,7 +254,7 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
             controller_host=settings.pinecone_controller_host,
             settings=names,
         )
-    from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
+    from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 
     shutil.rmtree(settings.home / "vectors", ignore_errors=True)  # an earlier release kept vectors in files
     return DatabaseVectorIndex(database)
@@ -262,8 +262,8 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 def make_search(settings: Settings) -> Search:
     """The search service that is set. If none is, the catalog of commands leaves the search off."""
-    from agent_core.providers.web import search_services
-    from agent_core.providers.web.web_search import GOOGLE_URL, GoogleSearch, MetaSearch
+    from agent_core.capabilities.web import search_services
+    from agent_core.capabilities.web.search_engines import GOOGLE_URL, GoogleSearch, MetaSearch
 
     match settings.search_service:
         case "brave":

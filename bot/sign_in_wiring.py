@@ -19,7 +19,7 @@ from agent_core.providers.clock import SystemClock
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from agent_core.providers.mcp.sign_ins import SignIns
+    from agent_core.capabilities.tool_servers.sign_ins import SignIns
 
 NO_SIGN_IN = "let Signoff in without a sign-in: its entry needs no oauth"
 KeepSecret = Callable[[tuple[str, ...]], None]
@@ -31,7 +31,7 @@ def find_sign_ins(
     """The sign-ins in this database; None if no server needs one. `keep_secret` is told the tokens in use."""
     if database is None or not settings.mcp_servers or not settings.mcp_servers.with_sign_in:
         return None
-    from agent_core.providers.mcp.sign_ins import SignIns, SignInStore
+    from agent_core.capabilities.tool_servers.sign_ins import SignIns, SignInStore
 
     store = SignInStore(database, clock, settings.mcp_sign_in_key.get_secret_value())
     return SignIns(store=store, clock=clock, use_tokens=keep_secret)
@@ -65,7 +65,7 @@ class SignInDesk:
 
         An earlier sign-in is kept until there is the new one.
         """
-        from agent_core.providers.mcp.mcp_server import McpServer
+        from agent_core.capabilities.tool_servers.mcp_server import McpServer
 
         tokens: list[str] = []
         asking = replace(

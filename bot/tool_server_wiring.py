@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING
 
 from adapters.screens.visible_text import visible
 from agent_core.assembly import Core
-from agent_core.commands.redaction import redact_output, redact_schema
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import CommandError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.lines import counted
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin
-from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import ServerTool, ToolServer
 from agent_core.ports.tool_sources import SourcePrompt, ToolSource
 from agent_core.providers.clock import SystemClock
+from agent_core.toolset.redaction import redact_output, redact_schema
+from agent_core.toolset.registry import Commands
 from bot.findings import Finding
 from bot.settings import Settings
 from bot.sign_in_wiring import find_sign_ins, open_database
 from bot.tool_faults import faults_kept
 
 if TYPE_CHECKING:
-    from agent_core.providers.mcp.mcp_server import McpServer
+    from agent_core.capabilities.tool_servers.mcp_server import McpServer
 
 logger = logging.getLogger(__name__)
 DOCTOR_SECONDS, FIRST_LIST_SECONDS = 20.0, 10.0
@@ -190,7 +190,7 @@ async def serve_tools(
 def _make_servers(
     settings: Settings, found: ToolServerSet, commands: Commands, changes: ChangedTools | None
 ) -> "list[McpServer]":
-    from agent_core.providers.mcp.mcp_server import McpServer
+    from agent_core.capabilities.tool_servers.mcp_server import McpServer
 
     entries = settings.mcp_servers.entries if settings.mcp_servers else ()
     database = changes.database if changes else None
@@ -253,7 +253,7 @@ async def tool_servers_finding(settings: Settings) -> Finding | None:
     """The finding on tool servers, each of which is connected once; None if none is configured. No secrets."""
     if not settings.mcp_servers:
         return None
-    from agent_core.providers.mcp.mcp_server import McpServer
+    from agent_core.capabilities.tool_servers.mcp_server import McpServer
 
     clock, seconds = SystemClock(), min(DOCTOR_SECONDS, settings.mcp_seconds)
     found = ToolServerSet(secrets=Secrets.of(settings.secrets))

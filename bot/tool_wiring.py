@@ -10,6 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_core.capabilities.documents.document_reader import DocumentReader
+from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
+from agent_core.capabilities.documents.picture_reader import PictureReader
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.models.prices import Prices
+from agent_core.capabilities.programs.disabled import DisabledSandbox
 from agent_core.errors import SettingsError
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
 from agent_core.plugins.registration import PluginSet
@@ -20,12 +26,6 @@ from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.social_posts import PostPublisher
 from agent_core.ports.web import Web
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.documents.document_reader import DocumentReader
-from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
-from agent_core.providers.documents.picture_reader import PictureReader
-from agent_core.providers.llm.prices import Prices
-from agent_core.providers.sandbox.disabled import DisabledSandbox
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from bot.autogpt_wiring import load_all_plugins
 from bot.findings import IN_A_BUCKET, ToolProbes
 from bot.model_wiring import default_model_sees, with_variables
@@ -35,9 +35,9 @@ from bot.value_types import Endpoint
 from bot.variables import VARIABLES
 
 if TYPE_CHECKING:
-    from agent_core.providers.media.huggingface import HuggingFace
-    from agent_core.providers.media.openai_media import OpenAIMedia
-    from agent_core.providers.sandbox.process_sandbox import ProcessSandbox
+    from agent_core.capabilities.media.huggingface import HuggingFace
+    from agent_core.capabilities.media.openai_media import OpenAIMedia
+    from agent_core.capabilities.programs.process_sandbox import ProcessSandbox
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +136,7 @@ async def make_sandbox(settings: Settings, clock: Clock) -> tuple[Sandbox, str]:
 
 def confined(settings: Settings, folder: Path, clock: Clock) -> "ProcessSandbox":
     """The sandbox that SANDBOX names (Docker or Bubblewrap), for workspaces in `folder`. Test it before use."""
-    from agent_core.providers.sandbox.process_sandbox import bubblewrap_sandbox, docker_sandbox
+    from agent_core.capabilities.programs.process_sandbox import bubblewrap_sandbox, docker_sandbox
 
     workspaces = FolderWorkspaces(folder)
     if settings.sandbox == "docker":
@@ -148,9 +148,9 @@ def confined(settings: Settings, folder: Path, clock: Clock) -> "ProcessSandbox"
 
 def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
     """The HTTP client, and why git clones are off ("" if they are on); raise SettingsError for an invalid host."""
+    from agent_core.capabilities.web.gateway_web import GatewayWeb
+    from agent_core.capabilities.web.git_clone import git_fault
     from agent_core.providers.egress.address_policy import InternalHosts
-    from agent_core.providers.web.gateway_web import GatewayWeb
-    from agent_core.providers.web.git_clone import git_fault
 
     try:
         internal = InternalHosts.of(settings.allow_internal_hosts, INTERNAL_HOSTS, settings.port)
@@ -165,7 +165,7 @@ def make_images(settings: Settings) -> Images | None:
     For OpenAI, IMAGE_MODEL has a default.
     """
     if settings.sd_webui_url:
-        from agent_core.providers.media.stable_diffusion import StableDiffusion
+        from agent_core.capabilities.media.stable_diffusion import StableDiffusion
 
         return StableDiffusion(
             url=settings.sd_webui_url,
@@ -174,12 +174,12 @@ def make_images(settings: Settings) -> Images | None:
             auth_setting="SD_WEBUI_AUTH",
         )
     if settings.huggingface_image_model:
-        from agent_core.providers.media.huggingface import HuggingFaceImages
+        from agent_core.capabilities.media.huggingface import HuggingFaceImages
 
         return HuggingFaceImages(_hugging_face(settings, "HUGGINGFACE_IMAGE_MODEL"))
     if settings.openai_endpoint is None or not (settings.image_model or settings.is_openai):
         return None
-    from agent_core.providers.media.openai_media import IMAGE_MODEL, IMAGES, OpenAIImages
+    from agent_core.capabilities.media.openai_media import IMAGE_MODEL, IMAGES, OpenAIImages
 
     ability = with_variables(IMAGES, settings.openai_endpoint, "IMAGE_MODEL")
     return OpenAIImages(_openai(settings, settings.openai_endpoint), settings.image_model or IMAGE_MODEL, ability)
@@ -188,12 +188,12 @@ def make_images(settings: Settings) -> Images | None:
 def make_transcriber(settings: Settings) -> Transcriber | None:
     """Hugging Face if its model is set, else the endpoint's AUDIO_MODEL, which has a default for OpenAI."""
     if settings.huggingface_audio_model:
-        from agent_core.providers.media.huggingface import HuggingFaceTranscriber
+        from agent_core.capabilities.media.huggingface import HuggingFaceTranscriber
 
         return HuggingFaceTranscriber(_hugging_face(settings, "HUGGINGFACE_AUDIO_MODEL"))
     if settings.openai_endpoint is None or not (settings.audio_model or settings.is_openai):
         return None
-    from agent_core.providers.media.openai_media import AUDIO, AUDIO_MODEL, OpenAITranscriber
+    from agent_core.capabilities.media.openai_media import AUDIO, AUDIO_MODEL, OpenAITranscriber
 
     ability = with_variables(AUDIO, settings.openai_endpoint, "AUDIO_MODEL")
     return OpenAITranscriber(_openai(settings, settings.openai_endpoint), settings.audio_model or AUDIO_MODEL, ability)
@@ -203,7 +203,7 @@ def make_voice(settings: Settings) -> Voice | None:
     """The speech model of the endpoint, if one is named."""
     if settings.openai_endpoint is None or not settings.speech_model:
         return None
-    from agent_core.providers.media.openai_media import SPEECH, OpenAIVoice
+    from agent_core.capabilities.media.openai_media import SPEECH, OpenAIVoice
 
     ability = with_variables(SPEECH, settings.openai_endpoint, "SPEECH_MODEL")
     return OpenAIVoice(_openai(settings, settings.openai_endpoint), settings.speech_model, ability)
@@ -213,7 +213,7 @@ def make_publisher(settings: Settings) -> PostPublisher | None:
     """The publisher for X (formerly Twitter), or None unless its four keys are set."""
     if not settings.has_x:
         return None
-    from agent_core.providers.media.x_posts import X_API_URL, XPosts
+    from agent_core.capabilities.posts.x_posts import X_API_URL, XPosts
 
     return XPosts(
         api_key=settings.x_api_key.get_secret_value(),
@@ -226,14 +226,14 @@ def make_publisher(settings: Settings) -> PostPublisher | None:
 
 
 def _openai(settings: Settings, endpoint: Endpoint) -> "OpenAIMedia":
-    from agent_core.providers.media.openai_media import OpenAIMedia
+    from agent_core.capabilities.media.openai_media import OpenAIMedia
 
     prices = Prices.at(endpoint.url, settings.model_prices)
     return OpenAIMedia(base_url=endpoint.url, api_key=endpoint.key, prices=prices)
 
 
 def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":
-    from agent_core.providers.media.huggingface import HUGGINGFACE_URL, HuggingFace
+    from agent_core.capabilities.media.huggingface import HUGGINGFACE_URL, HuggingFace
 
     url = settings.huggingface_api_url or HUGGINGFACE_URL
     return HuggingFace(
@@ -249,11 +249,11 @@ def _hugging_face(settings: Settings, variable: str) -> "HuggingFace":
 
 def tool_probes(settings: Settings) -> ToolProbes:
     """The doctor's checks of external services and programs."""
-    from agent_core.providers.documents.worker_confinement import confinement_fault
-    from agent_core.providers.sandbox.bubblewrap import TOOLS
-    from agent_core.providers.sandbox.bwrap_options import missing_tools
-    from agent_core.providers.web.browser_pages import browser_fault
-    from agent_core.providers.web.git_clone import git_fault
+    from agent_core.capabilities.documents.worker_confinement import confinement_fault
+    from agent_core.capabilities.programs.bubblewrap import TOOLS
+    from agent_core.capabilities.web.browser_pages import browser_fault
+    from agent_core.capabilities.web.git_clone import git_fault
+    from agent_core.providers.confinement.bwrap_options import missing_tools
 
     def sandbox_tools() -> str:
         return missing_tools(TOOLS) if settings.sandbox == "bubblewrap" else ""

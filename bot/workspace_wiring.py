@@ -7,19 +7,19 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, TypeAlias
 
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.files.workspace_paths import OWNER_NAME
+from agent_core.capabilities.files.workspace_transfer import StoredFiles, WorkspaceTransfer
 from agent_core.errors import CommandError, SettingsError, TransferRefused
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import version
 from agent_core.ports.database import Database
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.workspace.workspace_paths import OWNER_NAME
-from agent_core.providers.workspace.workspace_transfer import StoredFiles, WorkspaceTransfer
 from agent_core.service.shared_storage import find_database_id, read_database_id, read_storage_place, record_storage
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from agent_core.providers.workspace.s3_storage import S3Storage
-    from agent_core.providers.workspace.s3_workspace import S3Workspaces
+    from agent_core.capabilities.files.s3_storage import S3Storage
+    from agent_core.capabilities.files.s3_workspace import S3Workspaces
 
 AnyWorkspaces: TypeAlias = "FolderWorkspaces | S3Workspaces"
 URL = "WORKSPACE_URL"
@@ -50,7 +50,7 @@ def make_workspaces(settings: Settings) -> AnyWorkspaces:
     if settings.workspace_folder:
         return FolderWorkspaces(settings.workspace_folder)
     storage = _s3_storage(settings)
-    from agent_core.providers.workspace.s3_workspace import S3Workspaces
+    from agent_core.capabilities.files.s3_workspace import S3Workspaces
 
     return S3Workspaces(storage)
 
@@ -114,7 +114,7 @@ async def find_workspaces_fault(settings: Settings) -> str:
     try:
         if not settings.workspace_folder:
             storage = _s3_storage(settings)
-            from agent_core.providers.workspace.s3_check import find_storage_fault
+            from agent_core.capabilities.files.s3_check import find_storage_fault
 
             if fault := await find_storage_fault(storage):
                 return fault
@@ -130,14 +130,14 @@ def stored_files(settings: Settings) -> StoredFiles:
     if settings.workspace_folder:
         return WorkspaceTransfer(settings.workspace_folder)
     storage = _s3_storage(settings)
-    from agent_core.providers.workspace.s3_transfer import S3WorkspaceTransfer
+    from agent_core.capabilities.files.s3_transfer import S3WorkspaceTransfer
 
     return S3WorkspaceTransfer(storage)
 
 
 def _s3_storage(settings: Settings) -> "S3Storage":
     try:
-        from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
+        from agent_core.capabilities.files.s3_storage import S3Bucket, S3Storage
     except ImportError as fault:
         raise SettingsError(URL, NO_OBSTORE, EXAMPLE) from fault
     bucket, _, prefix = settings.workspace_url.removeprefix("s3://").partition("/")

@@ -7,23 +7,23 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
-from agent_core.commands.pages import load_sites
-from agent_core.commands.registry import CommandContext
+from agent_core.capabilities.autogpt.discovery import Choice, Discovery
+from agent_core.capabilities.autogpt.loading import embedders_of, load_autogpt_plugins, thoughts_of
+from agent_core.capabilities.autogpt.plugin_python import PluginPython
+from agent_core.capabilities.autogpt.worker import WorkerHost
+from agent_core.capabilities.autogpt.worker_pool import WorkerPool
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
+from agent_core.capabilities.web.pages import load_sites
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import PluginSet
 from agent_core.ports.clock import Clock
-from agent_core.providers.autogpt_plugins.discovery import Choice, Discovery
-from agent_core.providers.autogpt_plugins.loading import embedders_of, load_autogpt_plugins, thoughts_of
-from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
-from agent_core.providers.autogpt_plugins.worker import WorkerHost
-from agent_core.providers.autogpt_plugins.worker_pool import WorkerPool
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
+from agent_core.toolset.registry import CommandContext
 from tests.packages import SANDBOX, need
 from tests.patience import PATIENCE_SECONDS
 

@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
+from agent_core.capabilities.web.browser_confinement import is_needed as is_confined
+from agent_core.capabilities.web.browser_pages import chromium
 from agent_core.providers.system_packages import install_command
-from agent_core.providers.web.browser_confinement import is_needed as is_confined
-from agent_core.providers.web.browser_pages import chromium
 
 # The programs of each package. Chromium has several names, and Playwright may have downloaded one.
 PROGRAMS = {

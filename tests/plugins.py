@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from agent_core.commands.pages import load_sites
+from agent_core.capabilities.web.pages import load_sites
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import PluginSet

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agent_core.commands.registry import CommandContext
 from agent_core.errors import CommandError, DatabaseAway, UnusableReply
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.command_runner import CommandRunner
@@ -23,6 +22,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.engine import Waker
 from agent_core.spending.spending_tracker import SpendingTracker
+from agent_core.toolset.registry import CommandContext
 
 RETRY_SECONDS = 1.0
 WAITING = ("awaiting", "paused")  # what list_awaiting_people lists

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from agent_core.commands.registry import CommandContext, CommandOutput, Commands
-from agent_core.commands.run_display import UNSEEN, RunDisplay
 from agent_core.errors import (
     CommandError,
     CommitUnknown,
@@ -29,6 +27,8 @@ from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.tool_sources import ListSources, no_sources
 from agent_core.spending.spending_tracker import SpendingTracker
+from agent_core.toolset.registry import CommandContext, CommandOutput, Commands
+from agent_core.toolset.run_display import UNSEEN, RunDisplay
 
 COMMAND_TIMEOUT_SECONDS = 600.0
 MAX_OUTPUT_CHARACTERS = 200_000

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from agent_core.commands.run_display import RunDisplay
 from agent_core.errors import DatabaseAway, Superseded, SurfaceError
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
@@ -18,6 +17,7 @@ from agent_core.model.note import Notice
 from agent_core.model.server_question import AskedQuestion
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
+from agent_core.toolset.run_display import RunDisplay
 
 logger = logging.getLogger(__name__)
 

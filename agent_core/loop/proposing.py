@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from agent_core.commands.registry import CommandContext, Commands
 from agent_core.errors import CommandError, ModelRefused, ModelUnavailable, OverBudget, PromptTooLong, UnusableReply
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
 from agent_core.loop.hooked_thought import HookedThought
@@ -25,6 +24,7 @@ from agent_core.prompt.tool_choice import ToolChoice, choose_tools
 from agent_core.replies.repair import is_worth_repairing, parse_repaired, repair_messages
 from agent_core.replies.reply_parser import parse
 from agent_core.spending.spending_tracker import SpendingTracker
+from agent_core.toolset.registry import CommandContext, Commands
 
 MAX_DELAY_SECONDS = 300.0
 MAX_SHORTER_PROMPTS = 3  # after each refusal the window is smaller

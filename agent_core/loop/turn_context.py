@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note
 from agent_core.model.tool_switches import ALL_ON, ToolSwitches
@@ -12,6 +11,7 @@ from agent_core.model.usage import Budget
 from agent_core.oversight.repetition import LOOKBACK_TURNS, find_repetition
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import budget_of
+from agent_core.toolset.channel_tools import load_tool_switches
 
 MAX_TURNS = 40
 

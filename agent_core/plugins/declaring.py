@@ -6,12 +6,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from agent_core.commands.arguments import normalise_name
-from agent_core.commands.registry import Command
 from agent_core.model.command import RISK_CLASSES, CommandSpec
 from agent_core.plugins.guarding import guard
 from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, one_line, reason_of
 from agent_core.plugins.schemas import own_schema
+from agent_core.toolset.arguments import normalise_name
+from agent_core.toolset.registry import Command
 
 COMMAND_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 MAX_COMMANDS = 100

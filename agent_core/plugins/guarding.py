@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, FoundOutcome
 from agent_core.errors import CommandError, DatabaseAway, MemoryAway, ModelError
 from agent_core.model.command import Arguments, Preview
 from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, require_not_cancelled, title_of
+from agent_core.toolset.registry import Command, CommandContext, CommandOutput, FoundOutcome
 
 KNOWN = (CommandError, DatabaseAway)
 KNOWN_OF_A_RUN = (*KNOWN, MemoryAway, ModelError)

@@ -5,11 +5,11 @@ import logging
 from dataclasses import dataclass, field
 from itertools import islice
 
-from agent_core.commands.registry import Command
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.plugins.plugin import Plugin
 from agent_core.ports.tool_sources import ToolSource
+from agent_core.toolset.registry import Command
 
 logger = logging.getLogger(__name__)
 NOT_OF_PLUGINS = (KeyboardInterrupt, GeneratorExit)  # any other failure is the plugin's, also one that ends a process

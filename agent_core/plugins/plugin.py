@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.commands.registry import Command, CommandContext
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -12,6 +11,7 @@ from agent_core.model.result import Result
 from agent_core.model.sites import Sites
 from agent_core.model.turn import Turn
 from agent_core.ports.web import FetchedContent, Web
+from agent_core.toolset.registry import Command, CommandContext
 
 MAX_FETCHED_BYTES = 5_000_000
 

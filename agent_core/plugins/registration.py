@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent_core.commands.registry import Command, CommandContext
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.result import Result
@@ -18,6 +17,7 @@ from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.plugins.wrapping import run_inside, tell
 from agent_core.ports.agent_embedders import AgentEmbedders
 from agent_core.ports.tool_sources import ToolSource
+from agent_core.toolset.registry import Command, CommandContext
 
 PLUGIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", re.ASCII)
 MAX_GUIDANCE_CHARACTERS, MAX_GUIDANCE_LINES = 300, 5

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from agent_core.commands.registry import Command
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.plugins.loaded import LoadedPlugin
+from agent_core.toolset.registry import Command
 
 
 @dataclass(frozen=True, slots=True)

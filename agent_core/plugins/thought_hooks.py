@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from agent_core.commands.registry import CommandContext
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Message
 from agent_core.model.result import Result
+from agent_core.toolset.registry import CommandContext
 
 
 class ThoughtHooks(Protocol):

@@ -4,7 +4,6 @@ import asyncio
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
-from agent_core.commands.registry import CommandContext
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approval, ApproveEdited
@@ -12,6 +11,7 @@ from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, require_not_cancelled
 from agent_core.plugins.plugin import RunOnce
+from agent_core.toolset.registry import CommandContext
 
 
 @dataclass(slots=True)

@@ -1,9 +1,8 @@
 """Reads the HTTP proxy from HTTPS_PROXY, HTTP_PROXY and NO_PROXY, for an SDK that ignores these variables."""
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-
-from agent_core.providers.llm.prices import is_loopback
 
 
 def proxy_for(url: str) -> str | None:
@@ -12,3 +11,12 @@ def proxy_for(url: str) -> str | None:
     if is_loopback(url) or proxy_bypass(address.hostname or ""):
         return None
     return getproxies().get(address.scheme)
+
+
+def is_loopback(base_url: str) -> bool:
+    """Whether an address is one of this machine."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

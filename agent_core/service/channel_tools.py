@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.commands.channel_tools import load_tool_switches
-from agent_core.commands.registry import Commands
 from agent_core.errors import CommandError, InvalidInput, NotFound, NotPossible
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec
@@ -14,6 +12,8 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.tool_sources import ListSources, SourcePrompt, ToolSource, no_sources
 from agent_core.prompt.tool_choice import MAX_TOOL_TOKENS, tool_tokens
+from agent_core.toolset.channel_tools import load_tool_switches
+from agent_core.toolset.registry import Commands
 
 MAX_TURNS = 500
 MAX_ARGUMENT_CHARACTERS = 2_000

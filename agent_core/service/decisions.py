@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import datetime
 
-from agent_core.commands.arguments import argument_faults
-from agent_core.commands.registry import Commands
 from agent_core.errors import ChangedSinceShown, InvalidInput, UnusableReply
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
@@ -16,6 +14,8 @@ from agent_core.oversight.lease import grant, require_approvable, require_within
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import may_others_write
+from agent_core.toolset.arguments import argument_faults
+from agent_core.toolset.registry import Commands
 
 
 def validate_decision(decision: Decision, turn: Turn, commands: Commands, limit: int | None) -> Decision:

@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, replace
 
-from agent_core.commands.agents import find_helper
 from agent_core.errors import CommandError
 from agent_core.model.actors import is_name_of
 from agent_core.model.agent import Agent, Finished, Thinking
@@ -20,7 +19,7 @@ from agent_core.service.deleting import Deleted, remove_family
 from agent_core.service.erasing import Eraser
 from agent_core.service.free_names import find_free_name
 from agent_core.service.transactional import TransactionalService
-from agent_core.spending.helper_tree import as_actor, deliver_note, list_helpers_below, list_helpers_of
+from agent_core.spending.helper_tree import as_actor, deliver_note, find_helper, list_helpers_below, list_helpers_of
 
 MAX_HELPERS = 5
 MAX_QUOTE_CHARACTERS = 200

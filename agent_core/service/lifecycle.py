@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from agent_core.commands.registry import Commands
 from agent_core.errors import InvalidInput, NotFound, NotPossible, UnreadableRecord
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
@@ -37,6 +36,7 @@ from agent_core.spending.helper_tree import (
     report_deletion,
     taint_shared_folder,
 )
+from agent_core.toolset.registry import Commands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

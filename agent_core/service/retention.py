@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from agent_core.commands.trash import KEPT_FOR, empty_trash
 from agent_core.errors import CommandError, Conflict, DatabaseAway
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -14,6 +13,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.ports.files import Workspaces
 from agent_core.service.lifecycle import AgentLifecycle
+from agent_core.toolset.trash import KEPT_FOR, empty_trash
 
 logger = logging.getLogger(__name__)
 

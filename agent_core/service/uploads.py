@@ -12,7 +12,6 @@ from pathlib import PurePosixPath
 from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
-from agent_core.commands.trash import list_trash
 from agent_core.errors import CommandError, InvalidInput, NotFound
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -25,6 +24,7 @@ from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import deliver_note, pause_leases, taint_shared_folder
+from agent_core.toolset.trash import list_trash
 
 MAX_UPLOAD_BYTES = 20 * 2**20
 Arrival: TypeAlias = Literal["given", "forwarded", "restored"]

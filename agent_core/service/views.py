@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias, TypeVar
 
-from agent_core.commands.registry import Commands
-from agent_core.commands.trash import list_trash
 from agent_core.errors import NotFound
 from agent_core.model.actors import Actor
 from agent_core.model.agent import ARCHIVED, Agent, Headcount
@@ -34,6 +32,8 @@ from agent_core.service.free_names import find_free_name
 from agent_core.service.glances import Glances
 from agent_core.service.text_search import TextSearches
 from agent_core.spending.helper_tree import list_helpers_below
+from agent_core.toolset.registry import Commands
+from agent_core.toolset.trash import list_trash
 
 T = TypeVar("T")
 TURNS_PER_PAGE, MAX_ARCHIVED = 50, 200

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
-from agent_core.errors import NotFound
+from agent_core.errors import CommandError, NotFound
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, Finished, Paused, Stopped, Thinking
 from agent_core.model.ids import AgentId
@@ -197,3 +197,15 @@ def _report_text(helper: Agent) -> str:
             return f"{by} stopped me."
         case _:
             return "I am not running."
+
+
+def find_helper(helpers: tuple[Agent, ...], key: str) -> Agent:
+    """The helper of that id, name or number; raise CommandError with the names of all helpers."""
+    if by_id := next((helper for helper in helpers if helper.id == key), None):
+        return by_id
+    wanted = " ".join(key.split()).casefold().removeprefix("@")
+    for number, helper in enumerate(helpers, 1):
+        if wanted in (helper.name.casefold(), str(number)):
+            return helper
+    there = ", ".join(helper.name for helper in helpers) or "none; start_agent starts one"
+    raise CommandError(f"You have no helper {key}. Your helpers are: {there}.")

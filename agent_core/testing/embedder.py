@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.model.memory import Vector
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import Embedding
-from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.memory_index import a_vector
 
 VECTOR_DIMENSION = 64

@@ -3,12 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent_core.model.agent import Agent
-from agent_core.model.files import FileEntry, content_fingerprint
-from agent_core.model.ids import AgentId
-from agent_core.ports.clock import Clock
-from agent_core.ports.files import WorkspaceOwner
-from agent_core.providers.workspace.workspace_paths import (
+from agent_core.capabilities.files.workspace_paths import (
     LIMITS,
     Limits,
     changed_error,
@@ -20,6 +15,11 @@ from agent_core.providers.workspace.workspace_paths import (
     split_file_path,
     split_path,
 )
+from agent_core.model.agent import Agent
+from agent_core.model.files import FileEntry, content_fingerprint
+from agent_core.model.ids import AgentId
+from agent_core.ports.clock import Clock
+from agent_core.ports.files import WorkspaceOwner
 from agent_core.testing.clock import FakeClock
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TypeAlias
 
+from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import FREE, Usage
 from agent_core.ports.models import CallOptions
-from agent_core.providers.llm.token_estimates import EstimatedTokens
 
 Scripted: TypeAlias = str | Reply | Exception
 

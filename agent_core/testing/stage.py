@@ -9,11 +9,10 @@ from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from agent_core.assembly import CommandParts, Core, CoreOptions, CorePorts
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.history import HistoryCommands
-from agent_core.commands.memory import MemoryCommands
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.agents.history import HistoryCommands
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.actors import Actor, Origin
@@ -39,6 +38,7 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.surface import RecordingSurface
+from agent_core.toolset.registry import Commands
 
 T = TypeVar("T")
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from playwright.async_api import Browser, Page, ViewportSize, async_playwright, expect
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.files.folder_workspace import FolderFiles
 from agent_core.model.draft import AgentDraft
 from agent_core.ports.models import LanguageModel
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.workspace.folder_workspace import FolderFiles
 from agent_core.testing.language_model import ScriptedModel
 from docs.pictures.cards import draw_cards
 from tests.browser.browsing import BrowserChat

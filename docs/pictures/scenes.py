@@ -9,8 +9,7 @@ from adapters.screens.turn_lines import line_of
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import notice_message
 from adapters.slack.outbound.turn_messages import folded_message, turn_message
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Stopped, Thinking
 from agent_core.model.channels import ChannelScope
@@ -23,6 +22,7 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Budget, Usage
 from agent_core.testing.files import InMemoryFiles
+from agent_core.toolset.registry import CommandContext, Commands
 
 ANA = Actor(id="u-ana", display="Ana", workspace="local")
 BEN = Actor(id="u-ben", display="Ben", workspace="local")

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import cast
 
 from agent_core.assembly import Core, CorePorts
-from agent_core.commands.registry import Command, Commands
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.files.workspace_paths import LIMITS
+from agent_core.capabilities.programs.disabled import DisabledSandbox
+from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.model.command import CommandSpec
 from agent_core.oversight.untrusted_content import PROCESSING_CATEGORIES
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.sandbox.disabled import DisabledSandbox
-from agent_core.providers.web.web_search import MetaSearch
-from agent_core.providers.workspace.workspace_paths import LIMITS
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
+from agent_core.toolset.registry import Command, Commands
 from bot.command_catalog import CommandCatalog
 from bot.settings import Settings
 from bot.tool_wiring import NOT_ALLOWED, Tools

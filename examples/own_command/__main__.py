@@ -4,13 +4,13 @@
 
 import asyncio
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.model.agent import Awaiting
 from agent_core.model.decision import Approve
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Commands
 from examples.own_command.replace_text import REPLACE_TEXT
 
 REPLIES = (

@@ -2,10 +2,10 @@
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import CommandContext, declare
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.texts import decode_unicode
+from agent_core.toolset.registry import CommandContext, declare
 
 
 class Replacement(BaseModel):

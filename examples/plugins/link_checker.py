@@ -6,9 +6,9 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.model.command import Preview
 from agent_core.plugins import Plugin, PluginTools
+from agent_core.toolset.registry import Command, CommandContext, declare
 
 
 class Address(BaseModel):

@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.plugins import Plugin, PluginTools
+from agent_core.toolset.registry import Command, CommandContext, declare
 
 
 class File(BaseModel):

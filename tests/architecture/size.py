@@ -17,10 +17,11 @@ class Room:
     paths: tuple[str, ...]
 
 
+KERNEL = "agent_core/memory", "agent_core/providers"  # what several features share
 # The longest path that fits a module names its room. A limit is lowered when code goes; raising it needs a decision.
 ROOMS: Mapping[str, Room] = {
     "model": Room(2_200, ("agent_core/model", "agent_core/errors.py")),
-    "rules": Room(760, ("agent_core/oversight", "agent_core/spending")),
+    "rules": Room(770, ("agent_core/oversight", "agent_core/spending")),
     "store": Room(2_810, ("agent_core/persistence",)),
     "loop": Room(2_070, ("agent_core/loop",)),
     "replies": Room(920, ("agent_core/replies",)),
@@ -28,18 +29,8 @@ ROOMS: Mapping[str, Room] = {
     "service": Room(2_690, ("agent_core/service",)),
     "engine": Room(390, ("agent_core/engines",)),
     "ports": Room(690, ("agent_core/ports",)),
-    "toolset": Room(1_260, ("agent_core/commands/registry.py", "agent_core/plugins")),
-    "capabilities": Room(
-        14_530,
-        (
-            "agent_core/capabilities",
-            "agent_core/commands",
-            "agent_core/memory",
-            "agent_core/providers",
-            "agent_core/transfer",
-            "adapters/mcp",
-        ),
-    ),
+    "toolset": Room(1_130, ("agent_core/toolset", "agent_core/plugins")),
+    "capabilities": Room(14_650, ("agent_core/capabilities", *KERNEL, "adapters/mcp")),
     "testing": Room(860, ("agent_core/testing",)),
     "assembly": Room(420, ("agent_core",)),
     "screens": Room(3_840, ("adapters",)),

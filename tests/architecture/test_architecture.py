@@ -39,10 +39,12 @@ OFFENCES = {
     "surfaces": ("adapters/terminal/offence.py", "import adapters.web.page_context"),
     "chat": ("adapters/chat/offence.py", "import slack_sdk"),
     "core": ("agent_core/model/offence.py", "import agent_core.service.agents"),
+    "capabilities": ("agent_core/capabilities/media/offence.py", "import agent_core.service.views"),
+    "features": ("agent_core/capabilities/files/offence.py", "import agent_core.capabilities.web"),
     "inbound": ("adapters/web/offence.py", "import agent_core.loop.advance"),
     "composition": ("bot/offence.py", "import agent_core.persistence.database"),
     "shipped": ("bot/platforms/offence.py", "import agent_core.testing.clock"),
-    "sql": ("agent_core/commands/offence.py", "import sqlalchemy"),
+    "sql": ("agent_core/toolset/offence.py", "import sqlalchemy"),
     "no-http": ("agent_core/loop/offence.py", "import slack_sdk"),
     "pure": ("agent_core/oversight/offence.py", "import pydantic"),
 }

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
 
+from agent_core.capabilities.tool_servers.mcp_server import McpServer, ignore_change
 from agent_core.ports.tool_servers import LocalProgram, ServerEntry
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.mcp_server import McpServer, ignore_change
 from tests.attacks.heartbeat import Heartbeat
 from tests.patience import PATIENCE_SECONDS
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from agent_core.capabilities.files.folder_workspace import FolderFiles, FolderWorkspaces
+from agent_core.capabilities.files.workspace_paths import Limits
+from agent_core.capabilities.programs.process_sandbox import ProcessSandbox, bubblewrap_sandbox
 from agent_core.model.agent import Agent
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.backend import LIMITS, ProgramLimits
-from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, bubblewrap_sandbox
-from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
-from agent_core.providers.workspace.workspace_paths import Limits
+from agent_core.providers.confinement.backend import LIMITS, ProgramLimits
 from agent_core.testing.examples import an_agent
 from tests.packages import SANDBOX, need
 from tests.patience import PATIENCE_SECONDS

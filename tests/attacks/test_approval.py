@@ -10,10 +10,10 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.screens.cards import turn_card
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.redaction import redact_output
-from agent_core.commands.registry import CommandContext, Commands, declare
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.actors import ActorKind
@@ -23,12 +23,12 @@ from agent_core.model.decision import Approve, ApproveEdited
 from agent_core.model.result import Failed, Result
 from agent_core.oversight.secrets import Secrets
 from agent_core.prompt.model_client import MeteredModel
-from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.examples import BEN
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.redaction import redact_output
+from agent_core.toolset.registry import CommandContext, Commands, declare
 from bot.logs import Redacting
 from tests.attacks.rows import attack
 

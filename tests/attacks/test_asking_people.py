@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.registry import CommandContext
+from agent_core.capabilities.tool_servers.attended_questions import LOOK_SECONDS, CallQuestions
 from agent_core.errors import DatabaseAway, NotPossible
 from agent_core.model.agent import Acting
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
 from agent_core.model.server_question import AskedQuestion, ServerQuestion
 from agent_core.persistence.database import SqlUnitOfWork
-from agent_core.plugins.tool_server_questions import LOOK_SECONDS, CallQuestions
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.clock import START
 from agent_core.testing.database import TemporaryDatabase
@@ -24,6 +23,7 @@ from agent_core.testing.examples import ANA, BEN, CHANNEL, a_turn, an_agent, kee
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import TEA_SERVER
+from agent_core.toolset.registry import CommandContext
 from bot.settings import load
 from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools
 from tests.attacks.bare_tool_servers import program, until

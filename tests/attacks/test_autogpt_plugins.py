@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.registry import Command, CommandOutput
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import CommandError
 from agent_core.model.ids import AgentId
 from agent_core.model.sites import Sites
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import CommandFamily, PluginSet
 from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.toolset.registry import Command, CommandOutput
 from tests.attacks.heartbeat import Heartbeat
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import alive

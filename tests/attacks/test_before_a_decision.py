@@ -5,19 +5,19 @@ from typing import cast
 
 import pytest
 
-from agent_core.commands.downloads import DownloadCommands
-from agent_core.commands.pages import PageCommands
+from agent_core.capabilities.web.downloads import DownloadCommands
+from agent_core.capabilities.web.gateway_web import GatewayWeb
+from agent_core.capabilities.web.git_clone import GitCloner
+from agent_core.capabilities.web.pages import PageCommands
 from agent_core.errors import CommandError
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed
 from agent_core.providers.egress.gateway import EgressGateway
-from agent_core.providers.web.gateway_web import GatewayWeb
-from agent_core.providers.web.git_clone import GitCloner
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack
 from tests.standins.site import Names
-from tests.unit.agent_core.commands.test_every_command import everything
+from tests.unit.agent_core.toolset.test_every_command import everything
 
 URL = "https://hunter2.evil.example/"
 

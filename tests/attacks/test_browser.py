@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.programs.sandbox_self_test import Listener
+from agent_core.capabilities.web import browser_confinement
+from agent_core.capabilities.web.browser_confinement import start_confined
+from agent_core.capabilities.web.browser_pages import BrowserPages, browser_fault
+from agent_core.capabilities.web.confined_browser_start import arguments_for
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
+from agent_core.providers.confinement import bwrap_options
+from agent_core.providers.confinement.backend import BROWSER_USER
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import open_tunnel
-from agent_core.providers.sandbox import bwrap_options
-from agent_core.providers.sandbox.backend import BROWSER_USER
-from agent_core.providers.sandbox.sandbox_self_test import Listener
 from agent_core.providers.system_packages import install_command
-from agent_core.providers.web import browser_confinement
-from agent_core.providers.web.browser_confinement import start_confined
-from agent_core.providers.web.browser_pages import BrowserPages, browser_fault
-from agent_core.providers.web.confined_browser_start import arguments_for
 from tests.attacks.rows import attack
 from tests.packages import SANDBOX, need, need_drawing
 from tests.patience import PATIENCE_SECONDS

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from adapters.screens.visible_text import visible
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.model.agent import Acting
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approval, Approve
-from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool
 from agent_core.testing.clock import START
 from agent_core.testing.examples import ANA, CHANNEL, a_turn, an_agent, keep

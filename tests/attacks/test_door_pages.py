@@ -6,26 +6,26 @@ from collections.abc import Iterator
 import pytest
 import pytest_asyncio
 
-from agent_core.commands.pages import PageCommands
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.documents import page_reader
+from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.web import browser_pages
+from agent_core.capabilities.web.browser_pages import BrowserPages
+from agent_core.capabilities.web.gateway_web import GatewayWeb
+from agent_core.capabilities.web.git_clone import GitCloner
+from agent_core.capabilities.web.pages import PageCommands
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
 from agent_core.model.sites import Sites
 from agent_core.ports.web import Page
 from agent_core.prompt.model_client import MeteredModel
-from agent_core.providers.documents import page_reader
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
-from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.providers.web import browser_pages
-from agent_core.providers.web.browser_pages import BrowserPages
-from agent_core.providers.web.gateway_web import GatewayWeb
-from agent_core.providers.web.git_clone import GitCloner
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.web import InMemoryWeb
+from agent_core.toolset.registry import CommandContext, Commands
 from tests.attacks.rows import attack
 from tests.packages import need_drawing
 from tests.standins.site import HERE, OPEN, Names, Site, leads_to, page, two_sites

@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
+from agent_core.capabilities.web import git_clone
+from agent_core.capabilities.web.git_clone import GitCloner
 from agent_core.errors import CommandError
 from agent_core.model.sites import Sites
 from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
-from agent_core.providers.web import git_clone
-from agent_core.providers.web.git_clone import GitCloner
 from tests.attacks.rows import attack
 from tests.attacks.test_door import in_short
 from tests.standins.site import OPEN, Names, Site, git_backend, leads_to, page, two_sites

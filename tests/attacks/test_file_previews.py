@@ -6,7 +6,7 @@ import re
 import pytest
 
 from adapters.web.file_preview import FilePreview, preview_of
-from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
+from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
 from tests.attacks.rows import attack
 
 FILES = "/c/web/local/general/a/1/files/"

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.files import FileCommands
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.documents.document_reader import DocumentReader
+from agent_core.capabilities.files.commands import FileCommands
+from agent_core.capabilities.files.folder_workspace import FolderFiles
+from agent_core.capabilities.files.workspace_paths import Limits
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
-from agent_core.providers.documents.document_reader import DocumentReader
-from agent_core.providers.workspace.folder_workspace import FolderFiles
-from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
+from agent_core.toolset.registry import CommandContext, Commands
 from tests.attacks.rows import attack
 from tests.standins.documents import WORD_NAMESPACE, archive, compressed_stream, line, pdf, word
 

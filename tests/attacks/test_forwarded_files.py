@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.model.decision import Approve
 from agent_core.service.uploads import FileUploads
 from agent_core.testing.language_model import ScriptedModel, reply_text

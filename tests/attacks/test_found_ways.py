@@ -7,11 +7,10 @@ import pytest
 
 from adapters.screens.cards import turn_card
 from adapters.typed.typed_text import typed
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import Command, CommandContext, Commands, declare
+from agent_core.capabilities.agents.commands import AgentCommands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.errors import PersonError, SurfaceBusy, ThreadGone
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.loop.recall import Recall
@@ -35,6 +34,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from agent_core.toolset.registry import Command, CommandContext, Commands, declare
 from tests.unit.agent_core.oversight.test_untrusted_content import FORGED, LOOK, RUN, SAVE, Nothing, approve, look, run
 from tests.wiring import actions_of
 

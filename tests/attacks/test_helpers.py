@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.registry import CommandContext
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent, Paused
 from agent_core.model.decision import Approve, ApproveEdited
@@ -12,6 +11,7 @@ from agent_core.testing.examples import BEN, CHANNEL
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext
 from tests.attacks.rows import attack
 from tests.attacks.test_rights import NOTHING, with_helpers
 from tests.unit.agent_core.oversight.test_untrusted_content import FORGED, approve

@@ -6,12 +6,12 @@ import mcp_types
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.commands.registry import CommandContext
+from agent_core.capabilities.tool_servers.answers import answer_of
+from agent_core.capabilities.tool_servers.servers import MAX_SHOWN_CHARACTERS, ServerCommands
 from agent_core.errors import CommandError
-from agent_core.plugins.tool_servers import MAX_SHOWN_CHARACTERS, ServerCommands
-from agent_core.providers.mcp.answers import answer_of
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
+from agent_core.toolset.registry import CommandContext
 from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.commands.registry import Command, Commands
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
-from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool
 from agent_core.testing.tool_servers import InMemoryToolServer
+from agent_core.toolset.registry import Command, Commands
 from tests.attacks.bare_tool_servers import heartbeat
 from tests.attacks.rows import attack
 

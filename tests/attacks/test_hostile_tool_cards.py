@@ -6,14 +6,14 @@ from typing import cast
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.commands.registry import Command, CommandContext, Commands
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
-from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import ServerAnswer, ServerEntry, ServerTool
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.tool_servers import TEA_SERVER, InMemoryToolServer
+from agent_core.toolset.registry import Command, CommandContext, Commands
 from tests.attacks.rows import attack
 
 CONTEXT = CommandContext(agent=an_agent(), files=InMemoryFiles())

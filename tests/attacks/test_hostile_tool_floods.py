@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.tool_servers.flow_limit import MAX_BYTES
 from agent_core.errors import CommandError
-from agent_core.providers.mcp.flow_limit import MAX_BYTES
 from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent_core.providers.sandbox import bwrap_process
-from agent_core.providers.sandbox.backend import LIMITS, NotStarted
-from agent_core.providers.sandbox.bwrap_process import GATE, has_more_filters, start_bwrap
+from agent_core.providers.confinement import bwrap_process
+from agent_core.providers.confinement.backend import LIMITS, NotStarted
+from agent_core.providers.confinement.bwrap_process import GATE, has_more_filters, start_bwrap
 from tests.e2e.process import ROOT
 from tests.packages import SANDBOX, need
 
 STARTER = """
 import asyncio, sys
 from pathlib import Path
-from agent_core.providers.sandbox.bubblewrap import BubblewrapBackend
+from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
 
 async def start(folder, argv):
     backend = BubblewrapBackend(data=folder.parent, file_bytes=10**6)

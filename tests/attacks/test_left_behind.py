@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.sandbox.workspace_quota import WorkspaceQuota
-from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.capabilities.files.folder_workspace import FolderFiles
+from agent_core.capabilities.files.workspace_quota import WorkspaceQuota
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import SMALL, Cell
 

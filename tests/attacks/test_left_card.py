@@ -6,13 +6,13 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from adapters.slack.outbound.surface import SlackSurface
-from agent_core.commands.registry import Command, CommandContext, declare
 from agent_core.errors import SurfaceBusy
 from agent_core.model.agent import Agent
 from agent_core.model.result import Interrupted
 from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Command, CommandContext, declare
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import writing
 from tests.scenario.slack_app import Office, at_work, text_of

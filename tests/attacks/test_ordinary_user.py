@@ -12,7 +12,7 @@ SHOWN_TWICE = (
     "tests/attacks/test_sandbox.py",
     "tests/attacks/test_autogpt_plugins.py",
     "tests/contract/test_sandbox.py",
-    "tests/unit/agent_core/providers/sandbox/test_sandbox.py",
+    "tests/unit/agent_core/capabilities/programs/test_sandbox.py",
 )
 
 

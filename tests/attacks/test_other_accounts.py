@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.capabilities.files.folder_workspace import FolderFiles
 from bot.bootstrap import assemble
 from bot.private_files import close_to_others, paths_open_to_others
 from bot.settings import Settings, load

@@ -7,12 +7,12 @@ import zlib
 import pytest
 from PIL import ExifTags, Image
 
-from agent_core.commands.registry import declare
-from agent_core.commands.vision import VisionCommands
+from agent_core.capabilities.documents.picture_reader import PictureReader
+from agent_core.capabilities.media.vision import VisionCommands
 from agent_core.errors import CommandError
-from agent_core.providers.documents.picture_reader import PictureReader
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import declare
 from tests.attacks.rows import attack
 from tests.unit.agent_core.oversight.test_untrusted_content import RUN, Nothing, approve, run
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import PluginSet
-from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 from tests.attacks.heartbeat import Heartbeat
 from tests.attacks.rows import attack
 from tests.autogpt_plugins import Plugins, plugin_source

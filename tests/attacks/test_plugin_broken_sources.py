@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.autogpt_plugins.discovery import Choice, Discovery
+from agent_core.capabilities.autogpt.discovery import Choice, Discovery
 from tests.attacks.rows import attack
 from tests.autogpt_plugins import plugin_source, zipped
 

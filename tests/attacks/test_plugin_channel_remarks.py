@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
 from agent_core.model.channels import ChannelScope
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import PluginSet
-from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from tests.attacks.rows import attack

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.autogpt.loading import thoughts_of
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent_policy import Policy
 from agent_core.model.decision import Approve
-from agent_core.providers.autogpt_plugins.loading import thoughts_of
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Commands
 from tests.attacks.rows import attack
 from tests.autogpt_plugins import Plugins, plugin_source
 

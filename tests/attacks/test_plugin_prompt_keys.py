@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from agent_core.commands.registry import CommandContext
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.messages import Message
 from agent_core.oversight.secrets import Secrets
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext
 from tests.attacks.rows import attack
 from tests.attacks.test_plugin_thought_traces import TouchesOnce
 

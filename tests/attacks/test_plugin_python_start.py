@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
+from agent_core.capabilities.autogpt.plugin_python import PluginPython
 from tests.attacks.rows import attack
 
 SECRET = "sk-of-the-operator"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.autogpt.worker import PluginWorker
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import PluginSet
-from agent_core.providers.autogpt_plugins.worker import PluginWorker
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox.process_tree import ProcessTree
+from agent_core.providers.confinement.process_tree import ProcessTree
 from tests.attacks.rows import attack
 from tests.autogpt_plugins import Plugins, plugin_source
 from tests.patience import PATIENCE_SECONDS

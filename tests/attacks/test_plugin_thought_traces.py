@@ -6,19 +6,19 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.commands.registry import CommandContext
+from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
+from agent_core.capabilities.autogpt.declared import PluginAdditions
+from agent_core.capabilities.autogpt.thoughts import AutoGptThoughts
 from agent_core.errors import DatabaseAway
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.messages import Message
 from agent_core.model.result import Result, Succeeded
-from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
-from agent_core.providers.autogpt_plugins.declared import PluginAdditions
-from agent_core.providers.autogpt_plugins.thoughts import AutoGptThoughts
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext
 from tests.attacks.rows import attack
 
 CONTEXT = CommandContext(agent=an_agent(), files=InMemoryFiles())

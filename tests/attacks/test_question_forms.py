@@ -9,19 +9,19 @@ import pytest
 
 from adapters.screens.question_form import question_form
 from adapters.screens.visible_text import visible
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import CommandContext
+from agent_core.capabilities.agents.commands import AgentCommands
+from agent_core.capabilities.tool_servers.attended_questions import CallQuestions
+from agent_core.capabilities.tool_servers.questions import question_of
 from agent_core.model.decision import Approve
 from agent_core.model.question_field import QuestionField
 from agent_core.model.server_question import AskedQuestion, ServerQuestion
-from agent_core.plugins.tool_server_questions import CallQuestions
-from agent_core.providers.mcp.questions import question_of
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext
 from tests.attacks.rows import attack
 from tests.contract.test_tool_servers import entry_of, local
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.commands.registry import CommandContext
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import CommandError
-from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
+from agent_core.toolset.registry import CommandContext
 from tests.attacks.bare_tool_servers import program, running, until
 from tests.attacks.rows import attack
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.model.decision import Approve
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.loaded import LoadedPlugin
@@ -12,6 +11,7 @@ from agent_core.plugins.registration import PluginSet
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from tests.plugins import add_plugins
 
 POUR = reply_text("pour", {})

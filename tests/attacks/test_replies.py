@@ -12,17 +12,17 @@ from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.connection import SignoffClient
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.slack.api.web_api import SlackClients, require_success
+from agent_core.capabilities.media.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
+from agent_core.capabilities.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber
+from agent_core.capabilities.media.stable_diffusion import StableDiffusion
+from agent_core.capabilities.memory.openai_embedder import OpenAIEmbedder
+from agent_core.capabilities.models.openai_model import OpenAIModel
+from agent_core.capabilities.models.server_discovery import find_local_servers
+from agent_core.capabilities.posts.x_posts import XPosts
+from agent_core.capabilities.web.search_engines import GoogleSearch
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError
 from agent_core.model.messages import Message
 from agent_core.ports.models import CallOptions
-from agent_core.providers.embeddings.openai_embedder import OpenAIEmbedder
-from agent_core.providers.llm.openai_model import OpenAIModel
-from agent_core.providers.llm.server_discovery import find_local_servers
-from agent_core.providers.media.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
-from agent_core.providers.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber
-from agent_core.providers.media.stable_diffusion import StableDiffusion
-from agent_core.providers.media.x_posts import XPosts
-from agent_core.providers.web.web_search import GoogleSearch
 from tests.attacks.rows import attack
 from tests.standins.site import HERE, Site, page, site
 

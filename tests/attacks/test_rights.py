@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.screens.cards import READ_UNTRUSTED, turn_card
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import CommandContext, NoArguments, declare
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import ChangedSinceShown, NotAllowed, NotPossible
 from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting
@@ -17,6 +16,7 @@ from agent_core.service.creation_limits import CreationLimits
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext, NoArguments, declare
 from tests.attacks.rows import attack
 from tests.unit.agent_core.oversight.test_untrusted_content import FORGED, LOOK, READ, RUN, SAVE, approve, stage_of
 

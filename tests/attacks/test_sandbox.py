@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.programs.sandbox_self_test import Listener
 from agent_core.errors import CommandError
-from agent_core.providers.sandbox.process_tree import ProcessTree
-from agent_core.providers.sandbox.sandbox_self_test import Listener
-from agent_core.providers.sandbox.seccomp import ARCHITECTURES
-from agent_core.providers.sandbox.seccomp import REFUSED as REFUSED_CALLS
+from agent_core.providers.confinement.process_tree import ProcessTree
+from agent_core.providers.confinement.seccomp import ARCHITECTURES
+from agent_core.providers.confinement.seccomp import REFUSED as REFUSED_CALLS
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import LONG, Cell, alive
 from tests.patience import PATIENCE_SECONDS

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.folder_workspace import FolderFiles, FolderWorkspaces
+from agent_core.capabilities.programs.commands import ProgramCommands
+from agent_core.capabilities.programs.process_sandbox import ProcessSandbox
 from agent_core.errors import CommandError
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions, NextHook
 from agent_core.model.agent import Agent
@@ -20,12 +21,11 @@ from agent_core.model.decision import Approve, Reject
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
-from agent_core.providers.sandbox.process_sandbox import ProcessSandbox
-from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
 from agent_core.testing.examples import an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext, Commands
 from tests.attacks.rows import attack
 from tests.attacks.sandboxes import LONG, real_sandbox
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 from pydantic import BaseModel
 
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import Command, CommandContext, Commands, declare
+from agent_core.capabilities.agents.commands import AgentCommands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.agent_policy import Policy
 from agent_core.model.decision import Approve
@@ -21,6 +20,7 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Command, CommandContext, Commands, declare
 from tests.attacks.rows import attack
 
 THEIRS = "print('theirs')"

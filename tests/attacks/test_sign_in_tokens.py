@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.tool_servers.sign_ins import SignIn, SignIns, SignInStore
 from agent_core.errors import CommandError
 from agent_core.model.draft import AgentDraft
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry, SignInTerms
 from agent_core.ports.tool_sources import PromptArgument, SourcePrompt
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.sign_ins import SignIn, SignIns, SignInStore
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import InMemoryToolServer
+from agent_core.toolset.registry import CommandContext, Commands
 from bot.bootstrap import migrate_database
 from bot.settings import Settings, load
 from bot.sign_in_wiring import SignInDesk

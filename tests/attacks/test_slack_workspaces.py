@@ -3,10 +3,10 @@
 import pytest
 
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
-from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.model.channels import ChannelScope
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
+from agent_core.toolset.channel_tools import load_tool_switches
 from tests.attacks.rows import attack
 
 STRANGERS = WorkspaceInstall(workspace="T66", team_name="Eve", bot_token="xoxb-66", bot_user="U66")

@@ -11,7 +11,7 @@ from adapters.discord.inbound.message_markup import typed_text as typed_in_disco
 from adapters.slack.inbound.message_markup import typed_text as typed_in_slack
 from adapters.typed.typed_text import TypedText, handed_on, typed
 from adapters.web.surface import WebSurface
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve, Reject

@@ -4,17 +4,17 @@ from functools import partial
 from typing import Any, cast
 
 from adapters.typed.tool_settings import set_tools
-from agent_core.commands.channel_tools import is_source_on, load_tool_switches
-from agent_core.commands.registry import Command, CommandContext, NoArguments, declare
+from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
+from agent_core.capabilities.autogpt.declared import AddedCommand, PluginAdditions
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import PluginSet
-from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
-from agent_core.providers.autogpt_plugins.declared import AddedCommand, PluginAdditions
 from agent_core.testing.examples import CHANNEL, an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.channel_tools import is_source_on, load_tool_switches
+from agent_core.toolset.registry import Command, CommandContext, NoArguments, declare
 from tests.plugins import add_plugins
 
 

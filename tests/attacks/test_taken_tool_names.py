@@ -1,14 +1,14 @@
 """A plugin that takes the names of a tool server's commands, which are listed later."""
 
 from adapters.screens.visible_text import visible
-from agent_core.commands.registry import CommandOutput, Commands
+from agent_core.capabilities.autogpt.declared import AddedCommand
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.plugins.declaring import taken_commands
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.plugin import Plugin
-from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import ServerTool
-from agent_core.providers.autogpt_plugins.declared import AddedCommand
 from agent_core.testing.tool_servers import InMemoryToolServer
+from agent_core.toolset.registry import CommandOutput, Commands
 from tests.attacks.rows import attack
 
 

@@ -12,11 +12,11 @@ import httpx2
 import pytest
 from mcp.client.auth import OAuthFlowError
 
+from agent_core.capabilities.tool_servers.sign_in_provider import Address, SignInNeeded, SignInProvider
+from agent_core.capabilities.tool_servers.sign_ins import SignIn, SignIns, SignInStore
 from agent_core.errors import SettingsError
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, SignInTerms
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.sign_in_provider import Address, SignInNeeded, SignInProvider
-from agent_core.providers.mcp.sign_ins import SignIn, SignIns, SignInStore
 from agent_core.testing.database import TemporaryDatabase
 from bot import settings as settings_module
 from tests.attacks.rows import attack

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, async_playwright
 
-from agent_core.providers.web.browser_pages import chromium
+from agent_core.capabilities.web.browser_pages import chromium
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat, open_context
 from tests.browser.two_people import sent_by, visit

@@ -8,7 +8,7 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, ViewportSize, expect
 
-from agent_core.providers.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.testing.language_model import ScriptedModel
 from bot.browser_offer import link_file
 from tests.browser.browsing import BrowserChat, open_context

@@ -9,10 +9,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from agent_core.capabilities.memory.database_vector_index import MAX_BYTES, DatabaseVectorIndex
+from agent_core.capabilities.memory.pinecone_index import PineconeIndex
 from agent_core.ports.database import Database
 from agent_core.ports.models import MemoryIndex
-from agent_core.providers.vector_index.database_vector_index import MAX_BYTES, DatabaseVectorIndex
-from agent_core.providers.vector_index.pinecone_index import PineconeIndex
 from agent_core.testing.memory_index import InMemoryIndex
 from tests.standins.pinecone import KEY, new_name, pinecone_standin
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import ARCHIVED, Agent, Awaiting, Finished, Headcount, Paused, Thinking
 from agent_core.model.agent_policy import Policy

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.export.transfer import Transfer
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.files.workspace_paths import folder_name
+from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import AgentDraft
 from agent_core.persistence.database import SqlDatabase
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.workspace.workspace_paths import folder_name
-from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
-from agent_core.transfer.transfer import Transfer
 
 STEPS = 60
 BACKUPS = 3

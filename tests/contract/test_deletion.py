@@ -10,6 +10,11 @@ import pytest
 from sqlalchemy import Connection, text
 
 from adapters.screens.ui_text import deleted_text
+from agent_core.capabilities.export.transfer import Transfer
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.files.workspace_lock import LOCKS_FOLDER
+from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
+from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.errors import CommandError, Conflict, DatabaseAway, NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy
@@ -24,10 +29,6 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.tables import metadata
 from agent_core.ports.database import Database
 from agent_core.ports.files import WorkspaceOwner
-from agent_core.providers.vector_index.database_vector_index import DatabaseVectorIndex
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.workspace.workspace_lock import LOCKS_FOLDER
-from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from agent_core.service.erasing import GRACE
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
@@ -36,7 +37,6 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
-from agent_core.transfer.transfer import Transfer
 from tests.standins.postgres import PostgresServer
 from tests.tables import on_database
 

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from openai.types import CreateEmbeddingResponse
 
+from agent_core.capabilities.memory import local_embedder
+from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
+from agent_core.capabilities.memory.local_embedder import LocalEmbedder, map_matrix
+from agent_core.capabilities.memory.openai_embedder import EMBEDDINGS, OpenAIEmbedder
+from agent_core.capabilities.models.prices import Prices
 from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.memory import Vector
 from agent_core.model.usage import Usage
 from agent_core.ports.models import Embedder
-from agent_core.providers.embeddings import local_embedder
-from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
-from agent_core.providers.embeddings.local_embedder import LocalEmbedder, map_matrix
-from agent_core.providers.embeddings.openai_embedder import EMBEDDINGS, OpenAIEmbedder
-from agent_core.providers.llm.prices import Prices
 from tests.standins.openai import Embeds, Fails, Hangs, OpenAIStandIn, SaysPlain, letters, openai_standin
 
 KEY = "sk-proj-secret1234567890"
@@ -137,7 +137,7 @@ async def test_hashing_is_misled_by_words_and_finds_their_parts() -> None:
 @pytest.mark.slow
 def test_hashing_is_the_same_in_every_process() -> None:
     code = (
-        "import asyncio; from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder as H; "
+        "import asyncio; from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder as H; "
         "print(asyncio.run(H().embed(['deleted reports'])).vectors[0].hex())"
     )
     runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(2)}
@@ -147,7 +147,7 @@ def test_hashing_is_the_same_in_every_process() -> None:
 @pytest.mark.slow
 def test_the_network_is_no_part_of_the_local_embedder() -> None:
     code = (
-        "import asyncio, sys; from agent_core.providers.embeddings.local_embedder import LocalEmbedder as L; "
+        "import asyncio, sys; from agent_core.capabilities.memory.local_embedder import LocalEmbedder as L; "
         "asyncio.run(L().embed(['a'])); print(*{'wordllama', 'huggingface_hub', 'httpx'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"\n"

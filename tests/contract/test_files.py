@@ -9,17 +9,17 @@ from typing import TypeAlias
 
 import pytest
 
-from agent_core.commands.trash import list_trash, move_to_trash
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.files.s3_storage import S3Storage
+from agent_core.capabilities.files.s3_workspace import S3Workspaces
+from agent_core.capabilities.files.workspace_paths import Limits
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId
 from agent_core.ports.files import Files, Workspaces
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.workspace.s3_storage import S3Storage
-from agent_core.providers.workspace.s3_workspace import S3Workspaces
-from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
+from agent_core.toolset.trash import list_trash, move_to_trash
 
 SMALL = Limits(file_bytes=100, workspace_bytes=250, files=3)
 ADA = an_agent(id=AgentId("0ada"))

@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import pytest
 
-from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.errors import CommandError, NotFound
 from agent_core.model.agent import Acting, Agent, Finished, Stopped
 from agent_core.model.decision import Approve
@@ -17,6 +16,7 @@ from agent_core.spending.helper_tree import list_helpers_below, list_helpers_of,
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext, NoArguments, declare
 
 BUILD = reply_text("build")
 COST = Decimal("0.75")

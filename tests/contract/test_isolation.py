@@ -7,9 +7,8 @@ from typing import TypeAlias
 
 import pytest
 
-from agent_core.commands.history import HistoryCommands
-from agent_core.commands.memory import MemoryCommands
-from agent_core.commands.registry import CommandContext, Commands
+from agent_core.capabilities.agents.history import HistoryCommands
+from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import CommandError, NotFound
 from agent_core.loop.recall import recall_memories
@@ -32,6 +31,7 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryFiles
+from agent_core.toolset.registry import CommandContext, Commands
 from tests.contract.index_makers import MAKERS
 
 SECRET = "the vault code is 7719 swordfish"

@@ -6,24 +6,24 @@ from decimal import Decimal
 
 import pytest
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.models.anthropic_model import ClaudeModel
+from agent_core.capabilities.models.fallback_model import FallbackModel
+from agent_core.capabilities.models.openai_model import OpenAIModel
+from agent_core.capabilities.models.prices import Prices
+from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.prompt.packing import Situation, TokenRoom, pack
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.llm.anthropic_model import ClaudeModel
-from agent_core.providers.llm.fallback_model import FallbackModel
-from agent_core.providers.llm.openai_model import OpenAIModel
-from agent_core.providers.llm.prices import Prices
-from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.replies.reply_parser import parse
 from agent_core.replies.reply_schema import reply_schema
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.toolset.registry import Commands
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Manners, Says, openai_standin
 from tests.standins.services import SERVICES

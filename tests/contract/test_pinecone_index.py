@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.memory import pinecone_index
+from agent_core.capabilities.memory.pinecone_index import MAX_POLLS, PineconeIndex, namespace
 from agent_core.errors import MemoryAway
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.memory import Memory, MemorySpace, Vector
-from agent_core.providers.vector_index import pinecone_index
-from agent_core.providers.vector_index.pinecone_index import MAX_POLLS, PineconeIndex, namespace
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import NOON, an_agent

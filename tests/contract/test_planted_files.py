@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.files.folder_workspace import FolderFiles, FolderWorkspaces
+from agent_core.capabilities.files.safe_fs import OPEN_FOLDER, _LimitReached, _Walk, open_descriptor, replace_file
+from agent_core.capabilities.files.workspace_lock import lock_workspace
+from agent_core.capabilities.files.workspace_paths import Limits
 from agent_core.errors import CommandError, OutsideWorkspace
 from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId
 from agent_core.ports.files import Files
-from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
-from agent_core.providers.workspace.safe_fs import OPEN_FOLDER, _LimitReached, _Walk, open_descriptor, replace_file
-from agent_core.providers.workspace.workspace_lock import lock_workspace
-from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 
 ADA = an_agent(id=AgentId("0ada"))
@@ -208,7 +208,7 @@ async def test_a_writer_waits_for_another_machine_and_compares_afterwards(folder
 APPENDING = """
 import asyncio, sys
 from pathlib import Path
-from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.capabilities.files.folder_workspace import FolderFiles
 async def append(files, name):
     for number in range(40):
         await files.write("deep/log.txt", f"{name} {number}\\n".encode(), append=True)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.arguments import argument_faults, fit_arguments
-from agent_core.commands.registry import Command, CommandOutput
+from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
 from agent_core.errors import CommandError
 from agent_core.model.ids import AgentId
 from agent_core.plugins import PluginTools
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.registration import PluginSet
-from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 from agent_core.testing.clock import FakeClock
+from agent_core.toolset.arguments import argument_faults, fit_arguments
+from agent_core.toolset.registry import Command, CommandOutput
 from tests.attacks.sandboxes import alive
 from tests.autogpt_plugins import AGENT, Plugins, plugin_source
 from tests.patience import PATIENCE_SECONDS

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from adapters.screens.ui_text import deletion_note
-from agent_core.commands.trash import list_trash, move_to_trash
 from agent_core.model.agent import Agent, Finished, Stopped
 from agent_core.model.audit import AuditEntry
 from agent_core.model.deletion import KEEP_ALL, Retention
@@ -18,6 +17,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.trash import list_trash, move_to_trash
 from tests.contract.test_helper_tree import BusyDatabase
 
 DAY = 24 * 3600.0

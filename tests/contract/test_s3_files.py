@@ -7,12 +7,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from agent_core.capabilities.files.s3_storage import ObjectChanged, S3Bucket, S3Storage, StorageAway
+from agent_core.capabilities.files.s3_workspace import S3Files, S3Workspaces
+from agent_core.capabilities.files.workspace_paths import Limits
 from agent_core.errors import CommandError
 from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId
-from agent_core.providers.workspace.s3_storage import ObjectChanged, S3Bucket, S3Storage, StorageAway
-from agent_core.providers.workspace.s3_workspace import S3Files, S3Workspaces
-from agent_core.providers.workspace.workspace_paths import Limits
 from agent_core.testing.examples import an_agent
 from tests.standins.s3 import S3Gate
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.trash import move_to_trash
+from agent_core.capabilities.export.transfer import Transfer
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.files.s3_storage import S3Bucket, S3Storage
+from agent_core.capabilities.files.s3_transfer import S3WorkspaceTransfer
+from agent_core.capabilities.files.s3_workspace import S3Workspaces
+from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.errors import TransferRefused
 from agent_core.model.ids import AgentId
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
-from agent_core.providers.workspace.s3_transfer import S3WorkspaceTransfer
-from agent_core.providers.workspace.s3_workspace import S3Workspaces
-from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from agent_core.testing.examples import an_agent, keep
-from agent_core.transfer.transfer import Transfer
+from agent_core.toolset.trash import move_to_trash
 from tests.contract.transfers import files_in, transfer, write_files
 from tests.standins.s3 import S3Gate
 

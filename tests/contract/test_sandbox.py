@@ -8,17 +8,17 @@ from typing import TypeAlias
 
 import pytest
 
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.programs import process_sandbox as sandbox_module
+from agent_core.capabilities.programs.docker import IMAGE
+from agent_core.capabilities.programs.process_sandbox import ProcessSandbox, docker_sandbox
 from agent_core.errors import CommandError
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.ports.files import Files, Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.sandbox import process_sandbox as sandbox_module
-from agent_core.providers.sandbox.backend import LIMITS
-from agent_core.providers.sandbox.docker import IMAGE
-from agent_core.providers.sandbox.process_sandbox import ProcessSandbox, docker_sandbox
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
+from agent_core.providers.confinement.backend import LIMITS
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.sandbox import RecordingSandbox

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import DatabaseAway, ModelUnavailable
 from agent_core.loop import claim as claim_module
 from agent_core.loop.outcome import Outcome

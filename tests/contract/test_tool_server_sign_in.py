@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from aiohttp import ClientSession
 
+from agent_core.capabilities.tool_servers.mcp_server import McpServer
+from agent_core.capabilities.tool_servers.sign_ins import SignIns, SignInStore
 from agent_core.errors import CommandError
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry, SignInTerms
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.mcp_server import McpServer
-from agent_core.providers.mcp.sign_ins import SignIns, SignInStore
 from agent_core.testing.database import TemporaryDatabase
 from tests.contract.servers.guarded import Doorkeeper, guarded_server
 from tests.contract.test_tool_servers import until

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.tool_servers import local_process, mcp_server
+from agent_core.capabilities.tool_servers.mcp_server import McpServer
 from agent_core.errors import CommandError
 from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEntry
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp import local_process, mcp_server
-from agent_core.providers.mcp.mcp_server import McpServer
 from tests.attacks.bare_tool_servers import program
 from tests.patience import PATIENCE_SECONDS
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.files.folder_workspace import FolderFiles, FolderWorkspaces
+from agent_core.capabilities.files.s3_storage import S3Bucket, S3Storage
+from agent_core.capabilities.files.s3_workspace import S3Workspaces
 from agent_core.errors import CommandError
 from agent_core.model.files import FileEntry
-from agent_core.providers.workspace.folder_workspace import FolderFiles, FolderWorkspaces
-from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
-from agent_core.providers.workspace.s3_workspace import S3Workspaces
 from agent_core.service.zip_stream import zip_stream
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

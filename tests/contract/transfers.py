@@ -12,6 +12,8 @@ from typing import Any
 from hypothesis import strategies as st
 from sqlalchemy import BigInteger, Boolean, Column, Connection, LargeBinary, Table, insert, select, text
 
+from agent_core.capabilities.export.transfer import Transfer
+from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.model.agent import Agent
 from agent_core.model.audit import AuditEntry
 from agent_core.model.form_draft import FormDraft
@@ -22,8 +24,6 @@ from agent_core.persistence import schema
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.row_transfer import TABLES
 from agent_core.persistence.tables import AnyText, UtcDateTime
-from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
-from agent_core.transfer.transfer import Transfer
 from tests.properties.strategies import texts
 from tests.tables import on_database
 

@@ -5,7 +5,7 @@ import resource
 import sys
 from pathlib import Path
 
-from agent_core.providers.workspace.folder_workspace import FolderFiles
+from agent_core.capabilities.files.folder_workspace import FolderFiles
 from agent_core.service.zip_stream import zip_stream
 
 KIBIBYTE = 1024

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
+from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.persistence import row_transfer
-from agent_core.providers.workspace.workspace_transfer import WorkspaceTransfer
 from bot.__main__ import main
 
 

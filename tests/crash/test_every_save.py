@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.errors import AlreadyDecided, InvalidInput
 from agent_core.model.agent import Agent, Awaiting, Finished
 from agent_core.model.decision import Approve
@@ -13,8 +15,6 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
 from tests.crash.dying import Died, DyingDatabase, Moment

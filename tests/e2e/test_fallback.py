@@ -6,12 +6,12 @@ from decimal import Decimal
 
 import pytest
 
+from agent_core.capabilities.models.anthropic_model import ClaudeModel
+from agent_core.capabilities.models.fallback_model import AWAY, FallbackModel
+from agent_core.capabilities.models.openai_model import OpenAIModel
+from agent_core.capabilities.models.prices import Prices
 from agent_core.model.agent import Agent, Awaiting, Paused, Thinking
 from agent_core.model.decision import Approve
-from agent_core.providers.llm.anthropic_model import ClaudeModel
-from agent_core.providers.llm.fallback_model import AWAY, FallbackModel
-from agent_core.providers.llm.openai_model import OpenAIModel
-from agent_core.providers.llm.prices import Prices
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.stage import Stage
 from tests.scenario.chat import adding, writing

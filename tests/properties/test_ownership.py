@@ -14,7 +14,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agent_core.commands.registry import CommandContext
 from agent_core.errors import DatabaseAway, PersonError
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent
@@ -36,6 +35,7 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from agent_core.toolset.registry import CommandContext
 from tests.example_counts import tried
 
 PRICE = Decimal("0.1")

@@ -18,10 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Command, CommandContext, Commands, declare
+from agent_core.capabilities.agents.commands import AgentCommands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import NotFound, PersonError
 from agent_core.loop.command_runner import Extensions, Hook, NextHook
 from agent_core.model.actors import Actor
@@ -35,6 +34,7 @@ from agent_core.service.agents import StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Command, CommandContext, Commands, declare
 from tests.example_counts import tried
 
 Kind = Literal["approve", "times", "edit", "reject", "change", "reply", "stop", "resume", "revoke", "advance"]

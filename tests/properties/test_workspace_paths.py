@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.capabilities.files.folder_workspace import FolderFiles
+from agent_core.capabilities.files.workspace_lock import LOCKS_FOLDER
+from agent_core.capabilities.files.workspace_paths import split_file_path
 from agent_core.errors import CommandError
-from agent_core.providers.workspace.folder_workspace import FolderFiles
-from agent_core.providers.workspace.workspace_lock import LOCKS_FOLDER
-from agent_core.providers.workspace.workspace_paths import split_file_path
 
 PIECE = st.sampled_from(["..", ".", "", "a", "link", "up", "~", "\0", "\\", "C:", "..\\..", "%2e%2e", "‥", "\u2215"])
 PATH = st.lists(PIECE | st.text(max_size=8), max_size=6).map("/".join)

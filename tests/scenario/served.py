@@ -12,13 +12,13 @@ from adapters.http_body import BODY_TIMEOUT, BODY_TIMEOUT_SECONDS
 from adapters.web.guard import Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.service.sign_outs import SignOuts
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage

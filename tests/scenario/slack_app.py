@@ -11,14 +11,14 @@ from typing import Any, Literal
 from aiohttp import web
 
 from adapters.slack.connection import SlackConnection
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.model.agent import Agent
 from agent_core.model.channels import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.stage import Stage
 from bot.platforms.platform import PlatformParts
 from bot.platforms.slack.wiring import WiredSlack

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.channel_tools import is_source_on
+from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
+from agent_core.capabilities.autogpt.embedding import AutoGptEmbedders, checked_rows
 from agent_core.errors import MemoryAway
 from agent_core.memory.reindexing import Reindexer
 from agent_core.model.agent import Agent
@@ -14,12 +15,11 @@ from agent_core.model.memory import Memory
 from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, serialise_tool_switches
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.registration import PluginSet
-from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
-from agent_core.providers.autogpt_plugins.embedding import AutoGptEmbedders, checked_rows
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.examples import CHANNEL, NOON
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.channel_tools import is_source_on
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
 from tests.scenario.test_autogpt_story import stage_of
 

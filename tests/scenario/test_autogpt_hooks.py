@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.channel_tools import is_source_on
-from agent_core.commands.registry import CommandContext
+from agent_core.capabilities.agents.commands import AgentCommands
+from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
 from agent_core.errors import DatabaseAway
 from agent_core.model.decision import Approve
 from agent_core.model.result import Succeeded
 from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, serialise_tool_switches
 from agent_core.plugins.registration import PluginSet
-from agent_core.providers.autogpt_plugins.autogpt_plugin import AutoGptPlugin
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import reply_text
+from agent_core.toolset.channel_tools import is_source_on
+from agent_core.toolset.registry import CommandContext
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
 from tests.scenario.chat import writing
 from tests.scenario.test_autogpt_story import DONE, approved, results, stage_of

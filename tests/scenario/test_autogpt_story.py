@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.autogpt.plugin_python import PluginPython
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import CommandFamily, PluginSet
-from agent_core.providers.autogpt_plugins.plugin_python import PluginPython
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Commands
 from bot.tool_wiring import extensions_of
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
 from tests.packages import SANDBOX, need

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import writing
 from tests.scenario.discord_app import Guild, at_work

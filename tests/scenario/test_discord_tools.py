@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import declare
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.model.agent import Stopped, Thinking
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.media import PNG
+from agent_core.toolset.registry import declare
 from tests.scenario.chat import writing
 from tests.scenario.discord_app import Guild, at_work, text_of
 from tests.scenario.member import GuildChat

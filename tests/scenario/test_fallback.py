@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.models.fallback_model import FallbackModel
 from agent_core.errors import ModelUnavailable
 from agent_core.model.messages import Message, Reply
 from agent_core.ports.models import CallOptions
-from agent_core.providers.llm.fallback_model import FallbackModel
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import Scripted, ScriptedModel
 from tests.scenario.chat import adding, writing

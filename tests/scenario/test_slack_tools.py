@@ -10,14 +10,14 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.screens.cards import READ_UNTRUSTED
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import CommandContext, CommandOutput, declare
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.model.agent import Stopped, Thinking
 from agent_core.model.messages import Message, Reply
 from agent_core.model.result import Interrupted
 from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.media import PNG
+from agent_core.toolset.registry import CommandContext, CommandOutput, declare
 from tests.scenario.chat import writing
 from tests.scenario.slack_app import Office, Running, at_work, text_of
 from tests.scenario.team import SlackChat

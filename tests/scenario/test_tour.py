@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.model.agent import Finished
-from agent_core.providers.demo.rehearsal import RehearsalModel
 from tests.scenario.served import served
 from tests.scenario.slack_app import Office, at_work, text_of
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, TypeVarTuple
 
 from agent_core.assembly import Core, CorePorts
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.programs import ProgramCommands
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.errors import PersonError
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
@@ -40,6 +39,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.surface import RecordingSurface
+from agent_core.toolset.registry import Commands
 from bot.worker import work
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process, SimulatedLoop
 from tests.simulation.wire import Faults

@@ -11,9 +11,8 @@ from itertools import count
 from typing import Literal, TypeVar
 
 from adapters.web.surface import Hub
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, DatabaseAway, NotPossible, PersonError
 from agent_core.loop.command_runner import Extensions
@@ -30,6 +29,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Commands
 from bot.worker import until_one_ends, work
 from tests.simulation.chat import Pages, PageSurface, ProcessSurface, SlowChat
 from tests.simulation.job_queue import JobQueue

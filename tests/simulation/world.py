@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import TextClause, text
 
-from agent_core.commands.registry import CommandContext
 from agent_core.errors import Conflict, DatabaseAway, ModelUnavailable
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.agent import Agent
@@ -29,6 +28,7 @@ from agent_core.persistence.write_buffer import WriteBuffer, read_value
 from agent_core.ports.models import CallOptions
 from agent_core.testing.database import TemporaryDatabase, at_once
 from agent_core.testing.language_model import ScriptedModel, reply_text
+from agent_core.toolset.registry import CommandContext
 from tests.simulation.chat import OUTSIDE, RUNS, Doings
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process
 from tests.simulation.wire import Faults

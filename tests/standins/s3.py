@@ -12,7 +12,7 @@ import pytest
 from aiohttp import ClientSession, web
 from yarl import URL
 
-from agent_core.providers.workspace.s3_storage import S3Bucket
+from agent_core.capabilities.files.s3_storage import S3Bucket
 
 BUCKET = "signoff-tests"
 SERVER = """

@@ -14,6 +14,7 @@ from adapters.typed.answers import Answer
 from adapters.typed.management_commands import ManagementCommands, ThreadVerb, is_thread_command
 from adapters.typed.site_settings import set_sites, sites_text
 from adapters.typed.typed_text import typed
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
@@ -22,7 +23,6 @@ from agent_core.model.reservation import Account
 from agent_core.model.seen_proposal import SeenProposal
 from agent_core.model.sites import SITES_KEY, Sites
 from agent_core.model.usage import Usage
-from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.service.decision_log import LogFilter
 from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.examples import ANA, BEN, CHANNEL

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import ModelUnavailable
 from agent_core.headless import HOST, HeadlessSurface, run_agent, summarise_run
 from agent_core.model.agent import Agent, Paused

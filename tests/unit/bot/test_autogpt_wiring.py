@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.autogpt.worker import LOAD_SECONDS
 from agent_core.errors import SettingsError
-from agent_core.providers.autogpt_plugins.worker import LOAD_SECONDS
 from agent_core.providers.clock import SystemClock
 from bot.autogpt_wiring import load_all_plugins, plugin_environment
 from bot.plugin_findings import plugins_finding
@@ -82,7 +82,7 @@ async def test_a_plugin_that_hangs_holds_the_start_no_longer_than_plugin_seconds
 async def test_without_a_sandbox_plugins_of_autogpt_are_off_and_others_are_not(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = "agent_core.providers.sandbox.bubblewrap.missing_tools"
+    missing = "agent_core.capabilities.programs.bubblewrap.missing_tools"
     monkeypatch.setattr(missing, lambda _tools: "bwrap is not installed")
     finding = await plugins_finding(settings)
     assert finding is not None

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from agent_core.assembly import Core, CorePorts
-from agent_core.commands.registry import Command, Commands, declare
+from agent_core.capabilities.programs.disabled import DisabledSandbox
+from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.prompt.small_model_commands import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
-from agent_core.providers.sandbox.disabled import DisabledSandbox
-from agent_core.providers.web.web_search import MetaSearch
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
+from agent_core.toolset.registry import Command, Commands, declare
 from bot.command_catalog import CommandCatalog
 from bot.model_wiring import make_model
 from bot.settings import Settings, load

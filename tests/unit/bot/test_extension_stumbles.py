@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from agent_core.commands.registry import CommandContext, declare
-from agent_core.providers.autogpt_plugins.discovery import MAX_PARSED_BYTES, Choice, Discovery
+from agent_core.capabilities.autogpt.discovery import MAX_PARSED_BYTES, Choice, Discovery
+from agent_core.toolset.registry import CommandContext, declare
 from bot.model_findings import PromptWindow, prompt_finding
 from bot.plugin_findings import disabled_finding
 from bot.settings import load

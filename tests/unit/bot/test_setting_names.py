@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.documents.document_reader import DocumentReader
+from agent_core.capabilities.models.anthropic_model import ClaudeModel
+from agent_core.capabilities.models.endpoint_errors import Ability
+from agent_core.capabilities.models.fallback_model import FallbackModel
 from agent_core.errors import CommandError, SettingsError
 from agent_core.model.sites import Sites
 from agent_core.model.usage import Usage
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.documents.document_reader import DocumentReader
-from agent_core.providers.llm.anthropic_model import ClaudeModel
-from agent_core.providers.llm.endpoint_errors import Ability
-from agent_core.providers.llm.fallback_model import FallbackModel
 from bot.bootstrap import assemble
 from bot.model_wiring import make_embedder, make_model, make_search
 from bot.settings import Settings, load

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
+from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
 from agent_core.errors import SettingsError
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.llm.anthropic_model import DEFAULT_CLAUDE_MODEL
-from agent_core.providers.llm.openai_model import DEFAULT_MODEL
 from bot import variables
 from bot.model_wiring import make_model, wanted_profile
 from bot.platforms.slack.platform import SlackPlatform

@@ -17,8 +17,7 @@ from adapters.terminal.console import Console
 from adapters.terminal.render import PLAIN, Look
 from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, CardEvent, TerminalSurface, person
-from agent_core.commands.agents import AgentCommands
-from agent_core.commands.registry import CommandContext, NoArguments, declare
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import EngineTaken, InvalidInput, ModelRefused, NotPossible
 from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
@@ -32,6 +31,7 @@ from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext, NoArguments, declare
 from bot.solo import LOCK_LOST, Terminal, export, run_while_locked, solo
 from bot.solo_options import SoloOptions, parse
 from tests.free_lock import FreeLock

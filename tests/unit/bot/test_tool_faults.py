@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.tool_servers.mcp_server import McpServer
 from agent_core.ports.tool_servers import LocalProgram, ServerEntry
 from agent_core.ports.tool_sources import ToolSource
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.mcp.mcp_server import McpServer
 from agent_core.testing.clock import FakeClock
 from bot.settings import Settings, load
 from bot.tool_faults import FILE, ToolFaults, faults_finding, faults_kept, read_faults

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.export.transfer import Transfer
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.files.s3_storage import S3Bucket, S3Storage
+from agent_core.capabilities.files.workspace_paths import IDENTITY_NAME, OWNER_NAME
 from agent_core.errors import FilesTaken, SettingsError, UnusableReply
 from agent_core.model.files import StorageIdentity
 from agent_core.model.ids import AgentId
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.providers.workspace.folder_workspace import FolderWorkspaces
-from agent_core.providers.workspace.s3_storage import S3Bucket, S3Storage
-from agent_core.providers.workspace.workspace_paths import IDENTITY_NAME, OWNER_NAME
 from agent_core.service.shared_storage import record_storage
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
-from agent_core.transfer.transfer import Transfer
 from bot.bootstrap import assemble, probes
 from bot.doctor import findings, report
 from bot.findings import IN_A_BUCKET, tool_findings
@@ -157,7 +157,7 @@ async def test_without_the_package_one_line_says_what_to_install(
 ) -> None:
     for name in ("obstore", "obstore.exceptions", "obstore.store"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "agent_core.providers.workspace.s3_storage", raising=False)
+    monkeypatch.delitem(sys.modules, "agent_core.capabilities.files.s3_storage", raising=False)
     settings = settings_for(tmp_path, WORKSPACE_URL="s3://bucket/x")
     said = "needs the package obstore for a bucket: run make extras EXTRAS=s3, then start again."
     assert await find_workspaces_fault(settings) == said
@@ -167,7 +167,7 @@ async def test_without_the_package_one_line_says_what_to_install(
 
 @pytest.mark.slow
 def test_a_process_with_a_folder_does_not_load_the_package() -> None:
-    loaded = "bot.bootstrap, bot.commands, agent_core.providers.sandbox.process_sandbox"
+    loaded = "bot.bootstrap, bot.commands, agent_core.capabilities.programs.process_sandbox"
     code = f"import sys, {loaded}; print('obstore' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

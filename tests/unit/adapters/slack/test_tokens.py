@@ -24,7 +24,6 @@ from adapters.slack.install.installations import (
 )
 from adapters.slack.install.oauth import SlackApp, oauth_flow, routes
 from adapters.slack.install.oauth_state import OAuthStates
-from agent_core.commands.channel_tools import load_tool_switches
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGone
 from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec
@@ -35,6 +34,7 @@ from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel
+from agent_core.toolset.channel_tools import load_tool_switches
 from bot.platforms.platform import PlatformParts
 from bot.platforms.slack.wiring import WiredSlack
 from bot.settings import load

@@ -11,6 +11,10 @@ from aiohttp import ClientSession, FormData
 
 from adapters.typed.management_commands import CALLS
 from adapters.web.page_context import ModelLabel
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
+from agent_core.capabilities.models.token_estimates import Estimates
+from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.errors import Conflict
 from agent_core.model.channels import ChannelScope
 from agent_core.model.messages import Reply
@@ -18,10 +22,6 @@ from agent_core.model.reservation import Account
 from agent_core.model.usage import CallKind, Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.models import NewestCall
-from agent_core.providers.demo.rehearsal import RehearsalModel
-from agent_core.providers.embeddings.hashing_embedder import HashingEmbedder
-from agent_core.providers.llm.token_estimates import Estimates
-from agent_core.providers.web.web_search import MetaSearch
 from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -15,7 +15,7 @@ from adapters.web.file_preview import (
     preview_of,
     read_table,
 )
-from agent_core.providers.documents.html_renderer import IsolatedHtmlRenderer
+from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
 
 RENDERER = IsolatedHtmlRenderer()
 

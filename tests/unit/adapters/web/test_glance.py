@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.model.agent import Agent, Awaiting, Finished
 from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve
@@ -16,7 +17,6 @@ from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
-from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.page import PageChat, text_of

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-from agent_core.providers.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of

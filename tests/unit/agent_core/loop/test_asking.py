@@ -7,8 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.screens.cards import status_text, status_word, turn_card
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands, declare
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.errors import NotPossible
 from agent_core.loop.live_output import INTERVAL_SECONDS
 from agent_core.model.agent import Agent, Awaiting
@@ -19,6 +18,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext, Commands, declare
 
 ASKED = AskedQuestion(id="0" * 32, server="tea", place="tea", question=ServerQuestion(message="Sure?"), at=START)
 

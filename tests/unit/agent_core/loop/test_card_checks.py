@@ -5,20 +5,20 @@ import asyncio
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import SignoffError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
-from agent_core.plugins.tool_servers import ServerCommands
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import InMemoryToolServer
+from agent_core.toolset.registry import Commands
 from tests.patience import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.proves("tool-server:withdrawn")

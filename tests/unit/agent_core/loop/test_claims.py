@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from agent_core.commands.registry import CommandContext
 from agent_core.errors import Superseded
 from agent_core.loop.claim import Fence
 from agent_core.loop.command_runner import Extensions, NextHook
@@ -18,6 +17,7 @@ from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from agent_core.toolset.registry import CommandContext
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "x"})
 

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from adapters.screens.cards import turn_card
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands, declare
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve
 from agent_core.model.messages import Message, Reply
@@ -21,6 +20,7 @@ from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from agent_core.toolset.registry import CommandContext, Commands, declare
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.agent_core.loop.test_live_output import Nothing, Slow
 

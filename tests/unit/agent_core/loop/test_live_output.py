@@ -7,8 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.screens.cards import turn_card
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands, declare
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.errors import ThreadGone
 from agent_core.loop.live_output import INTERVAL_SECONDS
 from agent_core.model.agent import Agent
@@ -18,6 +17,7 @@ from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from agent_core.toolset.registry import CommandContext, Commands, declare
 from tests.patience import PATIENCE_SECONDS
 
 

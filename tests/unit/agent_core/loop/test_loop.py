@@ -8,7 +8,6 @@ from decimal import Decimal
 import pytest
 
 from adapters.screens.cards import turn_card
-from agent_core.commands.registry import CommandContext
 from agent_core.errors import (
     AlreadyDecided,
     InvalidInput,
@@ -33,6 +32,7 @@ from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext
 from tests.patience import PATIENCE_SECONDS
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})

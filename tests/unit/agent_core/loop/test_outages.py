@@ -10,8 +10,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import CommandContext, Commands, declare
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.loop.claim import RETRY_SECONDS
 from agent_core.model.agent import Acting, Agent, Thinking
@@ -24,6 +23,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import CommandContext, Commands, declare
 
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
 DONE = reply_text("task_complete", {"reason": "All is written."})

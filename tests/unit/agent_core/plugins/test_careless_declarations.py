@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel, Field
 
-from agent_core.commands.registry import Command, CommandContext, Commands, NoArguments, declare
 from agent_core.model.command import CommandSpec
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.registration import PluginSet
@@ -16,6 +15,7 @@ from agent_core.prompt.system import standing_prompt
 from agent_core.replies.reply_schema import reply_schema
 from agent_core.testing.examples import an_agent
 from agent_core.testing.language_model import reply_text
+from agent_core.toolset.registry import Command, CommandContext, Commands, NoArguments, declare
 from tests.unit.agent_core.plugins.test_plugins import (
     DONE,
     FAMILIES,

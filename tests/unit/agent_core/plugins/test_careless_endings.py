@@ -6,8 +6,6 @@ from typing import cast
 
 import pytest
 
-from agent_core.commands.redaction import redact_output
-from agent_core.commands.registry import CommandContext, Commands, FoundOutcome, NoArguments, declare
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall
@@ -18,6 +16,8 @@ from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import Plugin, RunOnce
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.redaction import redact_output
+from agent_core.toolset.registry import CommandContext, Commands, FoundOutcome, NoArguments, declare
 from tests.command_line import said
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.agent_core.plugins.test_careless_runs import Offering, Wrapping, advance, fate

@@ -12,7 +12,7 @@ from tests.unit.agent_core.plugins.test_plugins import TOOLS
 __all__ = ["modules"]  # a fixture of every test
 
 COMMAND = """
-from agent_core.commands.registry import NoArguments, declare
+from agent_core.toolset.registry import NoArguments, declare
 from agent_core.plugins import Plugin
 
 async def {name}(given, context):

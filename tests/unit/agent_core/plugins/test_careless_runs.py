@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from agent_core.loop.command_runner import MAX_OUTPUT_CHARACTERS
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Preview
@@ -17,6 +16,7 @@ from agent_core.model.turn import Turn
 from agent_core.plugins import Plugin, PluginTools, RunOnce
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.agent_core.plugins.test_plugins import DONE, TEA, approve_all, plugins_of, results, stage_of
 

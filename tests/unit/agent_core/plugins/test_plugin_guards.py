@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.commands.registry import CommandContext, NoArguments, declare
 from agent_core.model.command import CommandCall
 from agent_core.model.decision import Approve
 from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.plugins import RunOnce
 from agent_core.testing.language_model import reply_text
+from agent_core.toolset.registry import CommandContext, NoArguments, declare
 from tests.unit.agent_core.plugins.test_careless_endings import STEEP
 from tests.unit.agent_core.plugins.test_careless_runs import Offering, Wrapping, broken
 from tests.unit.agent_core.plugins.test_plugins import DONE, TEA, approve_all, plugins_of, results, stage_of

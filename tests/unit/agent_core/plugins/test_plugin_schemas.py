@@ -5,9 +5,9 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel, Field, create_model
 
-from agent_core.commands.arguments import argument_faults
 from agent_core.model.command import CommandSpec
 from agent_core.plugins.schemas import own_schema
+from agent_core.toolset.arguments import argument_faults
 from tests.unit.agent_core.plugins.test_careless_declarations import Leaves, Letters, Odd, added, offering
 from tests.unit.agent_core.plugins.test_plugins import Offering, command, plugins_of
 

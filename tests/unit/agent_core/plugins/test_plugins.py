@@ -9,10 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.pages import load_sites
-from agent_core.commands.registry import Command, CommandContext, Commands, NoArguments, declare
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.web.pages import load_sites
 from agent_core.errors import CommandError
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
@@ -28,6 +27,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
+from agent_core.toolset.registry import Command, CommandContext, Commands, NoArguments, declare
 from examples.plugins.link_checker import LinkChecker
 from examples.plugins.word_counter import WordCounter
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent_core.commands.registry import Commands
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.command import RiskClass
@@ -14,6 +13,7 @@ from agent_core.plugins.registration import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Commands
 from examples.plugins.word_counter import WordCounter
 from tests.unit.agent_core.plugins.test_plugins import COUNT, DONE, FAMILIES, TEA, TOOLS, plugins_of
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from agent_core.capabilities.models.fallback_model import FallbackModel
+from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
 from agent_core.model.messages import Message, Reply
@@ -22,8 +24,6 @@ from agent_core.prompt.model_client import (
     MeteredModel,
     ModelRequest,
 )
-from agent_core.providers.llm.fallback_model import FallbackModel
-from agent_core.providers.llm.token_estimates import Estimates
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.history import HistoryCommands
-from agent_core.commands.memory import MemoryCommands
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.agents.history import HistoryCommands
+from agent_core.capabilities.files.commands import FILE_COMMANDS
+from agent_core.capabilities.memory.commands import MemoryCommands
+from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Digest
@@ -27,12 +27,12 @@ from agent_core.model.turn import Turn
 from agent_core.prompt.history import MAX_RESULT_CHARACTERS
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom, pack
 from agent_core.prompt.system import standing_prompt
-from agent_core.providers.llm.token_estimates import EstimatedTokens
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 from agent_core.testing.memory_index import InMemoryIndex
+from agent_core.toolset.registry import Commands
 
 DATABASE = TemporaryDatabase()
 MEMORY = LongTermMemory(database=DATABASE, embedder=WordEmbedder(), index=InMemoryIndex())

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
-from agent_core.commands.web_search import WebSearchCommands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.models.tokenizer_files import ENCODINGS, build_encoding, read_encoding
+from agent_core.capabilities.web.search import WebSearchCommands
+from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.errors import ModelRefused
 from agent_core.model.agent import Digest, Paused
 from agent_core.model.command import CommandCall, Thoughts
@@ -26,12 +27,11 @@ from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
 from agent_core.prompt.small_model import instructions, pack
 from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS, add_bounds, objection, schema, select_commands
-from agent_core.providers.llm.tokenizer_files import ENCODINGS, build_encoding, read_encoding
-from agent_core.providers.web.web_search import MetaSearch
 from agent_core.replies.reply_parser import parse
 from agent_core.testing.examples import ANA, BEN, NOON, a_note, a_turn, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Commands
 from tests.unit.agent_core.prompt.test_packing import COMMANDS, COUNT, WIDE, after, done, text_of
 
 EVERY = Commands.of(*COMMANDS.by_name.values(), *WebSearchCommands(MetaSearch()).commands)

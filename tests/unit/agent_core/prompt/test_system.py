@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.arguments import fit_arguments
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.finish import FINISH_COMMANDS
-from agent_core.commands.registry import Commands
+from agent_core.capabilities.agents.finish import FINISH_COMMANDS
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
 from agent_core.replies.reply_schema import reply_schema
+from agent_core.toolset.arguments import fit_arguments
+from agent_core.toolset.registry import Commands
 
 COMMANDS = Commands.of(*FILE_COMMANDS, *FINISH_COMMANDS)
 

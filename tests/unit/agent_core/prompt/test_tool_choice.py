@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.commands.files import FILE_COMMANDS
-from agent_core.commands.registry import Command, CommandContext, Commands, NoArguments, declare
+from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.model.command import CommandSpec
 from agent_core.prompt.system import standing_prompt
 from agent_core.prompt.tool_choice import MAX_TOOL_TOKENS, choose_tools, tool_room, tool_tokens
 from agent_core.testing.examples import an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.registry import Command, CommandContext, Commands, NoArguments, declare
 
 OWN = tuple(command.spec for command in FILE_COMMANDS)
 WINDOW = 128_000

@@ -8,12 +8,12 @@ import pytest
 
 from adapters.discord.api.base_urls import BaseUrls
 from adapters.discord.connection import SignoffClient
+from agent_core.capabilities.media.huggingface import HuggingFace, HuggingFaceTranscriber
+from agent_core.capabilities.media.stable_diffusion import StableDiffusion
+from agent_core.capabilities.memory.pinecone_index import PineconeIndex
+from agent_core.capabilities.web.search_engines import GoogleSearch
 from agent_core.errors import CommandError
 from agent_core.model.memory import MemorySpace
-from agent_core.providers.media.huggingface import HuggingFace, HuggingFaceTranscriber
-from agent_core.providers.media.stable_diffusion import StableDiffusion
-from agent_core.providers.vector_index.pinecone_index import PineconeIndex
-from agent_core.providers.web.web_search import GoogleSearch
 from agent_core.testing.examples import an_agent
 from agent_core.testing.media import MP3, PNG
 from agent_core.testing.memory_index import a_vector

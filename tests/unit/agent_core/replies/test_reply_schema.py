@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from agent_core.commands.arguments import argument_faults
 from agent_core.model.command import CommandSpec
 from agent_core.replies.reply_schema import reply_schema
+from agent_core.toolset.arguments import argument_faults
 
 
 def choosing(value: object) -> CommandSpec:

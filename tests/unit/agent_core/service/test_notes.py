@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.model.agent import Agent, Awaiting, Finished, Thinking
 from agent_core.model.decision import Approve
 from agent_core.persistence.database import SqlUnitOfWork

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent
 from agent_core.model.agent_policy import Policy, PolicyChange

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.screens.cards import turn_card
-from agent_core.commands.agents import AgentCommands
+from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import NotPossible
 from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting, Thinking

@@ -1,7 +1,7 @@
 """A click for the tour that arrives twice."""
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.model.draft import AgentDraft
-from agent_core.providers.demo.rehearsal import RehearsalModel
 from agent_core.testing.examples import BEN
 from agent_core.testing.stage import Stage
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from agent_core.commands.trash import move_to_trash
+from agent_core.capabilities.files.workspace_paths import is_name
 from agent_core.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.ports.database import Database, UnitOfWork
-from agent_core.providers.workspace.workspace_paths import is_name
 from agent_core.service.uploads import MAX_UPLOAD_BYTES, FileUploads, free_name, safe_name
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.toolset.trash import move_to_trash
 
 
 def receive_within(stage: Stage) -> FileUploads:

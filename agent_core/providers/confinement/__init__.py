@@ -1,0 +1,1 @@
+"""Programs that may do little: bubblewrap, limits, and what is left running."""

@@ -1,1 +1,0 @@
-"""Text extraction from documents and web pages, in isolated worker processes."""

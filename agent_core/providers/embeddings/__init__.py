@@ -1,1 +1,0 @@
-"""Embedders: OpenAI-compatible endpoints, local word vectors, hashed words."""

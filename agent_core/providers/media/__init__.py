@@ -1,1 +1,0 @@
-"""Image generation, transcription, speech and posts on X by external services."""

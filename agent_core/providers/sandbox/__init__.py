@@ -1,1 +1,0 @@
-"""The sandbox: runs programs of agents in bubblewrap or Docker, with limits and a process supervisor."""

@@ -1,1 +1,0 @@
-"""Vector indexes: embedded nearest-neighbour search and Pinecone."""

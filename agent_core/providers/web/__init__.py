@@ -1,1 +1,0 @@
-"""Web pages, headless browser, git clones and web search."""

@@ -1,1 +1,0 @@
-"""Workspaces: files of agents in folders on disk, without following symlinks."""

@@ -1,0 +1,1 @@
+"""The one interface of commands, and what stands between an agent and a command."""

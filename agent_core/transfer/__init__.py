@@ -1,1 +1,0 @@
-"""Export of everything to one file, and its import into another database and folder."""
