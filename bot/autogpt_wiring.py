@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic_settings import DotEnvSettingsSource
-
-from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loading import load_plugins
@@ -21,9 +18,9 @@ from agent_core.plugins.registration import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from bot.findings import IN_A_BUCKET, USE_A_FOLDER
-from bot.settings import Settings
-from bot.variables import VARIABLES
+from bot.settings import VARIABLES, Settings, written_variables
 
 if TYPE_CHECKING:
     from agent_core.capabilities.autogpt.discovery import Discovery, FoundPlugin
@@ -96,9 +93,9 @@ def _host(
     env_file: str,
 ) -> "WorkerHost":
     from agent_core.capabilities.autogpt.worker import WorkerHost
-    from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
     from agent_core.providers.egress.address_policy import InternalHosts
     from agent_core.providers.egress.gateway import EgressGateway
+    from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
 
     backend = BubblewrapBackend(
         data=settings.home, file_bytes=workspaces.limits.file_bytes, interpreter=python.interpreter
@@ -144,6 +141,6 @@ def plugin_environment(settings: Settings, env_file: str | Path = ".env") -> Map
     """The variables that PLUGIN_ENV names, from the environment or from `.env`; those that are not set are left out."""
     if not settings.plugin_env:
         return {}
-    written = {name.upper(): text or "" for name, text in DotEnvSettingsSource(Settings, env_file).env_vars.items()}
+    written = written_variables(env_file)
     given = {name: os.environ.get(name, written.get(name.upper(), "")) for name in settings.plugin_env}
     return {name: text for name, text in given.items() if text}

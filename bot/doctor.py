@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from agent_core.capabilities.models.settings import MODEL_VARIABLES, Endpoint
 from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
-from bot.cross_setting_rules import MODEL_VARIABLES
 from bot.findings import Finding, ToolProbes, templates_finding, tool_findings, workers_finding
 from bot.mcp_findings import mcp_finding
 from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
@@ -20,7 +20,6 @@ from bot.plugin_findings import extension_findings
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
 from bot.tool_server_wiring import tool_servers_finding
-from bot.value_types import Endpoint
 
 T = TypeVar("T")
 L = TypeVar("L")

@@ -8,10 +8,10 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from adapters.screens.visible_text import one_line
+from agent_core.capabilities.models.settings import ANTHROPIC_URL, OPENAI_URL, Endpoint
 from agent_core.ports.models import EndpointCheck
 from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS
 from bot.findings import Finding
-from bot.value_types import ANTHROPIC_URL, OPENAI_URL, Endpoint
 
 MAX_SHOWN_MODELS = 3
 MAX_COMPARED_MODELS = 10_000  # takes a fifth of a second

@@ -12,19 +12,17 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.capabilities.models.prices import Prices, load_price_list
+from agent_core.capabilities.models.settings import MODEL_LINES, NO_ANTHROPIC, OPENAI_URL, Endpoint
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
 from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName, profile_for
-from bot.cross_setting_rules import MODEL_LINES, NO_ANTHROPIC
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.models.prices import Prices, load_price_list
 from bot.model_findings import PromptWindow
-from bot.settings import Settings
-from bot.value_types import OPENAI_URL, Endpoint
-from bot.variables import VARIABLES
+from bot.settings import VARIABLES, Settings
 
 if TYPE_CHECKING:
     from agent_core.capabilities.models.endpoint_errors import Ability
@@ -262,7 +260,7 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 def make_search(settings: Settings) -> Search:
     """The search service that is set. If none is, the catalog of commands leaves the search off."""
-    from agent_core.capabilities.web import search_services
+    from agent_core.providers.web import search_services
     from agent_core.capabilities.web.search_engines import GOOGLE_URL, GoogleSearch, MetaSearch
 
     match settings.search_service:

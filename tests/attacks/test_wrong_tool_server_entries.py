@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.tool_server_file import read_tool_servers
+from agent_core.capabilities.tool_servers.server_file import read_tool_servers
 
 
 @pytest.mark.parametrize(

@@ -1,43 +1,28 @@
-"""The settings of Discord: fields and their descriptions."""
+"""The settings of Discord."""
 
-from functools import partial
+from typing import ClassVar
 
-from pydantic import BaseModel
-
-from bot.value_types import NO_SECRET, GatewayAddress, Secret, WebAddress
-from bot.variable_doc import KEY, WEB_ADDRESS, Variable
-
-discord = partial(Variable, section="Discord")
+from agent_core.capabilities.declaring import SettingsGroup, setting
+from agent_core.capabilities.value_types import GatewayAddress, Secret, WebAddress
 
 
-class DiscordSettings(BaseModel):
+class DiscordSettings(SettingsGroup):
     """The bot token and the addresses of Discord's API."""
 
-    discord_token: Secret = NO_SECRET
-    discord_api_url: WebAddress = ""
-    discord_gateway_url: GatewayAddress = ""
+    title: ClassVar[str] = "Discord"
 
-
-DISCORD_VARIABLES = (
-    discord(
-        name="DISCORD_TOKEN",
-        meaning="The token of the Discord app's bot.",
-        rule=KEY,
-        default="Discord is off",
-        example="your-bot-token",
-    ),
-    discord(
-        name="DISCORD_API_URL",
-        meaning="Another address of Discord's API, such as a proxy.",
-        rule=WEB_ADDRESS,
-        default="https://discord.com/api/v10",
+    discord_token: Secret = setting(
+        "", "The token of the Discord app's bot.", unset="Discord is off", example="your-bot-token"
+    )
+    discord_api_url: WebAddress = setting(
+        "",
+        "Another address of Discord's API, such as a proxy.",
+        unset="https://discord.com/api/v10",
         example="https://discord.proxy.example.com/api/v10",
-    ),
-    discord(
-        name="DISCORD_GATEWAY_URL",
-        meaning="Another address of Discord's gateway.",
-        rule="a ws or wss address without a user, a query or a fragment",
-        default="the address that Discord gives",
+    )
+    discord_gateway_url: GatewayAddress = setting(
+        "",
+        "Another address of Discord's gateway.",
+        unset="the address that Discord gives",
         example="wss://gateway.proxy.example.com",
-    ),
-)
+    )

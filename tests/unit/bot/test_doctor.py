@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from adapters.slack.inbound.routing import SCOPES
-from agent_core.capabilities.models import server_discovery
-from agent_core.capabilities.models.anthropic_model import ClaudeModel
+from agent_core.capabilities.models.settings import Endpoint
 from agent_core.ports.models import EndpointCheck, LocalServer
-from agent_core.providers.confinement import bwrap_options
+from agent_core.providers.llm import server_discovery
+from agent_core.capabilities.models.anthropic_model import ClaudeModel
+from agent_core.providers.sandbox import bwrap_options
 from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, findings, report
@@ -22,7 +23,6 @@ from bot.findings import Finding, ToolProbes
 from bot.model_wiring import check_model_endpoint, default_model_sees, default_window
 from bot.platforms.chat_platforms import PLATFORMS
 from bot.settings import Settings, load
-from bot.value_types import Endpoint
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin

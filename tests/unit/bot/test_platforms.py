@@ -9,10 +9,9 @@ from typing import get_args
 import pytest
 
 from agent_core.model.channels import ChannelScope, SurfaceName
-from bot.platforms.all_settings import PLATFORM_RULES, PLATFORM_VARIABLES, AllPlatformSettings
 from bot.platforms.chat_platforms import PLATFORMS, guide, platforms_on
 from bot.platforms.platform import ChatPlatform
-from bot.settings import Settings, load
+from bot.settings import VARIABLES, load
 from tests.scenario.surfaces import SURFACES
 
 ROOT = Path(__file__).parents[3]
@@ -54,7 +53,7 @@ def test_a_platform_is_kept_apart_from_the_other_surfaces(platform: ChatPlatform
 
 @each_platform()
 def test_a_platform_is_off_until_its_variables_turn_it_on(platform: ChatPlatform) -> None:
-    names = {variable.name for variable in PLATFORM_VARIABLES}
+    names = {variable.name for variable in VARIABLES.values() if variable.section == platform.title}
     assert not platform.is_on(load({}, None))
     assert any(name in platform.switch for name in names), HOW_TO
 
@@ -78,11 +77,12 @@ def test_every_folder_that_connects_to_a_platform_is_in_the_list() -> None:
     assert folders == {platform.name for platform in PLATFORMS}, HOW_TO
 
 
-def test_every_field_of_a_platform_has_a_variable_and_every_rule_a_field() -> None:
-    fields = set(AllPlatformSettings.model_fields)
-    assert {variable.name.lower() for variable in PLATFORM_VARIABLES} == fields, HOW_TO
-    assert set(PLATFORM_RULES) <= fields
-    assert list(Settings.model_fields)[-len(fields) :] == list(AllPlatformSettings.model_fields)
+@each_platform()
+def test_every_variable_of_a_platform_stands_in_its_section_of_the_reference(platform: ChatPlatform) -> None:
+    sections = {
+        variable.section for name, variable in VARIABLES.items() if name.startswith(f"{platform.name.upper()}_")
+    }
+    assert sections == {platform.title}, HOW_TO
 
 
 def test_platforms_are_on_where_their_variables_are_set() -> None:

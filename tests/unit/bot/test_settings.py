@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from agent_core.capabilities.models.settings import Endpoint
+from agent_core.errors import SettingsError
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
 from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
-from agent_core.errors import SettingsError
 from bot import variables
 from bot.model_wiring import make_model, wanted_profile
 from bot.platforms.slack.platform import SlackPlatform
-from bot.settings import Settings, load, unread_names
-from bot.value_types import Endpoint
-from bot.variables import TABLE, VARIABLES
+from bot.settings import VARIABLES, Settings, load, unread_names
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = {variable.name: variable.example for variable in TABLE}
+EXAMPLES = {variable.name: variable.example for variable in VARIABLES.values()}
 # One workspace or many, one endpoint or another or a file that has to be there: these go without one another.
 FOR_MANY = {"SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET"}
 ELSEWHERE = {"OPENAI_BASE_URL"}

@@ -8,6 +8,7 @@ import pytest
 from aiohttp import ClientSession, CookieJar
 
 from adapters.screens.ui_text import AWAY
+from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import DatabaseAway
 from agent_core.model.actors import Actor, Origin
 from agent_core.model.channels import ChannelScope
@@ -20,7 +21,6 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.doctor import Probes, Tables, findings, report
 from bot.settings import load
 from bot.tool_wiring import tool_probes
-from bot.value_types import Endpoint
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served

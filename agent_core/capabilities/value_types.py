@@ -1,39 +1,23 @@
-"""Parsers for values of environment variables: addresses and keys. Each returns the normalized value.
+"""The types of settings, with the words for what they must be, and their parsers, which return the normalized value.
 
 A ValueError means that the value breaks the variable's rule.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
+from agent_core.capabilities.declaring import Rule
 from agent_core.model.command import RISK_CLASSES, RiskClass
 
-OPENAI_URL = "https://api.openai.com/v1"
-ANTHROPIC_URL = "https://api.anthropic.com"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 ANY_WORKSPACE, WORKSPACE_ID = "any", re.compile(r"[TE][A-Z0-9]{1,30}", re.ASCII)
 DATABASES = ("sqlite", "postgresql", "postgres")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """The base address of an OpenAI-compatible API or Anthropic's, and the key that is sent to it, "" for no key.
-
-    `url_variable`, `key_variable`: the names of the variables that set the address and the key.
-    """
-
-    url: str
-    key: str = field(repr=False)
-    url_variable: str = field(default="OPENAI_BASE_URL", compare=False)
-    key_variable: str = field(default="OPENAI_API_KEY", compare=False)
-    api: Literal["openai", "anthropic"] = "openai"
 
 
 def web_address(url: str) -> str:
@@ -151,13 +135,50 @@ def passwords(url: str) -> tuple[str, ...]:
     return password, unquote(password)
 
 
-AllowedWorkspaces = Annotated[Mapping[str, bool], BeforeValidator(workspaces)]
-ClassesByName = Annotated[Mapping[str, tuple[RiskClass, ...]], BeforeValidator(classes_by_name)]
-WorkspaceAddress = Annotated[str, AfterValidator(workspace_address)]
-Secret = Annotated[SecretStr, AfterValidator(sendable)]
-NO_SECRET = SecretStr("")
-WebAddress = Annotated[str, AfterValidator(web_address)]
-HostAddress = Annotated[str, AfterValidator(host_address)]
-GatewayAddress = Annotated[str, AfterValidator(gateway_address)]
-AzureAddress = Annotated[str, AfterValidator(azure_address)]
-Folder = Annotated[Path, AfterValidator(folder)]
+def names(given: object) -> object:
+    """The names in a text with commas between them; what is no text is returned as it is."""
+    if not isinstance(given, str):
+        return given
+    return tuple(name for name in (part.strip() for part in given.split(",")) if name)
+
+
+def _lower(given: object) -> object:
+    return given.strip().lower() if isinstance(given, str) else given
+
+
+def _upper(given: object) -> object:
+    return given.strip().upper() if isinstance(given, str) else given
+
+
+BARE = "without a user, a query or a fragment"
+WEB_ADDRESS = f"an http or https address {BARE}"
+LOWER_CASE, UPPER_CASE = BeforeValidator(_lower), BeforeValidator(_upper)  # words in any case
+Names = Annotated[tuple[str, ...], BeforeValidator(names), Rule("names, separated by commas")]
+Seconds = Annotated[int, Field(ge=1, le=600)]
+ModelName = Annotated[str, Rule("the name of a model of the endpoint")]
+Secret = Annotated[SecretStr, AfterValidator(sendable), Rule("one word of letters, digits and signs")]
+WebAddress = Annotated[str, AfterValidator(web_address), Rule(WEB_ADDRESS)]
+HostAddress = Annotated[str, AfterValidator(host_address), Rule(f"a host name, or {WEB_ADDRESS}")]
+AzureAddress = Annotated[str, AfterValidator(azure_address), Rule(WEB_ADDRESS)]
+GatewayAddress = Annotated[str, AfterValidator(gateway_address), Rule(f"a ws or wss address {BARE}")]
+WorkspaceAddress = Annotated[
+    str,
+    AfterValidator(workspace_address),
+    Rule("the address of a folder (file:///path) or of a bucket (s3://bucket/prefix)"),
+]
+Folder = Annotated[
+    Path, AfterValidator(folder), Rule("a folder, or a path where one can be made, without a question mark")
+]
+AllowedWorkspaces = Annotated[
+    Mapping[str, bool],
+    BeforeValidator(workspaces),
+    Rule("ids that begin with T or E, each optionally with +tools, or any, separated by commas"),
+]
+ClassesByName = Annotated[
+    Mapping[str, tuple[RiskClass, ...]],
+    BeforeValidator(classes_by_name),
+    Rule(
+        "names with = and some of read, write, delete, network, execute, publish and spend joined by +, "
+        "separated by commas"
+    ),
+]

@@ -1,4 +1,4 @@
-"""Reads the file of MCP_SERVERS, which has the form that other clients of the Model Context Protocol use.
+"""Reads the file of tool servers, which has the form that other clients of the Model Context Protocol use.
 
 Errors name the file, the server and the key. Values of `env` and `headers` may be `${NAME}`: a variable of Signoff's
 own environment, and nothing else of it is passed on.
@@ -15,8 +15,8 @@ from typing import Annotated, Any, NoReturn
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import BeforeValidator
-from pydantic_core import PydanticCustomError
 
+from agent_core.capabilities.declaring import Rule, own_words
 from agent_core.model.command import RISK_CLASSES
 from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEntry, SignInTerms
 
@@ -91,10 +91,10 @@ def _parse(given: object) -> object:
     try:
         return read_tool_servers(Path(given).expanduser().absolute())
     except ValueError as fault:
-        raise PydanticCustomError("own words", "{complaint}", {"complaint": str(fault)}) from None
+        raise own_words(str(fault)) from None
 
 
-ToolServers = Annotated[ToolServerFile, BeforeValidator(_parse)]
+ToolServers = Annotated[ToolServerFile, BeforeValidator(_parse), Rule("a file of JSON with an object mcpServers")]
 
 
 class _Entry:
