@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loading import load_plugins
@@ -18,7 +19,6 @@ from agent_core.plugins.registration import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
-from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from bot.findings import IN_A_BUCKET, USE_A_FOLDER
 from bot.settings import VARIABLES, Settings, written_variables
 
@@ -93,9 +93,9 @@ def _host(
     env_file: str,
 ) -> "WorkerHost":
     from agent_core.capabilities.autogpt.worker import WorkerHost
+    from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
     from agent_core.providers.egress.address_policy import InternalHosts
     from agent_core.providers.egress.gateway import EgressGateway
-    from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
 
     backend = BubblewrapBackend(
         data=settings.home, file_bytes=workspaces.limits.file_bytes, interpreter=python.interpreter

@@ -12,6 +12,8 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.models.prices import Prices, load_price_list
 from agent_core.capabilities.models.settings import MODEL_LINES, NO_ANTHROPIC, OPENAI_URL, Endpoint
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
@@ -19,8 +21,6 @@ from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, Memo
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName, profile_for
-from agent_core.capabilities.demo.rehearsal import RehearsalModel
-from agent_core.capabilities.models.prices import Prices, load_price_list
 from bot.model_findings import PromptWindow
 from bot.settings import VARIABLES, Settings
 
@@ -260,7 +260,7 @@ def make_index(settings: Settings, database: Database) -> MemoryIndex:
 
 def make_search(settings: Settings) -> Search:
     """The search service that is set. If none is, the catalog of commands leaves the search off."""
-    from agent_core.providers.web import search_services
+    from agent_core.capabilities.web import search_services
     from agent_core.capabilities.web.search_engines import GOOGLE_URL, GoogleSearch, MetaSearch
 
     match settings.search_service:

@@ -2,10 +2,10 @@
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from agent_core.capabilities.declaring import Rule, SettingsGroup, refuse_if, setting
 from agent_core.capabilities.value_types import (
@@ -132,14 +132,12 @@ class RunningSettings(SettingsGroup):
     def _channel(cls, name: str) -> str:
         return name.casefold()
 
-    @model_validator(mode="after")
-    def _check_page(self) -> Self:
+    def check(self) -> None:
         needs_token = self.web_token or self.host not in LOOPBACK
         refuse_if(needs_token and len(self.web_token) < TOKEN_LENGTH, "web_token", TOO_SHORT)
         is_open = urlsplit(self.public_url).hostname not in (None, *LOOPBACK)
         refuse_if(is_open and not self.web_token, "public_url", UNGUARDED)
         refuse_if(self.mcp_serve and len(self.mcp_token) < MCP_TOKEN_LENGTH, "mcp_serve", UNGUARDED_MCP)
-        return self
 
 
 class LimitSettings(SettingsGroup):

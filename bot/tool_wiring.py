@@ -10,7 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_core.capabilities.documents.document_reader import DocumentReader
+from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
+from agent_core.capabilities.documents.picture_reader import PictureReader
+from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.models.prices import Prices
 from agent_core.capabilities.models.settings import Endpoint
+from agent_core.capabilities.programs.disabled import DisabledSandbox
 from agent_core.errors import SettingsError
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions
 from agent_core.plugins.registration import PluginSet
@@ -21,12 +27,6 @@ from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.social_posts import PostPublisher
 from agent_core.ports.web import Web
 from agent_core.providers.clock import SystemClock
-from agent_core.capabilities.documents.document_reader import DocumentReader
-from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
-from agent_core.capabilities.documents.picture_reader import PictureReader
-from agent_core.capabilities.models.prices import Prices
-from agent_core.capabilities.programs.disabled import DisabledSandbox
-from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from bot.autogpt_wiring import load_all_plugins
 from bot.findings import IN_A_BUCKET, ToolProbes
 from bot.model_wiring import default_model_sees, with_variables
@@ -147,9 +147,9 @@ def confined(settings: Settings, folder: Path, clock: Clock) -> "ProcessSandbox"
 
 def make_web(settings: Settings, documents: Documents) -> tuple[Web, str]:
     """The HTTP client, and why git clones are off ("" if they are on); raise SettingsError for an invalid host."""
-    from agent_core.providers.egress.address_policy import InternalHosts
     from agent_core.capabilities.web.gateway_web import GatewayWeb
     from agent_core.capabilities.web.git_clone import git_fault
+    from agent_core.providers.egress.address_policy import InternalHosts
 
     try:
         internal = InternalHosts.of(settings.allow_internal_hosts, INTERNAL_HOSTS, settings.port)
@@ -250,9 +250,9 @@ def tool_probes(settings: Settings) -> ToolProbes:
     """The doctor's checks of external services and programs."""
     from agent_core.capabilities.documents.worker_confinement import confinement_fault
     from agent_core.capabilities.programs.bubblewrap import TOOLS
-    from agent_core.providers.confinement.bwrap_options import missing_tools
     from agent_core.capabilities.web.browser_pages import browser_fault
     from agent_core.capabilities.web.git_clone import git_fault
+    from agent_core.providers.confinement.bwrap_options import missing_tools
 
     def sandbox_tools() -> str:
         return missing_tools(TOOLS) if settings.sandbox == "bubblewrap" else ""

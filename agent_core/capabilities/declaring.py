@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -34,11 +34,20 @@ class Variable:
 class SettingsGroup(BaseModel):
     """The base of the settings of one feature. `title` heads their section in the reference.
 
-    One class inherits from all groups, so the names of fields, properties and checks are unique among them.
+    One class inherits from all groups, so the names of fields and properties are unique among them.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, validate_default=True, str_strip_whitespace=True)
     title: ClassVar[str]
+
+    def check(self) -> None:
+        """Refuse values of this group that do not go with other settings. All values are valid by themselves."""
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> Self:
+        for group in _groups(type(self)):
+            group.check(self)
+        return self
 
 
 def setting(default: Any, meaning: str, *, example: str = "", unset: str = "", rule: str = "", **limits: Any) -> Any:
@@ -75,11 +84,14 @@ def needs_beside(settings: SettingsGroup, field: str, other: str) -> None:
 def variables_of(settings: type[SettingsGroup]) -> Mapping[str, Variable]:
     """The variables by name: group by group, the last base of `settings` first, as pydantic orders the fields."""
     titles: dict[str, str] = {}
-    for group in reversed(settings.__mro__):
-        if issubclass(group, SettingsGroup) and "title" in vars(group):
-            titles = dict.fromkeys(group.model_fields, group.title) | titles
+    for group in _groups(settings):
+        titles = dict.fromkeys(group.model_fields, group.title) | titles
     found = (_variable(name, field, titles[name]) for name, field in settings.model_fields.items())
     return {variable.name: variable for variable in found}
+
+
+def _groups(settings: type[SettingsGroup]) -> list[type[SettingsGroup]]:
+    return [base for base in reversed(settings.__mro__) if issubclass(base, SettingsGroup) and "title" in vars(base)]
 
 
 def _variable(name: str, field: FieldInfo, title: str) -> Variable:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from agent_core.capabilities.tool_servers.server_file import read_tool_servers
-from agent_core.toolset.registry import CommandContext, Commands
 from agent_core.model.server_question import ServerQuestion
 from agent_core.oversight.secrets import Secrets
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
+from agent_core.toolset.registry import CommandContext, Commands
 from bot.settings import load
 from bot.tool_server_wiring import ToolServerSet, serve_tools
 from tests.attacks.bare_tool_servers import program, until

@@ -1,8 +1,6 @@
 """The settings of agents' files: where they are kept."""
 
-from typing import ClassVar, Self
-
-from pydantic import model_validator
+from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
 from agent_core.capabilities.value_types import Secret, WebAddress, WorkspaceAddress
@@ -45,8 +43,6 @@ class FileSettings(SettingsGroup):
         example="eu-central-1",
     )
 
-    @model_validator(mode="after")
-    def _check_bucket(self) -> Self:
+    def check(self) -> None:
         has_bucket = self.workspace_url.startswith("s3://")
         refuse_if(self.workspace_endpoint and not has_bucket, "workspace_endpoint", NO_BUCKET)
-        return self

@@ -1,8 +1,6 @@
 """The settings of pictures and sound: what draws, transcribes and speaks."""
 
-from typing import ClassVar, Self
-
-from pydantic import model_validator
+from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, needs_beside, refuse_if, setting
 from agent_core.capabilities.value_types import ModelName, Secret, WebAddress
@@ -69,11 +67,9 @@ class MediaSettings(SettingsGroup):
         example="openai/whisper-large-v3",
     )
 
-    @model_validator(mode="after")
-    def _check_media(self) -> Self:
+    def check(self) -> None:
         account = self.sd_webui_auth.get_secret_value()
         refuse_if(account and ":" not in account, "sd_webui_auth", f"must be {USER_AND_PASSWORD}.")
         needs_beside(self, "sd_webui_auth", "sd_webui_url")
         needs_beside(self, "huggingface_image_model", "huggingface_api_token")
         needs_beside(self, "huggingface_audio_model", "huggingface_api_token")
-        return self

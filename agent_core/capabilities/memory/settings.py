@@ -1,8 +1,8 @@
 """The settings of memory: what finds an agent's memories, and where."""
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
 from agent_core.capabilities.declaring import needs_beside, refuse_if, setting
 from agent_core.capabilities.models.settings import Endpoint, ModelSettings
@@ -81,12 +81,10 @@ class MemorySettings(ModelSettings):
     def _local_in_any_case(cls, given: object) -> object:
         return LOCAL if isinstance(given, str) and given.strip().lower() == LOCAL else given
 
-    @model_validator(mode="after")
-    def _check_memory(self) -> Self:
+    def check(self) -> None:
         is_local = self.embedding_model in ("", LOCAL)
         refuse_if(is_local and self.embedding_base_url, "embedding_model", NO_MODEL_NAMED)
         has_place = self.embedding_base_url or self.openai_endpoint
         refuse_if(not is_local and not has_place, "embedding_model", NO_EMBEDDINGS)
         needs_beside(self, "pinecone_host", "pinecone_api_key")
         needs_beside(self, "pinecone_controller_host", "pinecone_api_key")
-        return self

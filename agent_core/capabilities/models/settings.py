@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from agent_core.capabilities.declaring import SettingsGroup, needs_beside, refuse_if, setting
 from agent_core.capabilities.value_types import (
@@ -266,16 +266,11 @@ class ModelSettings(SettingsGroup):
     def _decoded(cls, given: object) -> object:
         return json.loads(given) if isinstance(given, str) else given
 
-    @model_validator(mode="after")
-    def _check_azure(self) -> Self:
+    def check(self) -> None:
         is_azure = bool(self.azure_openai_endpoint)
         refuse_if(is_azure and self.openai_base_url, "azure_openai_endpoint", TWO_ENDPOINTS)
         needs_beside(self, "azure_openai_endpoint", "azure_openai_api_key")
         refuse_if(is_azure and not self.smart_model, "azure_openai_endpoint", NO_DEPLOYMENT)
-        return self
-
-    @model_validator(mode="after")
-    def _check_fallback(self) -> Self:
         needs_beside(self, "fallback_api_key", "fallback_base_url")
         name, place = self.fallback_model, self.fallback_endpoint
         refuse_if(self.fallback_base_url and not name, "fallback_model", NO_MODEL)
@@ -283,20 +278,19 @@ class ModelSettings(SettingsGroup):
         refuse_if(name and place is None, "fallback_model", NO_PLACE)
         is_first = name == self.smart_model and self.has_fallback_at_first_endpoint
         refuse_if(is_first, "fallback_model", SAME_MODEL)
-        wrong = place and _other_provider(name, place)
-        refuse_if(wrong, "fallback_model", wrong or "")
-        return self
+        if place:
+            _refuse_other_provider(name, place)
 
 
-def _other_provider(model: str, endpoint: Endpoint) -> str | None:
-    """The problem of a model that only the other one of OpenAI and Anthropic serves. A gateway may serve both."""
+def _refuse_other_provider(model: str, endpoint: Endpoint) -> None:
+    """Refuse a model that only the other one of OpenAI and Anthropic serves. A gateway may serve both."""
     for prefix, address, key in (
         (CLAUDE_PREFIX, OPENAI_URL, "ANTHROPIC_API_KEY"),
         (GPT_PREFIX, ANTHROPIC_URL, "OPENAI_API_KEY"),
     ):
-        if model.startswith(prefix) and _place(endpoint.url) == _place(address):
-            return OTHER_PROVIDER.format(host=urlsplit(address).hostname, key=key)
-    return None
+        is_other = model.startswith(prefix) and _place(endpoint.url) == _place(address)
+        complaint = OTHER_PROVIDER.format(host=urlsplit(address).hostname, key=key)
+        refuse_if(is_other, "fallback_model", complaint)
 
 
 def _place(url: str) -> tuple[str | None, int | None, str]:

@@ -1,8 +1,6 @@
 """The settings of posts on X."""
 
-from typing import ClassVar, Self
-
-from pydantic import model_validator
+from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
 from agent_core.capabilities.value_types import Secret, WebAddress
@@ -40,11 +38,9 @@ class PostSettings(SettingsGroup):
         """Whether agents may propose posts on X."""
         return bool(self.x_api_key)
 
-    @model_validator(mode="after")
-    def _check_posts(self) -> Self:
+    def check(self) -> None:
         last, missing = "x_access_token_secret", [name.upper() for name in OTHER_KEYS if not getattr(self, name)]
         if self.x_access_token_secret:
             refuse_if(missing, last, f"needs {', '.join(missing)} beside it.")
         else:
             refuse_if(len(missing) < len(OTHER_KEYS), last, "is missing beside the other keys of X.")
-        return self

@@ -1,8 +1,6 @@
 """The settings of tool servers (MCP)."""
 
-from typing import ClassVar, Self
-
-from pydantic import model_validator
+from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
 from agent_core.capabilities.tool_servers.server_file import ToolServers
@@ -32,9 +30,7 @@ class ToolServerSettings(SettingsGroup):
     )
     mcp_seconds: Seconds = setting(60, "The most seconds that a call of a tool server may take.", example="120")
 
-    @model_validator(mode="after")
-    def _check_sign_in(self) -> Self:
+    def check(self) -> None:
         needing = ", ".join(self.mcp_servers.with_sign_in) if self.mcp_servers else ""
         is_short = len(self.mcp_sign_in_key) < KEY_LENGTH
         refuse_if(needing and is_short, "mcp_sign_in_key", NO_SIGN_IN_KEY.format(needing))
-        return self

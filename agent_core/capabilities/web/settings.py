@@ -1,8 +1,6 @@
 """The settings of the web: what searches it, and what agents may reach."""
 
-from typing import ClassVar, Literal, Self
-
-from pydantic import model_validator
+from typing import ClassVar, Literal
 
 from agent_core.capabilities.declaring import SettingsGroup, needs_beside, setting
 from agent_core.capabilities.value_types import Names, Secret, WebAddress
@@ -77,9 +75,7 @@ class WebSettings(SettingsGroup):
             return "google"
         return "scraping" if self.allow_search_scraping else None
 
-    @model_validator(mode="after")
-    def _check_search(self) -> Self:
+    def check(self) -> None:
         needs_beside(self, "brave_search_url", "brave_api_key")
         needs_beside(self, "tavily_search_url", "tavily_api_key")
         needs_beside(self, "google_cse_id", "google_api_key")
-        return self

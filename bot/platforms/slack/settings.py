@@ -1,8 +1,6 @@
 """The settings of Slack, and how they go together."""
 
-from typing import ClassVar, Self
-
-from pydantic import model_validator
+from typing import ClassVar
 
 from agent_core.capabilities.declaring import refuse_if, setting
 from agent_core.capabilities.value_types import AllowedWorkspaces, Secret, WebAddress
@@ -70,8 +68,7 @@ class SlackSettings(RunningSettings):
         example="https://slack-gov.com/api",
     )
 
-    @model_validator(mode="after")
-    def _check_slack(self) -> Self:
+    def check(self) -> None:
         for field, prefix in (("slack_app_token", "xapp-"), ("slack_bot_token", "xoxb-")):
             token = getattr(self, field).get_secret_value()
             refuse_if(token and not token.startswith(prefix), field, WRONG_KIND.format(prefix))
@@ -85,4 +82,3 @@ class SlackSettings(RunningSettings):
         no_bot = has_way_in and not (has_one or has_many)
         refuse_if(no_bot, "slack_bot_token", "is missing beside the other settings of Slack.")
         refuse_if((has_one or has_many) and not has_way_in, "slack_bot_token", NO_WAY_IN)
-        return self

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from adapters.slack.inbound.routing import SCOPES
+from agent_core.capabilities.models import server_discovery
+from agent_core.capabilities.models.anthropic_model import ClaudeModel
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.ports.models import EndpointCheck, LocalServer
-from agent_core.providers.llm import server_discovery
-from agent_core.capabilities.models.anthropic_model import ClaudeModel
-from agent_core.providers.sandbox import bwrap_options
+from agent_core.providers.confinement import bwrap_options
 from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, findings, report

@@ -53,9 +53,8 @@ def test_a_platform_is_kept_apart_from_the_other_surfaces(platform: ChatPlatform
 
 @each_platform()
 def test_a_platform_is_off_until_its_variables_turn_it_on(platform: ChatPlatform) -> None:
-    names = {variable.name for variable in VARIABLES.values() if variable.section == platform.title}
     assert not platform.is_on(load({}, None))
-    assert any(name in platform.switch for name in names), HOW_TO
+    assert any(each.name in platform.switch for each in VARIABLES.values() if each.section == platform.title), HOW_TO
 
 
 @each_platform()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.capabilities.models.settings import Endpoint
-from agent_core.errors import SettingsError
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
 from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
+from agent_core.capabilities.models.settings import Endpoint
+from agent_core.errors import SettingsError
 from bot import variables
 from bot.model_wiring import make_model, wanted_profile
 from bot.platforms.slack.platform import SlackPlatform

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.capabilities.tool_servers.server_file import read_tool_servers
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
-from agent_core.toolset.registry import Commands
+from agent_core.capabilities.tool_servers.mcp_server import FRESH_SECONDS
+from agent_core.capabilities.tool_servers.server_file import read_tool_servers
+from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import SettingsError
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.decision import Approve
-from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerAnswer, ServerTool
 from agent_core.providers.clock import SystemClock
-from agent_core.capabilities.tool_servers.mcp_server import FRESH_SECONDS
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import InMemoryToolServer
+from agent_core.toolset.registry import Commands
 from bot.settings import Settings, load
 from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools, tool_servers_finding
 from tests.attacks.bare_tool_servers import program
