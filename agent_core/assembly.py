@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.agents.history import HistoryCommands
+from agent_core.capabilities.capability import CommandParts
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
@@ -79,17 +80,6 @@ class CorePorts:
     embedder: Embedder = field(default_factory=HashingEmbedder)
     engine: EngineFactory = LocalEngine
     rehearsal: Rehearsal | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandParts:
-    """The parts of the core that commands may use."""
-
-    database: Database
-    clock: Clock
-    memory: LongTermMemory
-    helpers: AgentHelpers
-    metered_model: MeteredModel
 
 
 CommandFactory: TypeAlias = Callable[[CommandParts], Commands]

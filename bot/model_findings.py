@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
-from urllib.parse import urlsplit
 
 from adapters.screens.visible_text import one_line
-from agent_core.capabilities.models.settings import ANTHROPIC_URL, OPENAI_URL, Endpoint
+from agent_core.capabilities.capability import Finding
+from agent_core.capabilities.models.settings import OPENAI_URL, Endpoint
 from agent_core.ports.models import EndpointCheck
 from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS
-from bot.findings import Finding
 
 MAX_SHOWN_MODELS = 3
 MAX_COMPARED_MODELS = 10_000  # takes a fifth of a second
@@ -50,7 +49,7 @@ def model_finding(chosen: ChosenModel, endpoint: Endpoint, check: EndpointCheck)
     """The state of a model by the check of its endpoint. OpenAI's own list is complete; a gateway may serve more."""
     model = chosen.model or check.default
     default = "" if chosen.model or not model else " (default)"
-    why = " · ".join(filter(None, (f"{one_line(model)}{default}", host_of(endpoint))))
+    why = " · ".join(filter(None, (f"{one_line(model)}{default}", endpoint.host)))
     if check.fault:
         variables = f"{endpoint.key_variable}, {endpoint.url_variable}"
         return Finding(name=chosen.name, state="fault", why=f"{why} {check.fault}", variable=variables)
@@ -59,10 +58,6 @@ def model_finding(chosen: ChosenModel, endpoint: Endpoint, check: EndpointCheck)
         why = f"{why} is not in the endpoint's list of models; {_suggestion(model, check.models)}"
         return Finding(name=chosen.name, state="fault" if is_complete else "warn", why=why, variable=chosen.variable)
     return Finding(name=chosen.name, state="on", why=why, variable=f"{endpoint.url_variable}, {chosen.variable}")
-
-
-def host_of(endpoint: Endpoint) -> str:
-    return {OPENAI_URL: "OpenAI", ANTHROPIC_URL: "Anthropic"}.get(endpoint.url) or urlsplit(endpoint.url).netloc
 
 
 def _is_listed(model: str, models: Sequence[str]) -> bool:

@@ -1,47 +1,40 @@
-"""Builds the language model, token counters, embedder, vector index and web search from the settings.
+"""Builds the language model, token counters, embedder and vector index from the settings.
 
 Part of the composition root, like `bot.bootstrap`. Modules are imported only if a setting needs them.
 """
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
+from agent_core.capabilities.memory.capability import make_embedder, make_index
 from agent_core.capabilities.models.prices import Prices, load_price_list
 from agent_core.capabilities.models.settings import MODEL_LINES, NO_ANTHROPIC, OPENAI_URL, Endpoint
 from agent_core.errors import SettingsError
 from agent_core.ports.database import Database
 from agent_core.ports.models import Embedder, EndpointCheck, LanguageModel, MemoryIndex, TokenCounters
 from agent_core.ports.rehearsal import Rehearsal
-from agent_core.ports.search import Search
 from agent_core.prompt.profiles import ProfileName, profile_for
 from bot.model_findings import PromptWindow
 from bot.settings import VARIABLES, Settings
 
-if TYPE_CHECKING:
-    from agent_core.capabilities.models.endpoint_errors import Ability
-
-
 LISTING_SECONDS = 3.0
 SAME_DEFAULT = "is the model that answers without SMART_MODEL, at the same endpoint: name another."
-OWN_MODEL = "It is this agent's own model: write !model and the name of another one, or !model default, then resume."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The language model and the parts for memory and search. `rehearsal` is set in demo mode only."""
+    """The language model and the parts for memory. `rehearsal` is set in demo mode only."""
 
     model: LanguageModel
     tokens: TokenCounters
     embedder: Embedder
     index: MemoryIndex
-    search: Search
     rehearsal: Rehearsal | None = None
 
     @classmethod
@@ -52,8 +45,7 @@ class Models:
             model=model,
             tokens=make_counters(settings),
             embedder=make_embedder(settings),
-            index=make_index(settings, database),
-            search=make_search(settings),
+            index=make_index(settings, database, settings.home),
             rehearsal=model if isinstance(model, RehearsalModel) else None,
         )
 
@@ -137,7 +129,7 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
         vision=settings.sees,
-        ability=with_variables(ability, endpoint, variable, settings.fast_model),
+        ability=ability.with_variables(endpoint, variable, settings.fast_model),
     )
 
 
@@ -196,18 +188,6 @@ async def _prepare_first_model(settings: Settings) -> AsyncIterator[Any]:
         yield model
 
 
-def with_variables(ability: "Ability", endpoint: Endpoint, model: str, fast_model: str = "") -> "Ability":
-    """Complete the ability (what the endpoint is used for) with the variables that error messages mention."""
-    return replace(
-        ability,
-        key=endpoint.key_variable,
-        address=endpoint.url_variable,
-        model=model,
-        other_models={fast_model: "FAST_MODEL"} if fast_model else {},
-        own_model=OWN_MODEL,
-    )
-
-
 def wanted_profile(settings: Settings) -> ProfileName:
     """The prompt profile; the scripted demo model reads the full prompt only."""
     return settings.prompt_profile if settings.has_endpoint else "full"
@@ -219,65 +199,3 @@ def make_counters(settings: Settings) -> TokenCounters:
     from agent_core.capabilities.models.token_estimates import Estimates
 
     return TiktokenCounters(settings.tokenizers) if settings.has_endpoint else Estimates()
-
-
-def make_embedder(settings: Settings) -> Embedder:
-    """The embedding endpoint if there is one, else local word vectors, or hashed words if those are not installed."""
-    if settings.embedding_endpoint is None:
-        from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
-        from agent_core.capabilities.memory.local_embedder import LocalEmbedder
-
-        return LocalEmbedder() if LocalEmbedder.is_installed() else HashingEmbedder()
-    from agent_core.capabilities.memory.openai_embedder import EMBEDDINGS, OpenAIEmbedder
-
-    return OpenAIEmbedder(
-        model=settings.embedding_name,
-        base_url=settings.embedding_endpoint.url,
-        api_key=settings.embedding_endpoint.key,
-        prices=Prices.at(settings.embedding_endpoint.url, settings.model_prices),
-        ability=with_variables(EMBEDDINGS, settings.embedding_endpoint, "EMBEDDING_MODEL"),
-    )
-
-
-def make_index(settings: Settings, database: Database) -> MemoryIndex:
-    """Pinecone if its key is set, else an index of this process on the database."""
-    if key := settings.pinecone_api_key.get_secret_value():
-        from agent_core.capabilities.memory.pinecone_index import PineconeIndex, PineconeSettings
-
-        names = PineconeSettings(key="PINECONE_API_KEY", host="PINECONE_HOST", index="PINECONE_INDEX")
-        return PineconeIndex(
-            api_key=key,
-            index=settings.pinecone_index,
-            host=settings.pinecone_host,
-            controller_host=settings.pinecone_controller_host,
-            settings=names,
-        )
-    from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
-
-    shutil.rmtree(settings.home / "vectors", ignore_errors=True)  # an earlier release kept vectors in files
-    return DatabaseVectorIndex(database)
-
-
-def make_search(settings: Settings) -> Search:
-    """The search service that is set. If none is, the catalog of commands leaves the search off."""
-    from agent_core.capabilities.web import search_services
-    from agent_core.capabilities.web.search_engines import GOOGLE_URL, GoogleSearch, MetaSearch
-
-    match settings.search_service:
-        case "brave":
-            url = settings.brave_search_url or search_services.BRAVE_URL
-            return search_services.brave_search(settings.brave_api_key.get_secret_value(), url, "BRAVE_API_KEY")
-        case "tavily":
-            url = settings.tavily_search_url or search_services.TAVILY_URL
-            return search_services.tavily_search(settings.tavily_api_key.get_secret_value(), url, "TAVILY_API_KEY")
-        case "searxng":
-            return search_services.searxng_search(settings.searxng_url, "SEARXNG_URL")
-        case "google":
-            return GoogleSearch(
-                api_key=settings.google_api_key.get_secret_value(),
-                engine=settings.google_cse_id,
-                url=settings.google_search_url or GOOGLE_URL,
-                settings="GOOGLE_API_KEY and GOOGLE_CSE_ID",
-            )
-        case "scraping" | None:
-            return MetaSearch()

@@ -3,18 +3,16 @@
 from collections.abc import Iterable
 from typing import Any, cast
 
-from agent_core.assembly import CommandParts
+from agent_core.capabilities.capability import CommandParts, Finding
 from agent_core.errors import SettingsError
 from agent_core.model.lines import counted
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.registration import PluginSet
 from bot.autogpt_wiring import plugin_environment, try_plugins
-from bot.command_catalog import CommandCatalog
-from bot.findings import Finding
+from bot.features import Features
 from bot.settings import Settings
 from bot.tool_faults import faults_finding
-from bot.tool_wiring import Tools
 
 MAX_NAME_CHARACTERS = 60
 NOTHING = cast("Any", None)  # commands are declared here, and none of them runs
@@ -50,7 +48,7 @@ async def extension_findings(settings: Settings) -> list[Finding | None]:
 def disabled_finding(settings: Settings) -> Finding | None:
     """The finding on DISABLED_COMMANDS and DISABLED_CATEGORIES if `run` would not start for a name in them."""
     try:
-        _catalog(settings, PluginSet()).commands(NO_PARTS)
+        Features.of(settings).commands(NO_PARTS)
     except SettingsError as fault:
         return Finding(
             name="commands", state="fault", why=f"run does not start: {fault.fault}", variable=fault.variable
@@ -87,26 +85,9 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(one_line(name, MAX_NAME_CHARACTERS) for name in names)
 
 
-def _catalog(settings: Settings, found: PluginSet) -> CommandCatalog:
-    tools = Tools(
-        documents=NOTHING,
-        pictures=NOTHING,
-        web=NOTHING,
-        no_clones="",
-        sandbox=NOTHING,
-        no_programs="",
-        images=None,
-        transcriber=None,
-        voice=None,
-        publisher=None,
-        plugins=found,
-    )
-    return CommandCatalog(settings=settings, tools=tools, search=NOTHING)
-
-
 def _registered(settings: Settings, found: PluginSet) -> PluginSet:
     """The plugins after they were asked for all that they add, beside the commands of Signoff."""
-    _catalog(settings, found).every(NO_PARTS)
+    Features.of(settings, found).every_command(NO_PARTS)
     found.guidance()
     return found
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from adapters.screens.visible_text import visible
+from agent_core.capabilities.capability import Finding
 from agent_core.model.lines import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_sources import ListSources, ToolSource
-from bot.findings import Finding
 from bot.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """Keeps the tool servers of MCP_SERVERS connected, and their tools registered as commands.
 
-Part of the composition root, like `bot.tool_wiring`. The SDK is imported only if a server is configured.
+Part of the composition root, like `bot.bootstrap`. The SDK is imported only if a server is configured.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from adapters.screens.visible_text import visible
 from agent_core.assembly import Core
+from agent_core.capabilities.capability import Finding
 from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import CommandError
 from agent_core.loop.card_checks import ChangedTools
@@ -26,7 +27,6 @@ from agent_core.ports.tool_sources import SourcePrompt, ToolSource
 from agent_core.providers.clock import SystemClock
 from agent_core.toolset.redaction import redact_output, redact_schema
 from agent_core.toolset.registry import Commands
-from bot.findings import Finding
 from bot.settings import Settings
 from bot.sign_in_wiring import find_sign_ins, open_database
 from bot.tool_faults import faults_kept

@@ -8,9 +8,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from agent_core.assembly import CommandParts, Core, CoreOptions, CorePorts
+from agent_core.assembly import Core, CoreOptions, CorePorts
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.agents.history import HistoryCommands
+from agent_core.capabilities.capability import CommandParts
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.engines.local import LocalEngine

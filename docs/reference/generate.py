@@ -8,17 +8,14 @@ from typing import cast
 from agent_core.assembly import Core, CorePorts
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.files.workspace_paths import LIMITS
-from agent_core.capabilities.programs.disabled import DisabledSandbox
-from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.model.command import CommandSpec
 from agent_core.oversight.untrusted_content import PROCESSING_CATEGORIES
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.toolset.registry import Command, Commands
-from bot.command_catalog import CommandCatalog
+from bot.features import Features
 from bot.settings import Settings
-from bot.tool_wiring import NOT_ALLOWED, Tools
 from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
 
 PAGE = Path(__file__).parent / "commands.md"
@@ -46,12 +43,9 @@ folder {LIMITS.workspace_bytes:,} bytes and {LIMITS.files:,} files.
 def every_command() -> Commands:
     """The registry of a fresh machine: nothing taken away, and what a setting has to allow off with the reason."""
     settings, database = Settings(), TemporaryDatabase()
-    tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
-    catalog = CommandCatalog(
-        settings=settings,
-        tools=replace(tools, no_clones=""),  # whether this machine has git is no matter here
-        search=MetaSearch(),
-    )
+    features = Features.of(settings)
+    has_git = replace(features.web, git_fault=str)  # whether this machine has git does not matter here
+    features = replace(features, every=tuple(has_git if each is features.web else each for each in features.every))
     ports = CorePorts(
         database=database,
         model=RehearsalModel(),
@@ -59,7 +53,7 @@ def every_command() -> Commands:
         surfaces=(),
         workspaces=InMemoryWorkspaces(),
     )
-    return Core.assemble(ports, catalog.commands).commands
+    return Core.assemble(ports, features.commands).commands
 
 
 def commands_page() -> str:

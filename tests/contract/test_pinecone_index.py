@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.capabilities.memory import pinecone_index
+from agent_core.capabilities.memory.capability import make_index
 from agent_core.capabilities.memory.pinecone_index import MAX_POLLS, PineconeIndex, namespace
 from agent_core.errors import MemoryAway
 from agent_core.model.agent import Agent
@@ -19,7 +20,6 @@ from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.memory_index import a_vector, some_vector
-from bot.model_wiring import make_index
 from bot.settings import load
 from tests.standins.pinecone import KEY, Fails, Hangs, PineconeStandIn, SaysPlain, new_name, pinecone_standin
 
@@ -288,7 +288,7 @@ def named(agent: Agent) -> str:
 
 async def test_a_refusal_names_the_variable_that_the_operator_set(standin: PineconeStandIn, tmp_path: Path) -> None:
     env = {"PINECONE_API_KEY": "pcsk_another", "PINECONE_CONTROLLER_HOST": standin.url, "SIGNOFF_HOME": str(tmp_path)}
-    index = make_index(load(env, None), TemporaryDatabase())
+    index = make_index(load(env, None), TemporaryDatabase(), tmp_path)
     with pytest.raises(MemoryAway, match=r"does not take the key\. Check PINECONE_API_KEY\."):
         await index.nearest(SPACE, PLACE, EAST, 1)
     await index.close()  # type: ignore[attr-defined]

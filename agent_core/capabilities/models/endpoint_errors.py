@@ -6,7 +6,7 @@ The SDKs of OpenAI and Anthropic name their exceptions alike; `sdk` is the modul
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -14,9 +14,11 @@ from urllib.parse import quote
 
 from agent_core.capabilities.models.completion import BrokenOff
 from agent_core.capabilities.models.model_facts import reported_window
+from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.providers.limited_replies import ReplyTooLong
 
+OWN_MODEL = "It is this agent's own model: write !model and the name of another one, or !model default, then resume."
 MAX_MESSAGE_CHARACTERS = 300
 MAX_NAME_CHARACTERS = 200
 MIN_RETRY_AFTER_SECONDS = 1.0  # Azure sends 0 for a used-up rate limit: that is no time to wait
@@ -87,6 +89,17 @@ class Ability:
     address_hint: str = ", which usually ends in /v1"
     other_models: Mapping[str, str] = field(default_factory=dict)
     own_model: str = "Choose another model for this agent, then resume."
+
+    def with_variables(self, endpoint: Endpoint, model: str, fast_model: str = "") -> "Ability":
+        """The ability with the variables that error messages name; `model` is the one that chooses the model."""
+        return replace(
+            self,
+            key=endpoint.key_variable,
+            address=endpoint.url_variable,
+            model=model,
+            other_models={fast_model: "FAST_MODEL"} if fast_model else {},
+            own_model=OWN_MODEL,
+        )
 
     def model_advice(self, model: str, default: str) -> str:
         """What to do if the endpoint does not have the model; `default` is the model of the setting `model`."""

@@ -51,6 +51,11 @@ class Endpoint:
     key_variable: str = field(default="OPENAI_API_KEY", compare=False)
     api: Literal["openai", "anthropic"] = "openai"
 
+    @property
+    def host(self) -> str:
+        """The provider's name, or else the host and port, for people."""
+        return {OPENAI_URL: "OpenAI", ANTHROPIC_URL: "Anthropic"}.get(self.url) or urlsplit(self.url).netloc
+
 
 class ModelSettings(SettingsGroup):
     """Which models answer and at which endpoint, how they reason, and what they cost."""

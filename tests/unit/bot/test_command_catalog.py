@@ -6,18 +6,15 @@ from pathlib import Path
 import pytest
 
 from agent_core.assembly import Core, CorePorts
-from agent_core.capabilities.programs.disabled import DisabledSandbox
-from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.prompt.small_model_commands import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.toolset.registry import Command, Commands, declare
-from bot.command_catalog import CommandCatalog
+from bot.features import Features
 from bot.model_wiring import make_model
 from bot.settings import Settings, load
-from bot.tool_wiring import NOT_ALLOWED, Tools
 from docs.reference.generate import every_command
 from examples.own_command.replace_text import Replacement, replace_text
 
@@ -68,8 +65,6 @@ def test_a_command_of_a_new_category_is_told_where_its_words_belong(part: str) -
 
 def commands_of(settings: Settings) -> Commands:
     """The commands of an installation with these settings."""
-    tools = Tools.around(settings, DisabledSandbox(NOT_ALLOWED), NOT_ALLOWED)
-    catalog = CommandCatalog(settings=settings, tools=tools, search=MetaSearch())
     ports = CorePorts(
         database=TemporaryDatabase(),
         model=make_model(settings),
@@ -77,7 +72,7 @@ def commands_of(settings: Settings) -> Commands:
         surfaces=(),
         workspaces=InMemoryWorkspaces(),
     )
-    return Core.assemble(ports, catalog.commands).commands
+    return Core.assemble(ports, Features.of(settings).commands).commands
 
 
 @pytest.mark.parametrize(

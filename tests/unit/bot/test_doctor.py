@@ -11,15 +11,22 @@ from pathlib import Path
 import pytest
 
 from adapters.slack.inbound.routing import SCOPES
+from agent_core.capabilities.capability import Capability, Finding
+from agent_core.capabilities.files.capability import FileCapability
+from agent_core.capabilities.media.capability import MediaCapability
+from agent_core.capabilities.memory.capability import MemoryCapability
 from agent_core.capabilities.models import server_discovery
 from agent_core.capabilities.models.anthropic_model import ClaudeModel
 from agent_core.capabilities.models.settings import Endpoint
+from agent_core.capabilities.programs.capability import ProgramCapability
+from agent_core.capabilities.web.capability import WebCapability
 from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.providers.confinement import bwrap_options
+from agent_core.testing.sandbox import RecordingSandbox
 from bot import doctor
 from bot.bootstrap import probes
 from bot.doctor import Probes, Tables, findings, report
-from bot.findings import Finding, ToolProbes
+from bot.features import Features
 from bot.model_wiring import check_model_endpoint, default_model_sees, default_window
 from bot.platforms.chat_platforms import PLATFORMS
 from bot.settings import Settings, load
@@ -82,10 +89,6 @@ class World:
         self.asked.append("discord")
         return self.discord_fault
 
-    async def sandbox(self) -> str:
-        self.asked.append("sandbox")
-        return self.sandbox_fault
-
     async def vision(self) -> bool | None:
         self.asked.append("vision")
         return self.sees
@@ -94,25 +97,32 @@ class World:
         await asyncio.Event().wait()
         return None
 
-    @property
-    def probes(self) -> Probes:
+    def probes(self, settings: Settings) -> Probes:
         return Probes(
             endpoint=self.endpoint,
             local_servers=self.local_servers,
             database=self.database,
             platforms={"slack": self.slack, "discord": self.discord},
             tokenizers=lambda: self.missing_tokenizers,
-            word_vectors=lambda: self.has_word_vectors,
-            tools=ToolProbes(
-                sandbox=self.sandbox,
-                sandbox_tools=lambda: self.missing_tools,
-                readers=lambda: self.unconfined,
-                browser=lambda: "",
-                git=lambda: self.git_fault,
-                media=lambda: ("", "", ""),
-                vision=self.vision,
-            ),
+            features=tuple(map(self.seen, Features.of(settings).every)),
         )
+
+    def seen(self, feature: Capability) -> Capability:
+        """The feature with what it will find."""
+        match feature:
+            case FileCapability():
+                return replace(feature, readers_fault=lambda: self.unconfined)
+            case WebCapability():
+                return replace(feature, browser_fault=str, git_fault=lambda: self.git_fault)
+            case MemoryCapability():
+                return replace(feature, has_word_vectors=lambda: self.has_word_vectors)
+            case ProgramCapability():
+                sandbox = RecordingSandbox(fault=self.sandbox_fault)
+                return replace(feature, confined=lambda: sandbox, find_missing=lambda: self.missing_tools)
+            case MediaCapability():
+                return replace(feature, images=None, transcriber=None, voice=None, default_sees=self.vision)
+            case _:
+                return feature
 
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:
@@ -120,7 +130,7 @@ def settings_with(tmp_path: Path, **variables: str) -> Settings:
 
 
 async def found(settings: Settings, world: World | None = None) -> dict[str, Finding]:
-    return {finding.name: finding for finding in await findings(settings, (world or World()).probes)}
+    return {finding.name: finding for finding in await findings(settings, (world or World()).probes(settings))}
 
 
 async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
@@ -128,9 +138,9 @@ async def test_surfaces_come_first_then_providers(tmp_path: Path) -> None:
     assert names == [
         "web", "terminal", *(platform.name for platform in PLATFORMS),
         "mcp clients",
-        "model", "tokens", "database", "retention", "data folder", "templates", "memory", "embeddings", "search",
-        "programs", "documents", "pages", "repositories", "downloads", "pictures", "audio", "speech", "vision",
-        "posts",
+        "model", "tokens", "database", "retention", "data folder", "templates", "documents", "search",
+        "pages", "repositories", "downloads", "memory", "embeddings", "programs", "pictures", "audio", "speech",
+        "vision", "posts",
     ]  # fmt: skip
 
 
@@ -139,7 +149,7 @@ async def test_on_a_fresh_machine_nothing_is_at_fault_and_nothing_is_made(tmp_pa
     seen = await found(settings_with(tmp_path), world)
     off = [name for name, finding in seen.items() if finding.state != "on"]
     platforms = [platform.name for platform in PLATFORMS]
-    tools = ("programs", "downloads", "pictures", "audio", "speech", "vision", "posts")
+    tools = ("downloads", "programs", "pictures", "audio", "speech", "vision", "posts")
     assert off == [*platforms, "mcp clients", "search", *tools]
     assert "fault" not in {finding.state for finding in seen.values()}
     assert seen["database"].why == f"sqlite:///{tmp_path}/home/signoff.db, made at the first start"
@@ -337,7 +347,7 @@ async def test_a_bot_token_that_slack_refuses_is_a_fault_that_does_not_show_it(t
     async with SlackStandin.started() as standin:
         settings = settings_with(tmp_path, SLACK_API_URL=standin.api_url, **BOT, **SOCKET)
         world = World()
-        looks = replace(world.probes, platforms=probes(settings).platforms)
+        looks = replace(world.probes(settings), platforms=probes(settings).platforms)
         slack = next(finding for finding in await findings(settings, looks) if finding.name == "slack")
     assert (slack.state, slack.variable) == ("fault", "SLACK_BOT_TOKEN")
     assert slack.why.startswith("Slack refuses this token (invalid_auth)")
@@ -352,8 +362,9 @@ async def test_slack_that_is_not_there_is_told_and_not_raised(tmp_path: Path) ->
 @pytest.mark.slow
 async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PATIENCE", 0.1)
-    looks = replace((world := World()).probes, platforms={"slack": world.forever})
-    everything = await findings(settings_with(tmp_path, **BOT, **SOCKET), looks)
+    settings = settings_with(tmp_path, **BOT, **SOCKET)
+    looks = replace((world := World()).probes(settings), platforms={"slack": world.forever})
+    everything = await findings(settings, looks)
     slack = next(finding for finding in everything if finding.name == "slack")
     assert (slack.state, slack.why) == ("fault", "Slack did not answer within 0 seconds")
 
@@ -402,8 +413,8 @@ async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pyte
     async with openai_standin() as standin:
         standin.listing = Hangs()
         monkeypatch.setattr(server_discovery, "CHECK_SECONDS", 0.1)
-        looks = replace(World().probes, endpoint=check_model_endpoint)
         settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
+        looks = replace(World().probes(settings), endpoint=check_model_endpoint)
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
     assert "did not answer within" in model.why
@@ -503,9 +514,8 @@ async def test_claude_without_its_sdk_leaves_open_whether_it_sees(
 ) -> None:
     monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
     settings = settings_with(tmp_path, ANTHROPIC_API_KEY="sk-ant-1")
-    world = World().probes
-    looks = replace(world, tools=replace(world.tools, vision=partial(default_model_sees, settings)))
-    told = {finding.name: finding for finding in await findings(settings, looks)}["vision"]
+    [media] = [each for each in Features.of(settings).every if isinstance(each, MediaCapability)]
+    [told] = [finding for finding in await media.findings() if finding.name == "vision"]
     assert (told.state, told.why) == (
         "off",
         "not known, because the model cannot be asked: ANTHROPIC_API_KEY needs the package anthropic: "
@@ -626,7 +636,7 @@ async def test_the_endpoints_list_is_read(tmp_path: Path) -> None:
     async with openai_standin() as standin:
         standin.models = OFFERED
         wrong = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url, SMART_MODEL="gpt-5.4-mni")
-        looks = replace(World().probes, endpoint=check_model_endpoint)
+        looks = replace(World().probes(wrong), endpoint=check_model_endpoint)
         told = {finding.name: finding for finding in await findings(wrong, looks)}["model"]
     assert told.state == "warn"
     assert "closest: gpt-5.4-mini" in told.why
@@ -683,7 +693,7 @@ async def test_only_bubblewrap_needs_programs_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str, is_told: bool
 ) -> None:
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
-    said = probes(settings_with(tmp_path, SANDBOX=sandbox)).tools.sandbox_tools()
+    said = Features.of(settings_with(tmp_path, SANDBOX=sandbox)).programs.find_missing()
     assert said.startswith("bwrap is not installed. Install it: ") == is_told
 
 
@@ -756,14 +766,15 @@ async def test_the_prompt_and_the_window_that_it_is_for_are_told(
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = facts
         settings = settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url, **variables)
-        looks = replace(World().probes, window=partial(default_window, settings))
+        looks = replace(World().probes(settings), window=partial(default_window, settings))
         prompt = {finding.name: finding for finding in await findings(settings, looks)}["prompt"]
     assert (prompt.state, prompt.why, prompt.variable) == ("on", told, "CONTEXT_WINDOW, PROMPT_PROFILE")
 
 
 async def test_names_that_are_set_and_not_read_are_told_with_the_right_ones(tmp_path: Path) -> None:
-    looks = replace(World().probes, unread_names=lambda: {"OPENAI_API_BASE": "OPENAI_BASE_URL"})
-    (told,) = (each for each in await findings(settings_with(tmp_path), looks) if each.name == "name")
+    settings = settings_with(tmp_path)
+    looks = replace(World().probes(settings), unread_names=lambda: {"OPENAI_API_BASE": "OPENAI_BASE_URL"})
+    (told,) = (each for each in await findings(settings, looks) if each.name == "name")
     assert (told.state, told.why) == ("warn", "OPENAI_API_BASE is not read; did you mean OPENAI_BASE_URL?")
 
 

@@ -5,25 +5,20 @@ from pathlib import Path
 import pytest
 
 from agent_core.capabilities.documents.document_reader import DocumentReader
+from agent_core.capabilities.media.capability import make_images, make_transcriber, make_voice
+from agent_core.capabilities.memory.capability import make_embedder
 from agent_core.capabilities.models.anthropic_model import ClaudeModel
 from agent_core.capabilities.models.endpoint_errors import Ability
 from agent_core.capabilities.models.fallback_model import FallbackModel
+from agent_core.capabilities.posts.capability import X_VARIABLES, make_publisher
+from agent_core.capabilities.web.capability import make_search, make_web
 from agent_core.errors import CommandError, SettingsError
 from agent_core.model.sites import Sites
 from agent_core.model.usage import Usage
-from agent_core.providers.clock import SystemClock
 from bot.bootstrap import assemble
-from bot.model_wiring import make_embedder, make_model, make_search
+from bot.features import Features
+from bot.model_wiring import make_model
 from bot.settings import Settings, load
-from bot.tool_wiring import (
-    X_VARIABLES,
-    make_images,
-    make_publisher,
-    make_sandbox,
-    make_transcriber,
-    make_voice,
-    make_web,
-)
 
 
 @pytest.fixture
@@ -118,7 +113,7 @@ def test_the_demo_model_knows_what_connects_another() -> None:
 
 
 def test_a_refused_host_is_told_with_the_list_that_allows_it() -> None:
-    web, _ = make_web(load({}, None), DocumentReader())
+    web = make_web(load({}, None), DocumentReader(), public_url="", port=8700)
     with pytest.raises(CommandError, match="the operator names in ALLOW_INTERNAL_HOSTS"):
         web.host_of("http://10.0.0.1/", Sites())
 
@@ -128,8 +123,9 @@ async def test_a_sandbox_that_cannot_run_is_told_with_its_variable(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     given = {"SIGNOFF_HOME": str(tmp_path), "EXECUTE_LOCAL_COMMANDS": "true", "SANDBOX": "docker"}
-    _, why = await make_sandbox(load(given, None), SystemClock())
-    assert why.startswith("the sandbox (SANDBOX=docker) failed its self-test.")
+    programs = Features.of(load(given, None)).programs
+    await programs.open()
+    assert programs.off.startswith("the sandbox (SANDBOX=docker) failed its self-test.")
 
 
 async def test_budgets_and_prompts_know_the_variables_that_they_advise(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from agent_core.capabilities.export.transfer import Transfer
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.files.s3_storage import S3Bucket, S3Storage
 from agent_core.capabilities.files.workspace_paths import IDENTITY_NAME, OWNER_NAME
+from agent_core.capabilities.programs.capability import IN_A_BUCKET
 from agent_core.errors import FilesTaken, SettingsError, UnusableReply
 from agent_core.model.files import StorageIdentity
 from agent_core.model.ids import AgentId
@@ -24,9 +25,8 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
 from bot.bootstrap import assemble, probes
 from bot.doctor import findings, report
-from bot.findings import IN_A_BUCKET, tool_findings
+from bot.features import Features
 from bot.settings import Settings, load
-from bot.tool_wiring import tool_probes
 from bot.transfer_commands import export_data
 from bot.workspace_wiring import check_storage, find_workspaces_fault, make_workspaces, stored_files
 from tests.standins.s3 import S3Gate
@@ -86,7 +86,7 @@ async def test_a_bucket_keeps_files_and_no_program_runs(tmp_path: Path, s3_bucke
 @pytest.mark.parametrize(("allowed", "state"), [("true", "fault"), ("false", "off")])
 async def test_the_doctor_tells_what_programs_need_beside_a_bucket(tmp_path: Path, allowed: str, state: str) -> None:
     settings = settings_for(tmp_path, WORKSPACE_URL="s3://b-1/x", EXECUTE_LOCAL_COMMANDS=allowed)
-    [finding] = [each for each in await tool_findings(settings, tool_probes(settings)) if each.name == "programs"]
+    [finding] = await Features.of(settings).programs.findings()
     assert finding.state == state
     assert f"{IN_A_BUCKET}. Set WORKSPACE_URL to a folder of this machine" in finding.why
 

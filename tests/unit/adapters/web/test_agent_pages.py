@@ -14,7 +14,6 @@ from adapters.web.page_context import ModelLabel
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
 from agent_core.capabilities.models.token_estimates import Estimates
-from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.errors import Conflict
 from agent_core.model.channels import ChannelScope
 from agent_core.model.messages import Reply
@@ -407,9 +406,7 @@ async def test_a_model_that_is_refused_is_explained_at_its_field(base: str, ana:
 
 def minds_with(embedder: HashingEmbedder | WordEmbedder) -> Models:
     """A rehearsal with this embedder."""
-    return Models(
-        model=RehearsalModel(), tokens=Estimates(), embedder=embedder, index=InMemoryIndex(), search=MetaSearch()
-    )
+    return Models(model=RehearsalModel(), tokens=Estimates(), embedder=embedder, index=InMemoryIndex())
 
 
 def test_every_kind_of_call_has_a_word_on_the_page() -> None:

@@ -19,8 +19,8 @@ from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.testing.examples import NOON
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.doctor import Probes, Tables, findings, report
+from bot.features import Features
 from bot.settings import load
-from bot.tool_wiring import tool_probes
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
@@ -315,8 +315,7 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
         database=no_tables,
         platforms={},
         tokenizers=tuple,
-        word_vectors=bool,
-        tools=tool_probes(load({}, None)),
+        features=Features.of(load({}, None)).every,
     )
     said = report(await findings(load({"SIGNOFF_HOME": str(tmp_path)}, None), probes)).splitlines()
     assert [line for line in shown if line != "…" and line not in said] == []

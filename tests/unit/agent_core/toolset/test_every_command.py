@@ -6,7 +6,12 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.assembly import CommandParts, Core
+from agent_core.assembly import Core
+from agent_core.capabilities.capability import Capability, CommandParts
+from agent_core.capabilities.media.capability import MediaCapability
+from agent_core.capabilities.posts.capability import PostCapability
+from agent_core.capabilities.programs.capability import ProgramCapability
+from agent_core.capabilities.web.capability import WebCapability
 from agent_core.errors import CommandError, ModelError, UnusableReply
 from agent_core.model.command import CommandCall
 from agent_core.ports.web import Web
@@ -18,9 +23,8 @@ from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
 from agent_core.toolset.registry import Command, CommandContext, Commands
-from bot.command_catalog import CommandCatalog
+from bot.features import Features
 from bot.settings import Settings
-from bot.tool_wiring import Tools
 from docs.reference.generate import every_command
 
 NAMES = sorted(every_command().by_name)
@@ -55,17 +59,18 @@ async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
     stage = Stage(model=ScriptedModel())
     agent = an_agent()
     await keep(stage.database, agent)
-    tools = replace(
-        Tools.around(Settings(), RecordingSandbox(workspaces=stage.workspaces), ""),
-        web=web or InMemoryWeb(),
-        no_clones="",
-        images=FakeImages(),
-        transcriber=FakeTranscriber(),
-        voice=FakeSpeech(),
-        publisher=Nobody(),
+    features = Features.of(Settings(allow_downloads=True))
+    doubles: Mapping[type[Capability], Mapping[str, Any]] = {
+        WebCapability: {"web": web or InMemoryWeb(), "search": Nobody(), "git_fault": str},
+        ProgramCapability: {"sandbox": RecordingSandbox(workspaces=stage.workspaces), "off": ""},
+        MediaCapability: {"images": FakeImages(), "transcriber": FakeTranscriber(), "voice": FakeSpeech()},
+        PostCapability: {"publisher": Nobody()},
+    }
+    every = tuple(
+        replace(cast("Any", each), **doubles[type(each)]) if type(each) in doubles else each for each in features.every
     )
-    catalog = CommandCatalog(settings=Settings(allow_downloads=True), tools=tools, search=cast("Any", Nobody()))
-    commands = catalog.commands(parts_of(stage.core))
+    features = replace(features, every=every)
+    commands = features.commands(parts_of(stage.core))
     context = CommandContext(agent=agent, files=stage.workspaces.of(agent), tracker=SpendingTracker())
     await context.files.write("a.txt", b"one\n")
     return commands, context

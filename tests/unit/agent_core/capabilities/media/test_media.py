@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from agent_core.capabilities.files.workspace_paths import Limits
+from agent_core.capabilities.media.capability import NO_IMAGES, NO_TRANSCRIBER, NO_VOICE
 from agent_core.capabilities.media.commands import MediaCommands
 from agent_core.capabilities.media.huggingface import HuggingFace, HuggingFaceImages, HuggingFaceTranscriber
 from agent_core.capabilities.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber, OpenAIVoice
@@ -23,7 +24,6 @@ from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.media import MP3, PNG, FakeImages, FakeSpeech, FakeTranscriber
 from agent_core.toolset.arguments import argument_faults
 from agent_core.toolset.registry import CommandContext, CommandOutput, Commands
-from bot.command_catalog import NO_IMAGES, NO_TRANSCRIBER, NO_VOICE
 from tests.standins.media import PNG_BASE64, Answers, MediaStandIn, media_standin
 
 KEY = "sk-very-secret-key-1234"

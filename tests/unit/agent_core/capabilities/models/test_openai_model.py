@@ -17,7 +17,6 @@ from agent_core.model.messages import Message, Reply
 from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
-from bot.model_wiring import with_variables
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
@@ -205,7 +204,7 @@ async def test_an_unknown_model_names_its_setting(endpoint: Endpoint) -> None:
 
 async def test_the_advice_for_an_unknown_model_names_what_chose_it(endpoint: Endpoint) -> None:
     place = ConfiguredEndpoint(url="", key="")
-    ability = with_variables(CHAT, place, "SMART_MODEL", "gpt-fast")
+    ability = CHAT.with_variables(place, "SMART_MODEL", "gpt-fast")
     model = endpoint.model(ability=ability, model="gpt-test")
     with pytest.raises(ModelRefused, match="Set FAST_MODEL to one it offers, then restart"):
         await ask(model, "gpt-fast")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent_core.capabilities.posts.capability import NO_PUBLISHER, X_VARIABLES
 from agent_core.capabilities.posts.commands import PublishCommands, weighted_length
 from agent_core.capabilities.posts.x_posts import XPosts
 from agent_core.errors import CommandError, UnusableReply
@@ -14,8 +15,6 @@ from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.toolset.arguments import argument_faults
 from agent_core.toolset.registry import CommandContext, Commands
-from bot.command_catalog import NO_PUBLISHER
-from bot.tool_wiring import X_VARIABLES
 from tests.standins.x import KEYS, Says, XStandIn, x_standin
 
 CONTEXT = CommandContext(agent=an_agent(), files=InMemoryFiles())
