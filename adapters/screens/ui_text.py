@@ -35,7 +35,7 @@ MEDIA_TYPES = {
     "opus": "audio/ogg",
     "m4a": "audio/mp4",
 }  # no SVG: an SVG file can contain scripts
-APPROVE_N = "Approve ×N"
+APPROVE_N, OPEN_CARD = "Approve ×N", "Open card"
 REPLY_DOES = "What should be different? · end with ? to ask"
 STEPS: dict[RiskClass, str] = {
     "read": "reads",

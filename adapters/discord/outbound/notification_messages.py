@@ -17,13 +17,13 @@ from adapters.discord.outbound.message import DiscordMessage, card_link, compose
 from adapters.discord.outbound.texts import cut_by_size, escaped
 from adapters.screens.buttons import Button, foreign_button_error
 from adapters.screens.cards import Card, turn_card
+from adapters.screens.ui_text import OPEN_CARD
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.turn import Turn
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 OUR_DIRECT = re.compile(r"dm:(?P<channel>[0-9a-z]{1,13}):(?P<button>.+)")
 DIRECT_VERBS = ("approve", "reject", "run again", "it ran", "skip", "resume")
-OPEN_CARD = "Open card"
 MAX_SAID = 900
 
 

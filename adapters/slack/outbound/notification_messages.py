@@ -12,6 +12,7 @@ from adapters.chat.notification_texts import end_text, wait_text
 from adapters.screens.buttons import Button
 from adapters.screens.cards import Card, turn_card
 from adapters.screens.text_fit import cut
+from adapters.screens.ui_text import OPEN_CARD
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_NOTIFICATION,
@@ -32,7 +33,6 @@ from agent_core.model.agent import Agent, Finished
 from agent_core.model.channels import ChannelScope
 from agent_core.model.turn import Turn
 
-OPEN_CARD = "Open card"
 DIRECT_VERBS = ("approve", "reject", "run again", "it ran", "skip")
 END = re.compile(r"signoff-direct (\S+) \d+")
 
