@@ -1,1 +1,1 @@
-"""What people type and fill in, read into values of the core: commands, settings, form fields."""
+"""What people press, type and fill in on any surface: reads it into values of the core, and calls the service."""

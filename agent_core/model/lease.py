@@ -1,4 +1,4 @@
-"""The lease: a counted, visible, revocable permission to run commands without asking."""
+"""The record of a lease: how many commands of which classes run without asking. `oversight/lease.py` has the rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Rules of leases (approval of N commands): what a lease covers and when it ends. Pure functions."""
+"""The rules on leases: who gets one, which turns it covers, when it ends. `model/lease.py` has the record. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
