@@ -1,1 +1,1 @@
-"""What people see, described once as values; each surface draws them in its own way."""
+"""Cards, forms, buttons and their words as values. Each surface draws them, and adds what its layout requires."""

@@ -1,4 +1,4 @@
-"""A form as a value: every surface draws it with what its platform has, and reads it back by the ids of its fields."""
+"""A form as a value: a surface draws it with what its platform has, and reads it back by the ids of its fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,8 @@ class Field:
 
     `is_menu`: the options are in a menu and not all in sight. `least`, `most`: of a number.
     `is_extra`: a form that is short of room, such as Discord's for a new agent, has all such fields in one menu: the
-    options that have a label alone, and a text that is filled in.
+    options that have a label alone, and a text that is filled in. A new field of `agent_form` must be extra, with
+    options: Discord allows five components, and that form has five.
     `problem`: why what was sent before was refused.
     """
 

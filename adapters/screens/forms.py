@@ -1,4 +1,7 @@
-"""The forms that people fill in, each described once for all surfaces."""
+"""The forms of Slack and Discord, each described once. `question_form` has the form of a tool server's question.
+
+The page has forms of its own (`adapters/web/templates`), and the terminal asks line by line.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -33,7 +36,8 @@ LONGEST = {"name": 8_000, "role": 8_000, "goals": MOST_OF_GOALS, "budget": 99, "
 def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: str = "") -> Form:
     """The form for a new agent. `values`: of its fields, as of `form_values.fields_of`; `place`: the channel's key.
 
-    With no `place` the form asks for a channel. `like`: the agent whose settings it has.
+    With no `place` the form asks for a channel. `like`: the agent whose settings it has. Discord has no room for one
+    more field, unless it is extra and has options (`Field.is_extra`).
     """
     name, role, goals, budget, model = (
         beginning(readable(values.get(field, "")), most) for field, most in LONGEST.items()
