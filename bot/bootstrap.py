@@ -122,16 +122,14 @@ async def assemble(
     await migrate_database(settings)
     close_to_others(settings)
     database, clock = SqlDatabase(settings.database_url), SystemClock()
-    broadcast: Broadcast = NO_BROADCAST
-    if not settings.sqlite_file:
-        broadcast = ServerBroadcast(settings.database_url, clock)
+    broadcast = NO_BROADCAST if settings.sqlite_file else ServerBroadcast(settings.database_url, clock)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(database.close)
         workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
         stack.push_async_callback((models := Models.of(settings, database)).close)
-        features = Features.of(settings, await load_all_plugins(settings, clock), clock)
-        stack.push_async_callback(features.close)
+        plugins = await load_all_plugins(settings, clock)
+        stack.push_async_callback((features := Features.of(settings, plugins, clock)).close)
         await features.open()
         parts = _platform_parts(settings, models, database, workspaces, clock, broadcast)
         platforms = wire_platforms(settings, parts, stack) if with_platforms else []

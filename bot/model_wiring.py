@@ -129,7 +129,9 @@ def _make_endpoint_model(settings: Settings, endpoint: Endpoint, name: str, vari
         context=settings.context_window,
         reply_limit=settings.max_reply_tokens,
         vision=settings.sees,
-        ability=ability.with_variables(endpoint, variable, settings.fast_model),
+        ability=ability.with_variables(
+            endpoint, variable, {settings.fast_model: "FAST_MODEL"} if settings.fast_model else None
+        ),
     )
 
 

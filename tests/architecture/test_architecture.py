@@ -158,7 +158,7 @@ def test_the_core_names_no_variable_of_the_operator(shipped: Sequence[Source]) -
     naming = {
         source.path.as_posix()
         for source in of_core(shipped)
-        if not source.path.match("agent_core/capabilities/*/settings.py")
+        if source.path.name not in ("settings.py", "capability.py")  # a feature reads its own settings
         for node in source.nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and names.search(node.value)
     }

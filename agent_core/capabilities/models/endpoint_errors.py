@@ -90,14 +90,14 @@ class Ability:
     other_models: Mapping[str, str] = field(default_factory=dict)
     own_model: str = "Choose another model for this agent, then resume."
 
-    def with_variables(self, endpoint: Endpoint, model: str, fast_model: str = "") -> "Ability":
-        """The ability with the variables that error messages name; `model` is the one that chooses the model."""
+    def with_variables(self, endpoint: Endpoint, model: str, others: Mapping[str, str] | None = None) -> "Ability":
+        """The ability with the variables that error messages name: `model` chooses the model, `others` are by model."""
         return replace(
             self,
             key=endpoint.key_variable,
             address=endpoint.url_variable,
             model=model,
-            other_models={fast_model: "FAST_MODEL"} if fast_model else {},
+            other_models=others or {},
             own_model=OWN_MODEL,
         )
 

@@ -204,7 +204,7 @@ async def test_an_unknown_model_names_its_setting(endpoint: Endpoint) -> None:
 
 async def test_the_advice_for_an_unknown_model_names_what_chose_it(endpoint: Endpoint) -> None:
     place = ConfiguredEndpoint(url="", key="")
-    ability = CHAT.with_variables(place, "SMART_MODEL", "gpt-fast")
+    ability = CHAT.with_variables(place, "SMART_MODEL", {"gpt-fast": "FAST_MODEL"})
     model = endpoint.model(ability=ability, model="gpt-test")
     with pytest.raises(ModelRefused, match="Set FAST_MODEL to one it offers, then restart"):
         await ask(model, "gpt-fast")
