@@ -26,8 +26,8 @@ from agent_core.loop.proposing import Proposer
 from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
-from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.ids import new_id
+from agent_core.model.records.deletion import KEEP_ALL, Retention
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database

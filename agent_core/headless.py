@@ -13,19 +13,18 @@ from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.errors import ModelUnavailable
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting, Thinking
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.decision import Decision
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.lines import counted
+from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor, ChannelScope, Origin, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.clock import Clock
+from agent_core.text.lines import counted
 
 HOST = Origin(by=Actor(id="host", display="host", workspace="local"), channel=ChannelScope("web", "local", "headless"))
 MAX_OUTAGE_SECONDS = 600.0

@@ -4,7 +4,7 @@ import random
 import re
 from dataclasses import dataclass
 
-from agent_core.model.messages import Reply
+from agent_core.model.model_calls import Reply
 from agent_core.testing.language_model import ScriptedModel, reply_text
 
 COMMANDS, AT_ONCE = 20, 5

@@ -9,14 +9,13 @@ from pathlib import Path
 from adapters.screens.buttons import Button
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId, new_id
+from agent_core.model.model_calls import Usage
+from agent_core.model.origin import Actor, ChannelScope, Origin, ThreadRef
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock

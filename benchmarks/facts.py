@@ -16,8 +16,8 @@ from decimal import Decimal
 from adapters.web.surface import WebSurface
 from agent_core.capabilities.memory.commands import MAX_RECALLED
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 from benchmarks.tokens import verdict
 from benchmarks.tokens_run import run_agent, start_signoff

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.agent_policy import Policy
+from agent_core.model.decision import Policy
 from benchmarks.tokens import verdict
 from benchmarks.tokens_figures import Call
 from benchmarks.tokens_run import DRAFT, run_agent, start_signoff

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from agent_core.capabilities.memory.local_embedder import LocalEmbedder
 from agent_core.model.agent import Agent
-from agent_core.model.memory import Memory, Vector
+from agent_core.model.records.memory import Memory, Vector
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.schema import upgrade

@@ -15,7 +15,7 @@ from statistics import median
 
 from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Vector
+from agent_core.model.records.memory import Memory, MemorySpace, Vector
 from agent_core.persistence.database import SqlDatabase
 from agent_core.testing.examples import NOON, an_agent
 

@@ -26,15 +26,13 @@ from agent_core.capabilities.memory.local_embedder import LocalEmbedder
 from agent_core.engines.job_queue import JobQueueEngine
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import ModelRefused
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import FREE, Message, Reply, Usage
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
-from agent_core.model.usage import FREE, Usage
 from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade

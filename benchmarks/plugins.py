@@ -12,9 +12,8 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
-from agent_core.model.command import RISK_CLASSES, CommandCall
-from agent_core.model.result import Result
+from agent_core.model.command import RISK_CLASSES, CommandCall, Result
+from agent_core.model.decision import Policy
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade

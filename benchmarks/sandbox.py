@@ -10,10 +10,9 @@ from statistics import median, quantiles
 
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.programs.process_sandbox import ProcessSandbox, bubblewrap_sandbox
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.providers.clock import SystemClock
 
 RUNS, WARM = 100, 5

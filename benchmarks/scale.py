@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Awaiting
-from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.command import Succeeded
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.result import Succeeded
+from agent_core.model.origin import Actor, ChannelScope, Origin, ThreadRef
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock

@@ -15,12 +15,10 @@ from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.capabilities.memory.local_embedder import LocalEmbedder
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
+from agent_core.model.origin import Actor, ChannelScope, Origin, ThreadRef
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.ports.models import CallOptions

@@ -17,14 +17,13 @@ from statistics import median
 from aiohttp import encode_basic_auth
 
 from adapters.web.guard import USER
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId, new_id
+from agent_core.model.model_calls import Usage
+from agent_core.model.origin import Actor, ChannelScope, Origin, ThreadRef
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock

@@ -6,13 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from adapters.web.surface import WebSurface
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from benchmarks.tokens_figures import Call
 from benchmarks.tokens_script import ReplayScript
 from benchmarks.tokens_stub import Stub, stub

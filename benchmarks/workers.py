@@ -22,10 +22,9 @@ from typing import Any
 import psutil
 from aiohttp import web
 
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Actor, ChannelScope, Origin, ThreadRef
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
 from agent_core.providers.clock import SystemClock

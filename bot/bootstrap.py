@@ -28,8 +28,8 @@ from agent_core.errors import (
     WorkersAtWork,
 )
 from agent_core.model.agent import Agent
-from agent_core.model.channels import SurfaceName
-from agent_core.model.deletion import Retention
+from agent_core.model.origin import SurfaceName
+from agent_core.model.records.deletion import Retention
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.connections import job_queue_address
 from agent_core.persistence.database import SqlDatabase

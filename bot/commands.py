@@ -11,8 +11,8 @@ from adapters.typed.agent_templates import load_templates
 from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
-from agent_core.model.lines import counted
 from agent_core.service.sign_outs import SignOuts
+from agent_core.text.lines import counted
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
 from bot.browser_offer import offer_browser
 from bot.doctor import findings, report

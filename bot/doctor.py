@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from agent_core.capabilities.capability import Capability, Finding
 from agent_core.capabilities.models.settings import MODEL_VARIABLES, Endpoint
-from agent_core.model.lines import counted
 from agent_core.ports.models import EndpointCheck, LocalServer
+from agent_core.text.lines import counted
 from bot.findings import templates_finding, workers_finding
 from bot.mcp_findings import mcp_finding
 from bot.model_findings import ChosenModel, PromptWindow, model_finding, prompt_finding

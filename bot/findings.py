@@ -4,7 +4,7 @@ from pathlib import Path
 
 from adapters.typed.agent_templates import load_templates
 from agent_core.capabilities.capability import Finding
-from agent_core.model.lines import counted
+from agent_core.text.lines import counted
 
 
 def templates_finding(folder: Path | None) -> Finding:

@@ -19,7 +19,7 @@ from adapters.web.render import agent_path
 from adapters.web.surface import Hub
 from agent_core.assembly import Core
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.clock import Clock
 from bot.bootstrap import Signoff

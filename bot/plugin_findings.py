@@ -5,10 +5,10 @@ from typing import Any, cast
 
 from agent_core.capabilities.capability import CommandParts, Finding
 from agent_core.errors import SettingsError
-from agent_core.model.lines import counted
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.registration import PluginSet
+from agent_core.text.lines import counted
 from bot.autogpt_wiring import plugin_environment, try_plugins
 from bot.features import Features
 from bot.settings import Settings

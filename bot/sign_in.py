@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 from aiohttp import web
 
 from agent_core.errors import SettingsError
-from agent_core.model.lines import counted
 from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry
+from agent_core.text.lines import counted
 from bot.bootstrap import migrate_database
 from bot.settings import Settings
 from bot.sign_in_wiring import open_desk

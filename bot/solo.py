@@ -25,10 +25,10 @@ from adapters.typed.prompt_drafts import PromptChoice, fill_in, is_offered, list
 from adapters.typed.settings_file import write_settings
 from agent_core.assembly import Core
 from agent_core.errors import DatabaseAway, EngineTaken, InvalidInput, NotFound, NotPossible, PersonError
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import Origin
 from agent_core.ports.clock import Clock
 from agent_core.ports.engine import EngineLock
 from agent_core.service.views import AgentViews

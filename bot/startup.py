@@ -13,10 +13,10 @@ from filelock import Timeout
 from adapters.web.surface import WebSurface
 from agent_core.assembly import Core
 from agent_core.errors import DatabaseAway, DatabaseUnreachable, EngineTaken, SettingsError
-from agent_core.model.channels import SurfaceName
-from agent_core.model.lines import counted
+from agent_core.model.origin import SurfaceName
 from agent_core.ports.clock import Clock
 from agent_core.ports.engine import EngineLock
+from agent_core.text.lines import counted
 from bot.bootstrap import (
     WHAT_TO_CHECK,
     Signoff,

@@ -11,9 +11,9 @@ from typing import Any
 
 from adapters.screens.visible_text import visible
 from agent_core.capabilities.capability import Finding
-from agent_core.model.lines import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_sources import ListSources, ToolSource
+from agent_core.text.lines import one_line
 from bot.settings import Settings
 
 logger = logging.getLogger(__name__)

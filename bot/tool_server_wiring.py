@@ -18,13 +18,13 @@ from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import CommandError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions
-from agent_core.model.lines import counted
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.ports.clock import Clock
 from agent_core.ports.tool_servers import ServerTool, ToolServer
 from agent_core.ports.tool_sources import SourcePrompt, ToolSource
 from agent_core.providers.clock import SystemClock
+from agent_core.text.lines import counted
 from agent_core.toolset.redaction import redact_output, redact_schema
 from agent_core.toolset.registry import Commands
 from bot.settings import Settings

@@ -10,7 +10,7 @@ from filelock import Timeout
 
 from agent_core.capabilities.export.transfer import Transfer, TransferSummary
 from agent_core.errors import DatabaseAway, FilesTaken, TransferRefused
-from agent_core.model.lines import counted
+from agent_core.text.lines import counted
 from bot.bootstrap import home_lock, make_home, server_fault
 from bot.settings import Settings
 from bot.workspace_wiring import find_missing_setting, stored_files

@@ -17,9 +17,9 @@ from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import CardContent
 from agent_core.errors import SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.clock import Clock
 
 EditOutcome: TypeAlias = Literal["shown", "gone", "refused"]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from adapters.chat.services import ChatServices
 from agent_core.errors import DatabaseAway, SurfaceBusy, SurfaceError
 from agent_core.model.agent import Agent
-from agent_core.model.channels import SurfaceName
+from agent_core.model.origin import SurfaceName
 from agent_core.ports.clock import Clock
 
 T = TypeVar("T")

@@ -19,9 +19,9 @@ from agent_core.errors import (
     PersonError,
     SurfaceError,
 )
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.origin import Origin
 from agent_core.model.turn import Turn
 
 T = TypeVar("T")

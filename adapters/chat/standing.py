@@ -13,9 +13,9 @@ from adapters.screens.ui_text import free_text
 from agent_core.errors import CommandError
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
 from agent_core.model.ids import AgentId
-from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
 from agent_core.ports.files import Workspaces
+from agent_core.text.lines import counted
 
 WORKING = "working"
 MAX_SUBJECT = 80  # UTF-16 units

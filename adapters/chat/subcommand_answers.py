@@ -9,10 +9,10 @@ from adapters.screens.ui_text import HelpText
 from adapters.typed.actions import HELP as IN_THREAD
 from adapters.typed.subcommands import HELP, Helping, Listing, NewFrom, NewTour, OnAgent, agent_called, archived_text
 from adapters.typed.typed_text import typed
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.files import FileEntry
+from agent_core.model.origin import Origin
+from agent_core.model.records.deletion import KEEP_ALL, Retention
 
 M = TypeVar("M")
 MessageT = TypeVar("MessageT", covariant=True)

@@ -2,9 +2,9 @@
 
 from adapters.screens.cards import lease_text
 from adapters.screens.ui_text import deleted_text, effort_text, free_text, model_text
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor
 from agent_core.service.deleting import Deleted
 
 AT_REST = ("stopped", "paused", "finished")  # the kinds of notices that offer Resume

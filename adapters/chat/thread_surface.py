@@ -15,8 +15,8 @@ from adapters.chat.status_updates import StatusUpdates
 from adapters.screens.turn_lines import TurnLine
 from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ThreadRef
 from agent_core.model.note import Notice
+from agent_core.model.origin import ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel

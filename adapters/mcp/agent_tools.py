@@ -28,12 +28,11 @@ from adapters.mcp.waiting import AgentWaits
 from adapters.screens.text_fit import cut
 from adapters.screens.visible_text import one_line
 from agent_core.errors import InvalidInput, NotFound, NotPossible
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
 from agent_core.service.agents import AgentService
 from agent_core.service.thread_turns import ThreadTurns

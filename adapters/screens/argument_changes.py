@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent_core.model.actors import Actor
 from agent_core.model.decision import ApproveEdited
-from agent_core.model.diffs import TextDiff, diff_of
-from agent_core.model.lines import counted
+from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
+from agent_core.text.diffs import TextDiff, diff_of
+from agent_core.text.lines import counted
 
 MAX_QUOTED_CHARACTERS = 60  # a longer value is counted in lines, not quoted
 NOT_GIVEN = "not given"

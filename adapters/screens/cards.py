@@ -18,8 +18,8 @@ from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finishe
 from agent_core.model.command import Arguments, Preview
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
+from agent_core.model.model_calls import Budget
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget
 
 READ_UNTRUSTED = "⚠ has read untrusted content since the last decision"
 FROM_UNTRUSTED = "untrusted content"

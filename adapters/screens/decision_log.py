@@ -13,12 +13,12 @@ from difflib import get_close_matches
 from adapters.screens.visible_text import visible
 from adapters.typed.answers import Answer, Attachment
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.command import text_digest
-from agent_core.model.lines import one_line, unseparated
+from agent_core.model.origin import Actor, Origin
+from agent_core.model.records.audit import ENDED, RAN, AuditEntry
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.views import AgentViews
+from agent_core.text.lines import one_line, unseparated
 
 JSON_FILE, CSV_FILE = "decision-log.jsonl", "decision-log.csv"
 CHANNEL_PREFIX = "channel-"

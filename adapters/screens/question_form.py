@@ -6,7 +6,8 @@ from contextlib import suppress
 from adapters.screens.buttons import Button
 from adapters.screens.form import Field, FieldKind, Form, Option, Said
 from adapters.screens.visible_text import one_line, visible
-from agent_core.model.question_field import (
+from agent_core.model.question import (
+    AskedQuestion,
     QuestionField,
     chosen_label,
     chosen_labels,
@@ -14,7 +15,6 @@ from agent_core.model.question_field import (
     hint_text,
     labels_text,
 )
-from agent_core.model.server_question import AskedQuestion
 from agent_core.model.turn import Turn
 
 YES_OR_NO = ("yes", "no")

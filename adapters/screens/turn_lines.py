@@ -6,11 +6,10 @@ from datetime import datetime
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_state import STATE_SIGNS, StateParts, state_parts, tone_of
 from adapters.screens.visible_text import one_line
+from agent_core.model.command import Failed
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
-from agent_core.model.result import Failed
-from agent_core.model.turn import Turn, text_of
-from agent_core.model.turn_target import target_of
+from agent_core.model.turn import Turn, target_of, text_of
 
 MAX_TARGET, MAX_ERROR = 140, 80  # UTF-16 units
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from agent_core.model.command import Failed, Interrupted, Succeeded
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Reject
-from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn, text_of
 
 Tone: TypeAlias = Literal["open", "busy", "good", "bad", "quiet"]

@@ -6,15 +6,15 @@ from datetime import datetime
 
 from adapters.screens.text_fit import beginning, ending, fits
 from agent_core.errors import CommitUnknown, DatabaseAway
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
-from agent_core.model.deletion import Retention
 from agent_core.model.lease import covered_classes
-from agent_core.model.lines import counted
+from agent_core.model.origin import Actor
+from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
 from agent_core.service.deleting import Deleted
+from agent_core.text.lines import counted
 
 APPROVE_TIMES = (3, 5, 10)
 HEAD_LINES, TAIL_LINES, EXCERPT_CHARACTERS = 8, 4, 1200

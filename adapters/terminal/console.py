@@ -41,13 +41,11 @@ from adapters.terminal.unasked import require_covered
 from adapters.typed.actions import ActionDispatcher, FormInput
 from adapters.typed.typed_text import typed
 from agent_core.errors import NotFound, NotPossible, PersonError
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Thinking
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.note import is_question
-from agent_core.model.reply_meaning import ReplyMeaning
-from agent_core.model.seen_proposal import SeenProposal
-from agent_core.model.turn import Turn
+from agent_core.model.note import ReplyMeaning, is_question
+from agent_core.model.origin import Origin
+from agent_core.model.turn import SeenProposal, Turn
 from agent_core.service.views import AgentViews
 
 DONE, STOPPED = 0, 3

@@ -17,8 +17,8 @@ from adapters.screens.ui_text import head_and_tail
 from adapters.screens.visible_text import one_line, readable
 from agent_core.model.agent import Agent
 from agent_core.model.command import Preview
-from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
+from agent_core.text.lines import counted
 
 BAR, DASHED, DOT = "│ ", "┊ ", "• "
 MIN_WIDTH_CELLS, TAB_CELLS = 20, 8

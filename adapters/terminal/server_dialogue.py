@@ -10,10 +10,9 @@ from adapters.terminal.line_reader import LineReader
 from adapters.terminal.render import said_text, server_question
 from adapters.typed.actions import ActionDispatcher, FormInput
 from agent_core.errors import PersonError
-from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
-from agent_core.model.question_field import WrongAnswer, field_id, field_line, read_value
-from agent_core.model.server_question import AskedQuestion
+from agent_core.model.origin import Origin
+from agent_core.model.question import AskedQuestion, WrongAnswer, field_id, field_line, read_value
 from agent_core.model.turn import Turn
 
 OVER = "Nothing is asked any more: the line was not used."

@@ -6,12 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
-from agent_core.model.lines import counted
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
+from agent_core.text.lines import counted
 
 CHANNEL = ChannelScope("terminal", "local", "solo")
 BUTTON_ADVICE = re.compile(r" Resume (?:to continue|tries again)\.\Z")

@@ -12,13 +12,12 @@ from adapters.typed.answers import Answer
 from adapters.typed.management_commands import ManagementCommands, ThreadVerb
 from adapters.typed.typed_text import TypedText, typed
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.reply_meaning import ReplyMeaning, meaning_of
-from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
-from agent_core.model.turn import Turn
+from agent_core.model.note import ReplyMeaning, meaning_of
+from agent_core.model.origin import Origin
+from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn
 from agent_core.service.agents import AgentService, NoteKept, QuestionAsked, StepRejected
 from agent_core.service.self_review import SelfReview
 from agent_core.service.views import AgentViews

@@ -12,7 +12,7 @@ from typing import cast, get_args
 
 from adapters.typed.settings_file import decoded, parse_settings, read_mapping, text_value
 from agent_core.errors import InvalidInput
-from agent_core.model.agent_policy import Approvers, Policy, Verbosity
+from agent_core.model.decision import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
 
 FOLDER = Path(__file__).parent / "template_agents"

@@ -9,9 +9,8 @@ from typing import TypeAlias
 from adapters.screens.cards import as_text
 from adapters.screens.visible_text import restore_invisible, visible
 from agent_core.errors import InvalidInput
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, Arguments, CommandSpec, replace_lone_surrogates
-from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
+from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 

@@ -17,18 +17,18 @@ from adapters.typed.settings_file import FILENAME, settings_text
 from adapters.typed.site_settings import set_sites
 from adapters.typed.tool_settings import set_tools
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.draft import MAX_MODEL_CHARACTERS
 from agent_core.model.ids import MemoryId
-from agent_core.model.lines import counted, one_line
-from agent_core.model.memory import Memory
-from agent_core.model.usage import Budget, CallKind, Usage
+from agent_core.model.model_calls import Budget, CallKind, Usage
+from agent_core.model.origin import Origin
+from agent_core.model.records.memory import Memory
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
 from agent_core.service.uploads import FileUploads
 from agent_core.service.views import AgentViews
+from agent_core.text.lines import counted, one_line
 
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named
 ThreadVerb: TypeAlias = Literal["goals", "model", "budget", "policy", "memory", "export", "audit", ChannelVerb]

@@ -8,9 +8,8 @@ from typing import Self
 
 from adapters.screens.ui_text import first_word
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
-from agent_core.model.channels import SurfaceName
-from agent_core.model.notification import MAX_MENTIONS, OWNER, QuietHours, ReminderSettings
+from agent_core.model.channel_settings import MAX_MENTIONS, OWNER, QuietHours, ReminderSettings
+from agent_core.model.origin import Origin, SurfaceName
 from agent_core.ports.surface import ChatSurface
 from agent_core.service.notifications import NOT_HERE, ChannelNotifications, require_may_set_reminders
 

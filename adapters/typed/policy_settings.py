@@ -5,10 +5,10 @@ from typing import cast, get_args
 
 from adapters.screens.ui_text import first_word, free_text
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import CARDS_SHOW, Approvers, PolicyChange, Verbosity
 from agent_core.model.command import RISK_CLASSES, RiskClass
+from agent_core.model.decision import CARDS_SHOW, Approvers, PolicyChange, Verbosity
+from agent_core.model.origin import Origin
 from agent_core.service.agent_settings import AgentSettings
 
 HOW_POLICY = (

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from adapters.screens.ui_text import first_word
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
+from agent_core.model.origin import Origin
 from agent_core.service.agent_settings import AgentSettings
 
 HOW = "Sites: write allow HOST, deny HOST or clear. A host includes its subdomains, as in allow example.org."

@@ -10,12 +10,11 @@ from adapters.typed.answers import Answer
 from adapters.typed.management_commands import ChannelVerb, ManagementCommands, ThreadVerb, begins_thread_command
 from adapters.typed.settings_file import is_settings, pasted_draft
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
-from agent_core.model.lines import counted
+from agent_core.model.origin import ChannelScope, Origin
 from agent_core.service.views import AgentViews
+from agent_core.text.lines import counted
 
 AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]
 DUPLICATE = "duplicate"

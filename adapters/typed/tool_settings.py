@@ -8,12 +8,12 @@ from adapters.screens.risk_labels import labels_of, risk_text
 from adapters.screens.ui_text import first_word
 from adapters.screens.visible_text import readable
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
-from agent_core.model.lines import counted
-from agent_core.model.tool_switches import ALL_ON, ToolSwitches
+from agent_core.model.channel_settings import ALL_ON, ToolSwitches
+from agent_core.model.origin import Origin
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.channel_tools import SourceInChannel, ToolCommand, ToolsInChannel, Uses
 from agent_core.service.views import AgentViews
+from agent_core.text.lines import counted
 
 HOW_TOOLS = "Tools: write off NAME, on NAME, only NAME or all on. A name is a plugin's, a server's or a command's."
 NO_TOOLS = "No plugin and no tool server is connected here: agents have Signoff's own commands."

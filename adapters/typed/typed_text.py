@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
 
-from agent_core.model.lines import short_name
+from agent_core.text.lines import short_name
 
 
 @dataclass(frozen=True, slots=True)

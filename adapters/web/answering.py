@@ -8,8 +8,8 @@ from adapters.typed.actions import FormInput
 from adapters.typed.form_values import FormValues
 from adapters.web.page_context import WebContext
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Origin
 
 
 async def send_answer(

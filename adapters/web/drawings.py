@@ -14,9 +14,9 @@ from adapters.screens.cards import money
 from adapters.screens.durations import DAY, HOUR, MINUTE, short_span
 from adapters.typed.management_commands import CALLS
 from agent_core.model.agent import Agent
-from agent_core.model.lines import one_line
-from agent_core.model.timing import HourUsage, TurnTimes
-from agent_core.model.usage import CallKind, Usage
+from agent_core.model.model_calls import CallKind, Usage
+from agent_core.model.records.timing import HourUsage, TurnTimes
+from agent_core.text.lines import one_line
 
 Measure: TypeAlias = Literal["", "cost", "tokens"]
 Phase: TypeAlias = Literal["thinking", "waiting", "running"]

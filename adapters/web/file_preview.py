@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 from adapters.screens.text_fit import cut
 from adapters.screens.ui_text import media_type
 from adapters.screens.visible_text import Readable, readable
-from agent_core.model.lines import counted
-from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import HtmlRenderer
+from agent_core.text.decoding import decode_unicode
+from agent_core.text.lines import counted
 
 MAX_PREVIEW_CHARACTERS = 200_000
 MAX_TABLE_CHARACTERS = 2_000_000

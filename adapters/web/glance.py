@@ -6,7 +6,7 @@ from aiohttp import web
 
 from adapters.web.page_context import WebContext
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, turn_before
-from agent_core.model.timing import TurnTimes
+from agent_core.model.records.timing import TurnTimes
 
 TURNS_PER_DRAWING = 50
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from aiohttp import web
 from itsdangerous import BadData, URLSafeTimedSerializer
 
-from agent_core.model.actors import Actor
+from agent_core.model.origin import Actor
 
 WORKSPACE = "local"
 MAX_NAME_CHARACTERS = 40

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agent_core.errors import NotFound
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.service.views import AgentViews

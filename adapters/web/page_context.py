@@ -22,11 +22,10 @@ from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
 from adapters.web.theme import THEMES, theme_of
 from agent_core.errors import CommandError, DatabaseAway, InvalidInput, NotAllowed, NotFound, PersonError
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import ARCHIVED, Agent, Headcount
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.draft import EFFORTS
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import HtmlRenderer
 from agent_core.ports.models import LanguageModel, NewestCall

@@ -9,7 +9,7 @@ from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.requests import AGENT, agent_id_of, channel_of, form_of, is_own, redirect_to_parent
 from adapters.web.screens import NOTHING, FormState, with_errors_shown
-from agent_core.model.agent_policy import PolicyChange
+from agent_core.model.decision import PolicyChange
 
 POLICY = f"{AGENT}/policy"
 SHOWN = "shown."  # before the names of the hidden fields with the policy that the form showed

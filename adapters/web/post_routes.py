@@ -40,10 +40,10 @@ from adapters.web.tools import ToolPage
 from adapters.web.urls import local_path
 from adapters.web.waiting import APPROVE, approve_selected
 from agent_core.errors import InvalidInput, NotPossible
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
-from agent_core.model.reply_meaning import ReplyMeaning
-from agent_core.model.seen_proposal import SeenProposal
+from agent_core.model.note import ReplyMeaning
+from agent_core.model.origin import ChannelScope
+from agent_core.model.turn import SeenProposal
 
 MAX_CREATED_A_MINUTE = 30
 # The switch beside the reply box; without it, a reply is a note.

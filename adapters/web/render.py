@@ -37,17 +37,16 @@ from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
 from adapters.web.file_preview import has_source, medium_of
 from adapters.web.thread_entries import group_entries, last_decided
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.files import TRASH_DAYS
-from agent_core.model.lines import counted, one_line
 from agent_core.model.note import Note, Notice
-from agent_core.model.reservation import reached_budget
+from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.records.reservation import reached_budget
 from agent_core.model.turn import Turn
 from agent_core.service.archiving import find_archive_hindrance
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
 from agent_core.service.views import AgentViews, Entry
+from agent_core.text.lines import counted, one_line
 
 HERE = Path(__file__).parent
 MAX_LINE_CHARACTERS = 140

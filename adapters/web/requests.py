@@ -12,8 +12,8 @@ from adapters.http_body import read_body, receive_within
 from adapters.screens.ui_text import media_type
 from adapters.typed.form_values import FormValues
 from agent_core.errors import InvalidInput
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope
 
 CHANNEL = "/c/{surface}/{workspace}/{channel}"
 AGENT = CHANNEL + "/a/{agent}"

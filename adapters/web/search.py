@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from adapters.web.page_context import WebContext
-from agent_core.model.text_search import MAX_QUERY_CHARACTERS, words_of
+from agent_core.model.records.text_search import MAX_QUERY_CHARACTERS, words_of
 from agent_core.service.text_search import MAX_AGENTS_FOUND, MAX_FILES_FOUND
 
 SEARCH = "/search"

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 

@@ -14,11 +14,10 @@ from adapters.web.page_context import GENERAL, WebContext
 from adapters.web.requests import form_of, is_own, redirect_to
 from adapters.web.screens import after_saving
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import RISK_CLASSES
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
 
 APPROVE = "/approve"

@@ -24,12 +24,11 @@ from agent_core.loop.live_output import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.transitions import bill, conclude, move, read_before_finishing, wait_for
 from agent_core.model.agent import Acting, Agent, Awaiting, Finished
-from agent_core.model.audit import AuditEntry
-from agent_core.model.command import Preview
+from agent_core.model.command import Failed, Interrupted, Preview, Result, Succeeded
 from agent_core.model.ids import TurnId
-from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.model_calls import CallKind, Usage
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState, changed_text
-from agent_core.model.usage import CallKind, Usage
 from agent_core.oversight.lease import is_still_allowed
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork

@@ -26,9 +26,9 @@ from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.loop.transitions import pause
 from agent_core.loop.turn_context import load_turn_context
 from agent_core.model.agent import Acting, Agent, Thinking
-from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
+from agent_core.model.origin import SurfaceName
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.ports.engine import Engine

@@ -12,7 +12,6 @@ from agent_core.loop.claim import AgentClaim
 from agent_core.loop.draining import Draining
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
-from agent_core.model.lines import one_line
 from agent_core.model.note import Notice
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
@@ -22,6 +21,7 @@ from agent_core.prompt.proposal_questions import MAX_ANSWER_CHARACTERS, MAX_REPL
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
 from agent_core.spending.spending_tracker import SpendingTracker
+from agent_core.text.lines import one_line
 
 ANSWER_TIMEOUT_SECONDS = 60.0
 MAX_QUOTE_CHARACTERS = 150

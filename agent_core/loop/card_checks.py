@@ -15,8 +15,8 @@ from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.transitions import move
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec, Preview
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork

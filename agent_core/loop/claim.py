@@ -17,12 +17,12 @@ from agent_core.loop.outcome import Outcome
 from agent_core.loop.step_charging import charge_once
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ThreadRef
 from agent_core.model.ids import TurnId, new_id
+from agent_core.model.model_calls import Budget
 from agent_core.model.note import Notice
-from agent_core.model.reservation import Account
+from agent_core.model.origin import ThreadRef
+from agent_core.model.records.reservation import Account
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, finish_uncancelled, in_one_unit
 from agent_core.ports.engine import Waker

@@ -16,9 +16,8 @@ from agent_core.errors import (
     UnusableReply,
 )
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall, Preview
+from agent_core.model.command import CommandCall, Failed, Interrupted, Preview, Result, Succeeded
 from agent_core.model.ids import AgentId
-from agent_core.model.result import Failed, Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.thought_hooks import ThoughtHooks

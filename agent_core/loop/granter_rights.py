@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from agent_core.errors import DatabaseAway, PersonError, SurfaceError
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.lease import Lease
+from agent_core.model.origin import Actor
 from agent_core.ports.surface import ChatSurface
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.prompt.history import quote
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom

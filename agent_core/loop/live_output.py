@@ -14,7 +14,7 @@ from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Acting, Agent
 from agent_core.model.ids import TurnId
 from agent_core.model.note import Notice
-from agent_core.model.server_question import AskedQuestion
+from agent_core.model.question import AskedQuestion
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork
 from agent_core.toolset.run_display import RunDisplay

@@ -11,10 +11,10 @@ from agent_core.errors import DatabaseAway, NotFound, Superseded, SurfaceError
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent, Thinking
-from agent_core.model.lines import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork, finish_uncancelled
 from agent_core.ports.models import ModelProgress
+from agent_core.text.lines import one_line
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,8 @@ from datetime import datetime, timedelta
 from agent_core.errors import NotAllowed, PersonError, SurfaceBusy, SurfaceError, ThreadGone
 from agent_core.loop.claim import AgentClaim
 from agent_core.loop.outcome import Outcome
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting, Finished
-from agent_core.model.ids import TurnId
-from agent_core.model.notification import (
+from agent_core.model.channel_settings import (
     LONGEST_REMINDER,
     OWNER,
     PREFERENCE,
@@ -19,6 +17,8 @@ from agent_core.model.notification import (
     NotificationSettings,
     parse_notification_settings,
 )
+from agent_core.model.ids import TurnId
+from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.clock import Clock

@@ -6,10 +6,10 @@ from typing import Self
 
 from agent_core.loop.recall import Recall
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
+from agent_core.model.model_calls import CallKind, Usage
 from agent_core.model.note import Note, Notice
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
-from agent_core.model.usage import CallKind, Usage
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.budget_ledger import charge
 

@@ -13,7 +13,7 @@ from agent_core.loop.summarising import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.command import CommandCall, CommandSpec, Proposal, Thoughts
-from agent_core.model.messages import Reply
+from agent_core.model.model_calls import Reply
 from agent_core.ports.clock import Clock
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import ModelProgress

@@ -7,8 +7,8 @@ from agent_core.errors import MemoryAway
 from agent_core.memory.chunking import chunk_note, chunk_turn
 from agent_core.memory.long_term import Embedded, LongTermMemory
 from agent_core.model.agent import Agent
-from agent_core.model.memory import Memory, Recalled, Vector
 from agent_core.model.note import Note
+from agent_core.model.records.memory import Memory, Recalled, Vector
 from agent_core.model.turn import Turn
 from agent_core.spending.spending_tracker import SpendingTracker
 

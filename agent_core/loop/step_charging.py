@@ -6,7 +6,7 @@ from dataclasses import replace
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.reservation import Account
+from agent_core.model.records.reservation import Account
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.budget_ledger import charge_account
 from agent_core.spending.spending_tracker import SpendingTracker

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent_core.errors import ModelRefused, ModelUnavailable, OverBudget
 from agent_core.model.agent import Digest
-from agent_core.model.memory import Recalled
+from agent_core.model.records.memory import Recalled
 from agent_core.prompt.compaction import (
     MAX_REPLY_TOKENS,
     Fold,

@@ -10,13 +10,12 @@ from agent_core.loop.proposing import Delay, ProposedCommand, Thought, UnusableA
 from agent_core.loop.recall import Recall
 from agent_core.loop.turn_context import TurnContext
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.lines import one_line, quoted
+from agent_core.model.model_calls import NO_USAGE, CallKind, Usage
 from agent_core.model.note import Note, Notice
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
-from agent_core.model.usage import NO_USAGE, CallKind, Usage
 from agent_core.oversight.lease import why_lease_ends, why_not_covered
 from agent_core.oversight.policy import may_decide
 from agent_core.oversight.repetition import continues_repetition
@@ -26,6 +25,7 @@ from agent_core.oversight.untrusted_content import (
     is_from_outside,
     runs_without_approval,
 )
+from agent_core.text.lines import one_line, quoted
 
 MAX_REPLY_CHARACTERS = 200_000  # of an unusable reply, for people
 MAX_UNUSABLE_REPLIES = 3

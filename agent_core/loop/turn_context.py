@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_core.model.agent import Agent
+from agent_core.model.channel_settings import ALL_ON, ToolSwitches
+from agent_core.model.model_calls import Budget
 from agent_core.model.note import Note
-from agent_core.model.tool_switches import ALL_ON, ToolSwitches
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget
 from agent_core.oversight.repetition import LOOKBACK_TURNS, find_repetition
 from agent_core.ports.database import UnitOfWork
 from agent_core.spending.helper_tree import budget_of

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
-from agent_core.model.memory import Memory
+from agent_core.model.command import Succeeded
 from agent_core.model.note import Note
-from agent_core.model.result import Succeeded
+from agent_core.model.records.memory import Memory
 from agent_core.model.turn import Turn, text_of
 
 CHUNK_CHARACTERS, OVERLAP_CHARACTERS = 240, 60

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from agent_core.errors import MemoryAway, ModelError
 from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Recalled, Vector
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
+from agent_core.model.records.memory import Memory, MemorySpace, Recalled, Vector
 from agent_core.ports.agent_embedders import AgentEmbedders
 from agent_core.ports.database import Database, queue_in_one_unit
 from agent_core.ports.models import Embedder, MemoryIndex

@@ -6,13 +6,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
 
-from agent_core.model.actors import Actor
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.channel_settings import FIRST_REMINDER, MAX_REMINDERS, Notification
+from agent_core.model.decision import Policy
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
-from agent_core.model.notification import FIRST_REMINDER, MAX_REMINDERS, Notification
-from agent_core.model.usage import FREE, NO_USAGE, Budget, CallKind, Usage
+from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
+from agent_core.model.origin import Actor, ChannelScope, ThreadRef
 
 
 @dataclass(frozen=True, slots=True)

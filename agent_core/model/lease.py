@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Self
 
-from agent_core.model.actors import Actor
 from agent_core.model.command import GUARDED_CLASSES, RISK_CLASSES, RiskClass
+from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 
 QUIETER: dict[RiskClass, tuple[RiskClass, ...]] = {"network": ("read", "write"), "read": ()}

@@ -8,19 +8,31 @@ proposed ──► approved ──► running ──► done
 """
 
 import zlib
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from posixpath import normpath
 from typing import Literal, Self, assert_never
 
 from agent_core.errors import AlreadyDecided, NotPossible
-from agent_core.model.actors import Actor
-from agent_core.model.channels import ChannelScope
-from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, call_digest, text_digest
+from agent_core.model.command import (
+    CommandCall,
+    Failed,
+    Interrupted,
+    Preview,
+    Proposal,
+    Result,
+    RiskClass,
+    Succeeded,
+    call_digest,
+    text_digest,
+)
 from agent_core.model.decision import Approval, Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.result import Failed, Interrupted, Result, Succeeded
-from agent_core.model.server_question import AskedQuestion
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
+from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.question import AskedQuestion
+from agent_core.text.lines import one_line, unseparated
 
 TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "rejected", "withdrawn"]
 
@@ -297,3 +309,74 @@ def changed_text(before: Preview | None, now: Preview | None) -> str:
         return f"The model changed since this was shown: it is {now.model} now."
     what = before.target if before and before.target else now.target if now and now.target else ""
     return f"{what or 'Something it depends on'} changed since this was shown. This is the present state."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenProposal:
+    """What is known of the proposals that the writer of a reply had seen.
+
+    `hashes`: those of all proposals on the page or card of the reply; None if unknown, as in a chat thread.
+    `written_at`: the time of the reply. If `hashes` is None, it is compared with the time of the proposal or card.
+    """
+
+    hashes: Collection[str] | None = None
+    written_at: datetime | None = None
+
+    def follows(self, turn: Turn) -> bool:
+        """Whether the reply may refer to the turn as it is now: enough to reject the turn, not to approve it."""
+        if self.hashes is not None or self.written_at is None:
+            return self.hashes is None or turn.control_hash in self.hashes
+        return self.written_at >= (turn.asked_at or turn.proposed_at)
+
+    def covers(self, turn: Turn) -> bool:
+        """Whether the writer surely saw the turn as it is now, on a card shown before the reply."""
+        if self.hashes is not None:
+            return turn.control_hash in self.hashes
+        if self.written_at is None or turn.shown_at is None:
+            return False
+        return turn.shown_hash_on_card == turn.control_hash and turn.shown_at <= self.written_at
+
+
+UNKNOWN_PROPOSAL = SeenProposal()
+
+
+MAIN_ARGUMENTS = ("command_line", "url", "filename", "path", "query", "key", "turn")
+JOINED_ARGUMENTS: Mapping[str, str] = {"args": " ", "clone_path": " → "}  # shown behind the main one
+MAX_TARGET_CHARACTERS = 500
+
+
+def target_of(turn: Turn) -> str:
+    """What the command of a turn works on, on one line; for a changed file with the number of lines.
+
+    The text belongs to no time: it is true before the command runs and afterwards. It is "" without arguments.
+    """
+    values = {name: str(value) for name, value in turn.call.arguments.items() if _can_be_told(value)}
+    main = next((name for name in MAIN_ARGUMENTS if name in values), next(iter(values), ""))
+    joined = {**JOINED_ARGUMENTS, "filename": " → "} if main == "url" else JOINED_ARGUMENTS
+    more = "".join(f"{joint}{values[name]}" for name, joint in joined.items() if name in values and name != main)
+    told = unseparated(f"{values.get(main, '')}{more}")
+    return one_line(f"{told}{_lines_changed(turn.shown_preview)}", MAX_TARGET_CHARACTERS)
+
+
+def named_target_of(turn: Turn) -> str:
+    """The target for the decision log, which outlives the agent: "" where it would be the model's own prose."""
+    return target_of(turn) if any(name in turn.call.arguments for name in MAIN_ARGUMENTS) else ""
+
+
+def _can_be_told(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and bool(str(value).strip())
+
+
+def _lines_changed(preview: Preview | None) -> str:
+    """The end of a diff's title: ` · +4 −1`."""
+    end = preview.title.rpartition(" · ")[2] if preview and preview.kind == "diff" else ""
+    return f" · {end}" if end.startswith(("+", "−")) else ""
+
+
+def changes_file(turn: Turn, path: str) -> bool:
+    """Whether the turn changed the file of this normal path, as far as its preview or result names it or its folder."""
+    if turn.state != "done" or isinstance(turn.result, Failed) or not turn.changes_files:
+        return False
+    made = turn.result.files if isinstance(turn.result, Succeeded) else ()
+    target = normpath(turn.shown_preview.target) if turn.shown_preview and turn.shown_preview.target else ""
+    return path == target or path in made or (bool(target) and path.startswith(f"{target}/"))

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.command import RISK_CLASSES
+from agent_core.model.command import RISK_CLASSES, Failed
 from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS, Approve
 from agent_core.model.lease import Lease, covered_classes
-from agent_core.model.result import Failed
+from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import is_preapproved, may_decide
 from agent_core.oversight.untrusted_content import requires_approval

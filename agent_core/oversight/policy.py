@@ -1,10 +1,10 @@
 """Permissions: who may approve, create agents and talk to them, and which risk classes run without approval."""
 
 from agent_core.errors import NotAllowed
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RiskClass
+from agent_core.model.decision import Policy
+from agent_core.model.origin import Actor
 
 AFTER_THE_OWNER = "Once their account is deactivated, or a guest's, the next full member who acts takes over."
 WITHOUT_ACCOUNTS = "If they cannot come back in the browser where they made it, duplicate the agent."

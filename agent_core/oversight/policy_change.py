@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import CARDS_SHOW, PolicyChange
 from agent_core.model.command import RiskClass
+from agent_core.model.decision import CARDS_SHOW, PolicyChange
+from agent_core.model.origin import Actor
 from agent_core.oversight.policy import may_decide
 
 

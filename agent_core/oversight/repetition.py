@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 
-from agent_core.model.command import CommandCall
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.command import CommandCall, Failed, Succeeded
 from agent_core.model.turn import Turn, text_of
 
 LOOKBACK_TURNS = 9

@@ -10,11 +10,10 @@ execute, publish and the commands of plugins and servers until a person who was 
 from dataclasses import replace
 from datetime import datetime
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.command import GUARDED_CLASSES, CommandSpec, RiskClass
+from agent_core.model.command import GUARDED_CLASSES, CommandSpec, Result, RiskClass
 from agent_core.model.note import Notice
-from agent_core.model.result import Result
+from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import is_preapproved, may_decide
 

@@ -26,8 +26,8 @@ from sqlalchemy import (
 from agent_core.errors import UnreadableRecord
 from agent_core.model.agent import ARCHIVED as ARCHIVED_STATUS
 from agent_core.model.agent import Agent, Headcount
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope, SurfaceName, ThreadRef
 from agent_core.persistence.json_codec import UnknownFields, encode
 from agent_core.persistence.tables import (
     ARCHIVED,

@@ -7,9 +7,9 @@ from sqlalchemy import Integer, bindparam, delete, func, insert, or_, select
 from sqlalchemy import text as sql
 
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, new_id
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.audit import AuditEntry
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import AnyText, audit, deliveries, preferences
 from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values

@@ -4,8 +4,8 @@ from decimal import ROUND_UP, Decimal
 
 from sqlalchemy import BigInteger, bindparam, select, text
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.usage import FREE, Budget
+from agent_core.model.model_calls import FREE, Budget
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.tables import AnyText, budgets
 from agent_core.persistence.write_buffer import SqlRepository
 

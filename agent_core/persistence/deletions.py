@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.deletion import Deletion
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.deletion import Deletion
 from agent_core.persistence.tables import deletions
 from agent_core.persistence.write_buffer import SqlRepository
 

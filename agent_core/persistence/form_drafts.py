@@ -4,8 +4,8 @@ from datetime import datetime
 
 from sqlalchemy import bindparam, delete, select, text, tuple_
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.form_draft import MAX_FORMS, MAX_FORMS_OF_PERSON, FormDraft
+from agent_core.model.draft import MAX_FORMS, MAX_FORMS_OF_PERSON, FormDraft
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import form_drafts
 from agent_core.persistence.write_buffer import SqlRepository

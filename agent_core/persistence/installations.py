@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, select, text, update
 
-from agent_core.model.installation import Installation, InstalledOn
+from agent_core.model.origin import Installation, InstalledOn
 from agent_core.persistence.tables import installations
 from agent_core.persistence.write_buffer import SqlRepository
 

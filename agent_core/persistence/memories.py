@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, text, union_all,
 
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemoryVersion, Vector
+from agent_core.model.records.memory import Memory, MemoryVersion, Vector
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import NO_INDEX_KEY, AnyText, memories, memory_changes
 from agent_core.persistence.write_buffer import SqlRepository, agent_values, read_value

@@ -9,9 +9,9 @@ from sqlalchemy import Row, bindparam, insert, select, update
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import NoticeId, TurnId
 from agent_core.model.note import Note, Notice
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import UNTOLD, WAITING, notes, notices
 from agent_core.persistence.text_search import put_text

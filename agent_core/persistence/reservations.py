@@ -9,10 +9,10 @@ from sqlalchemy import BigInteger, Executable, Row, bindparam, case, delete, fun
 
 from agent_core.errors import OverBudget
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
-from agent_core.model.reservation import Account, Funds, Reservation
-from agent_core.model.usage import FREE, Budget
+from agent_core.model.model_calls import FREE, Budget
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.reservation import Account, Funds, Reservation
 from agent_core.persistence.channel_budgets import budget_from, from_nanodollars, to_nanodollars
 from agent_core.persistence.json_codec import decode
 from agent_core.persistence.tables import AnyText, UtcDateTime, agents, budgets, reservations

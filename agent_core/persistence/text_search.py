@@ -11,11 +11,10 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, or_, se
 
 from agent_core.errors import SearchTooLong
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
-from agent_core.model.file_changes import changes_file
 from agent_core.model.note import Note
-from agent_core.model.text_search import fold, texts_of
-from agent_core.model.turn import Turn
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.text_search import fold, texts_of
+from agent_core.model.turn import Turn, changes_file
 from agent_core.persistence.connections import TooLong
 from agent_core.persistence.json_codec import decode_once
 from agent_core.persistence.tables import AnyText, agents, notes, texts, turns

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Row, bindparam, insert, select, update
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.timing import Timing
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.timing import Timing
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import UnknownFields, decode_once, encode
 from agent_core.persistence.tables import UNSHOWN, turns

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import UnknownFields
 

@@ -6,9 +6,8 @@ from typing import TypeAlias
 
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
-from agent_core.model.result import Result
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
+from agent_core.model.command import CommandCall, Result
 from agent_core.model.turn import Turn
 from agent_core.ports.web import FetchedContent, Web
 from agent_core.toolset.registry import Command, CommandContext

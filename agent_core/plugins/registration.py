@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
-from agent_core.model.result import Result
+from agent_core.model.command import CommandCall, Result
 from agent_core.model.turn import Turn
 from agent_core.plugins.declaring import MAX_COMMANDS, claim_names, listed, taken_commands
 from agent_core.plugins.loaded import LoadedPlugin, one_line

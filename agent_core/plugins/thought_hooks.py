@@ -3,9 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.messages import Message
-from agent_core.model.result import Result
+from agent_core.model.command import CommandCall, Result, Thoughts
+from agent_core.model.model_calls import Message
 from agent_core.toolset.registry import CommandContext
 
 

@@ -5,9 +5,8 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Failed, Result, Succeeded
 from agent_core.model.decision import Approval, ApproveEdited
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.plugins.loaded import NOT_OF_PLUGINS, LoadedPlugin, require_not_cancelled
 from agent_core.plugins.plugin import RunOnce

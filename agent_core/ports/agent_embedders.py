@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agent_core.model.agent import Agent
-from agent_core.model.memory import Vector
+from agent_core.model.records.memory import Vector
 
 
 class AgentEmbedders(Protocol):

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Protocol
 
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope
-from agent_core.model.deletion import Deletion
-from agent_core.model.form_draft import FormDraft
+from agent_core.model.draft import FormDraft
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.deletion import Deletion
 
 
 class Deliveries(Protocol):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_core.model.messages import Image
+from agent_core.model.model_calls import Image
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agent_core.model.channels import SurfaceName
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import SurfaceName
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 

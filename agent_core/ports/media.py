@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, Protocol, TypeAlias
 
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
 
 Shape: TypeAlias = Literal["square", "landscape", "portrait"]
 

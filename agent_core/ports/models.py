@@ -6,9 +6,8 @@ from decimal import Decimal
 from typing import Protocol, TypeAlias
 
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Vector
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
+from agent_core.model.records.memory import Memory, MemorySpace, Vector
 
 # The cost of a usage in US dollars, or None if no price is known.
 Pricing: TypeAlias = Callable[[Usage], Decimal | None]

@@ -6,15 +6,14 @@ from decimal import Decimal
 from typing import Protocol
 
 from agent_core.model.agent import Agent, Headcount
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId, MemoryId, NoticeId, ReservationId, TurnId
-from agent_core.model.installation import Installation, InstalledOn
-from agent_core.model.memory import Memory, MemoryVersion, Vector
+from agent_core.model.model_calls import FREE, Budget
 from agent_core.model.note import Note, Notice
-from agent_core.model.reservation import Account, Funds, Reservation
-from agent_core.model.timing import Timing
+from agent_core.model.origin import ChannelScope, Installation, InstalledOn, SurfaceName, ThreadRef
+from agent_core.model.records.memory import Memory, MemoryVersion, Vector
+from agent_core.model.records.reservation import Account, Funds, Reservation
+from agent_core.model.records.timing import Timing
 from agent_core.model.turn import Turn
-from agent_core.model.usage import FREE, Budget
 
 
 class Agents(Protocol):

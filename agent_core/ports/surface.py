@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.channel_settings import Notification
 from agent_core.model.note import Notice
-from agent_core.model.notification import Notification
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 
 

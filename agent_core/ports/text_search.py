@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.note import Note
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 
 
 class TextSearch(Protocol):
     """Records of some channels that contain all of some words: the `most` newest.
 
-    `words` are folded (`agent_core.model.text_search`); without words every record is found. `before`: only records
-    with a lower id, "" for all. Records that a newer release saved in a form that this one does not know are not found.
-    The searches for words raise SearchTooLong after ten seconds.
+    `words` are folded (`agent_core.model.records.text_search`); without words every record is found. `before`: only
+    records with a lower id, "" for all. Records that a newer release saved in a form that this one does not know are not
+    found. The searches for words raise SearchTooLong after ten seconds.
     """
 
     async def agents(

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
 
 from agent_core.model.command import Arguments, RiskClass
-from agent_core.model.server_question import ServerQuestion
+from agent_core.model.question import ServerQuestion
 from agent_core.ports.tool_sources import SourcePrompt
 
 ServerCondition: TypeAlias = Literal["connecting", "connected", "away", "closed"]

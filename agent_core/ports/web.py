@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_core.model.agent import Digest
-from agent_core.model.lines import one_line
-from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Succeeded
+from agent_core.model.command import Succeeded
+from agent_core.model.model_calls import Message, Reply
 from agent_core.model.turn import Turn
 from agent_core.prompt.history import outcome
 from agent_core.prompt.packing import Situation, TokenRoom, shared_prefix, turn_messages
+from agent_core.text.lines import one_line
 
 MAX_SUMMARY_WORDS = 160
 MAX_REPLY_TOKENS = 2_000  # including the reasoning of models that reason

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from agent_core.model.actors import Actor
-from agent_core.model.command import Arguments
+from agent_core.model.command import Arguments, Result
 from agent_core.model.decision import ApproveEdited, Reject
 from agent_core.model.note import Note
-from agent_core.model.result import Result
+from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
 

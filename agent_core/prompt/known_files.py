@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
-from agent_core.model.command import CommandCall
-from agent_core.model.lines import counted
-from agent_core.model.result import Succeeded
+from agent_core.model.command import CommandCall, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import truncate
 from agent_core.prompt.packing import Situation
+from agent_core.text.lines import counted
 
 # A file that a goal wants written stands after such a word: "write a.txt", "copy it into b.txt".
 NAMED_FILE = re.compile(

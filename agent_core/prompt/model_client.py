@@ -9,8 +9,7 @@ from functools import partial
 
 from agent_core.errors import ModelError, ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import FREE, CallKind, Usage
+from agent_core.model.model_calls import FREE, CallKind, Message, Reply, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, NewestCall, Pricing, TokenCounters
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom

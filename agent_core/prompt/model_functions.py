@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent_core.model.messages import Message, Reply
-from agent_core.model.reasoning_tags import split_reasoning
+from agent_core.model.model_calls import Message, Reply
+from agent_core.text.reasoning_tags import split_reasoning
 
 SYSTEM = """You are this function and nothing else:
 

@@ -15,9 +15,9 @@ from functools import lru_cache
 from agent_core.errors import ModelRefused
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandSpec
-from agent_core.model.memory import Recalled
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.model.note import Note
+from agent_core.model.records.memory import Recalled
 from agent_core.model.turn import Turn
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import (

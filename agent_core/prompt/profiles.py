@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agent_core.model.command import CommandCall
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.prompt import known_files, small_model, small_model_commands
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.replies.reply_schema import reply_schema

@@ -3,7 +3,7 @@
 import json
 
 from agent_core.model.agent import Agent
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.model.turn import Turn
 from agent_core.prompt.history import indent
 

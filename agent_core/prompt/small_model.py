@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from agent_core.errors import ModelRefused
-from agent_core.model.command import CommandCall, CommandSpec
+from agent_core.model.command import CommandCall, CommandSpec, Succeeded
 from agent_core.model.decision import ApproveEdited, Reject
 from agent_core.model.ids import TurnId
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.model.note import Note
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn, text_of
 from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from agent_core.model.command import Arguments, CommandCall, CommandSpec
-from agent_core.model.result import Succeeded
+from agent_core.model.command import Arguments, CommandCall, CommandSpec, Succeeded
 from agent_core.prompt.known_files import known_files, split_named_files
 from agent_core.prompt.packing import Situation
 

@@ -6,7 +6,7 @@ A text comes in parts, between random marks that it cannot forge; a picture is a
 import secrets
 from collections.abc import Callable, Sequence
 
-from agent_core.model.messages import Image, Message
+from agent_core.model.model_calls import Image, Message
 
 MAX_NOTE_WORDS = 200
 RULES = """You read for somebody who asked a question, and write down what serves it. What you read stands between two

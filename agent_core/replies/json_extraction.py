@@ -8,7 +8,6 @@ from typing import cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import replace_lone_surrogates
-from agent_core.model.reasoning_tags import CLOSE_TAG, OPEN_TAG, reasoning_end
 from agent_core.replies.call_markup import OPENING, read_call
 from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber
 from agent_core.replies.lenient_json import (
@@ -21,6 +20,7 @@ from agent_core.replies.lenient_json import (
 )
 from agent_core.replies.mentions import CONTEXT_CHARACTERS, TAG, is_mention
 from agent_core.replies.turn_tool import unwrap_turn
+from agent_core.text.reasoning_tags import CLOSE_TAG, OPEN_TAG, reasoning_end
 
 MAX_OBJECTS, MAX_REPEATS = 20, 200
 MAX_CHARACTERS = 1_000_000  # the longest replies of today's models, 128,000 tokens, are half as long

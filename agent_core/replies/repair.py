@@ -7,7 +7,7 @@ import re
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
 from agent_core.replies.lenient_json import NOT_JSON
 from agent_core.replies.mentions import is_mention, refuses
 from agent_core.replies.reply_parser import parse

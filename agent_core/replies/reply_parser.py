@@ -9,7 +9,7 @@ from itertools import islice
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.messages import Reply
+from agent_core.model.model_calls import Reply
 from agent_core.replies.command_from_json import extract_call, holds_whole_command, require_equal_calls
 from agent_core.replies.json_extraction import ExtractedObject, extract_objects
 from agent_core.replies.json_values import InvalidNumber, leaves, require_numbers, strip_zero_width

@@ -2,11 +2,11 @@
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.lines import one_line
-from agent_core.model.messages import Reply
+from agent_core.model.model_calls import Reply
 from agent_core.replies.json_extraction import require_short, strict_object
 from agent_core.replies.json_values import require_numbers
 from agent_core.replies.turn_tool import bare_name
+from agent_core.text.lines import one_line
 
 MAX_NAMED, MAX_NAME_CHARACTERS = 5, 80
 

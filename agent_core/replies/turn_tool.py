@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
-from agent_core.model.messages import TURN_TOOL
+from agent_core.model.model_calls import TURN_TOOL
 from agent_core.replies.json_values import strip_zero_width
 
 ARGUMENT_KEYS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")

@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 from pydantic import TypeAdapter
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.database import UnitOfWork
 
 AGENT_DEFAULTS_KEY = "last draft"

@@ -14,11 +14,11 @@ from typing import TypeAlias
 
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.command import Succeeded
 from agent_core.model.files import content_fingerprint
 from agent_core.model.ids import AgentId, NoteId, TurnId
 from agent_core.model.note import Note
-from agent_core.model.result import Succeeded
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces

@@ -5,17 +5,24 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting, Paused
-from agent_core.model.agent_policy import PolicyChange
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope
+from agent_core.model.channel_settings import (
+    SITES_KEY,
+    TOOLS_KEY,
+    Sites,
+    ToolSwitches,
+    parse_sites,
+    parse_tool_switches,
+    serialise_sites,
+    serialise_tool_switches,
+)
+from agent_core.model.decision import PolicyChange
 from agent_core.model.draft import clean_goals, effort_problem, goals_problem, model_problem
 from agent_core.model.ids import AgentId
-from agent_core.model.reservation import reached_budget
-from agent_core.model.sites import SITES_KEY, Sites, parse_sites, serialise_sites
-from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches, serialise_tool_switches
-from agent_core.model.usage import Budget
+from agent_core.model.model_calls import Budget
+from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.reservation import reached_budget
 from agent_core.oversight.policy import require_may_decide
 from agent_core.oversight.policy_change import change_policy, follow_policy, list_changes
 from agent_core.ports.database import UnitOfWork

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting, Finished
-from agent_core.model.channels import ChannelScope, SurfaceName
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide
 from agent_core.ports.database import Database

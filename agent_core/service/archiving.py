@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agent_core.errors import NotFound, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import Origin
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService

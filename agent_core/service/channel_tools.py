@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_core.errors import CommandError, InvalidInput, NotFound, NotPossible
-from agent_core.model.channels import ChannelScope
+from agent_core.model.channel_settings import ToolSwitches
 from agent_core.model.command import CommandSpec
-from agent_core.model.timing import Median, Timing
-from agent_core.model.tool_switches import ToolSwitches
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.timing import Median, Timing
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.tool_sources import ListSources, SourcePrompt, ToolSource, no_sources

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agent_core.errors import NotPossible
-from agent_core.model.actors import Origin
+from agent_core.model.origin import Origin
 from agent_core.ports.database import UnitOfWork
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from agent_core.errors import NotFound
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.audit import ENDED, RAN, AuditEntry
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.origin import Actor, Origin
+from agent_core.model.records.audit import ENDED, RAN, AuditEntry
 from agent_core.oversight.policy import require_may_speak
 from agent_core.ports.database import Database, UnitOfWork
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_core.errors import ChangedSinceShown, InvalidInput, UnusableReply
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, Awaiting, Thinking
-from agent_core.model.audit import AuditEntry
+from agent_core.model.command import Interrupted, Succeeded
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject, Settlement, detail_of
-from agent_core.model.result import Interrupted, Succeeded
+from agent_core.model.origin import Actor
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn, TurnState
 from agent_core.oversight.lease import grant, require_approvable, require_within_limit
 from agent_core.oversight.policy import require_may_decide

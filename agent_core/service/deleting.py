@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agent_core.errors import CommandError
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
-from agent_core.model.deletion import Deletion
-from agent_core.model.lines import counted
+from agent_core.model.origin import Actor
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.deletion import Deletion
 from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
@@ -17,6 +16,7 @@ from agent_core.service.agent_defaults import forget_agent_defaults
 from agent_core.service.calling_off import StandingCall, list_calls
 from agent_core.service.erasing import Eraser, Place
 from agent_core.spending.helper_tree import list_helpers_below, save_root
+from agent_core.text.lines import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

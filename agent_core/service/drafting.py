@@ -5,9 +5,9 @@ import logging
 from dataclasses import dataclass
 
 from agent_core.errors import ModelError, NotPossible, OverBudget
-from agent_core.model.actors import Origin
 from agent_core.model.agent import ModelChoice
 from agent_core.model.draft import MAX_GOAL_CHARACTERS, AgentDraft
+from agent_core.model.origin import Origin
 from agent_core.oversight.policy import require_may_create
 from agent_core.ports.rehearsal import Rehearsal
 from agent_core.prompt.agent_drafting import SCHEMA, drafting_messages, parse_draft

@@ -13,8 +13,8 @@ from typing import Literal
 from agent_core.errors import CommandError, Conflict, DatabaseAway, MemoryAway
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent
-from agent_core.model.deletion import Deletion
 from agent_core.model.ids import AgentId
+from agent_core.model.records.deletion import Deletion
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, queue_in_one_unit
 from agent_core.ports.files import Workspaces

@@ -1,7 +1,7 @@
 """Finds names that no agent of a channel has."""
 
-from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import DEFAULT_NAME, MAX_NAME_CHARACTERS
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.database import UnitOfWork
 
 ROOM_FOR_NUMBER = 4  # characters

@@ -6,9 +6,9 @@ It reads the newest turns only, when somebody opens the page.
 from dataclasses import dataclass
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
-from agent_core.model.timing import (
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.timing import (
     HourUsage,
     Median,
     Rest,

@@ -4,14 +4,13 @@ import re
 from dataclasses import dataclass, replace
 
 from agent_core.errors import CommandError
-from agent_core.model.actors import is_name_of
 from agent_core.model.agent import Agent, Finished, Thinking
-from agent_core.model.audit import AuditEntry
 from agent_core.model.draft import MAX_ROLE_CHARACTERS
 from agent_core.model.ids import AgentId, new_id
-from agent_core.model.lines import one_line, quoted
+from agent_core.model.model_calls import Budget
 from agent_core.model.note import Note
-from agent_core.model.usage import Budget
+from agent_core.model.origin import is_name_of
+from agent_core.model.records.audit import AuditEntry
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.calling_off import call_off
@@ -20,6 +19,7 @@ from agent_core.service.erasing import Eraser
 from agent_core.service.free_names import find_free_name
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import as_actor, deliver_note, find_helper, list_helpers_below, list_helpers_of
+from agent_core.text.lines import one_line, quoted
 
 MAX_HELPERS = 5
 MAX_QUOTE_CHARACTERS = 200

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent_core.model.channels import ChannelScope, SurfaceName
+from agent_core.model.origin import ChannelScope, SurfaceName
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 

@@ -9,13 +9,12 @@ from datetime import datetime
 from decimal import Decimal
 
 from agent_core.errors import InvalidInput, NotFound, NotPossible, UnreadableRecord
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.audit import AuditEntry
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.lines import counted
+from agent_core.model.origin import Actor, Origin
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork, in_one_unit
@@ -36,6 +35,7 @@ from agent_core.spending.helper_tree import (
     report_deletion,
     taint_shared_folder,
 )
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Commands
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from agent_core.errors import InvalidInput, MemoryAway, NotFound, NotPossible
 from agent_core.memory.chunking import chunk_text
 from agent_core.memory.long_term import LongTermMemory
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, Recalled
+from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.records.memory import Memory, Recalled
 from agent_core.oversight.policy import require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService

@@ -6,10 +6,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
-from agent_core.model.actors import Origin
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope
-from agent_core.model.notification import (
+from agent_core.model.channel_settings import (
     FIRST_REMINDER,
     LONGEST_REMINDER,
     MAX_DIRECT,
@@ -22,6 +19,8 @@ from agent_core.model.notification import (
     parse_notification_settings,
     serialise_reminder_settings,
 )
+from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.records.audit import AuditEntry
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
 

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from agent_core.errors import CommandError, Conflict, DatabaseAway
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.deletion import Retention
+from agent_core.model.origin import Actor
+from agent_core.model.records.deletion import Retention
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.ports.files import Workspaces

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from agent_core.errors import ModelError, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Origin
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork

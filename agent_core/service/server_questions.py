@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 
 from agent_core.errors import AlreadyDecided, InvalidInput, NotPossible
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
-from agent_core.model.lines import counted
-from agent_core.model.question_field import WrongAnswer, field_id, read_value
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.model.question import AskedQuestion, ServerQuestion, WrongAnswer, field_id, read_value
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.transactional import TransactionalService
+from agent_core.text.lines import counted
 
 WHAT = "answer servers here"
 ASKS_OTHERS = "This question is over: the server asks something else now. Nothing was sent. Look again."

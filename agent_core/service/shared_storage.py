@@ -2,8 +2,8 @@
 
 from secrets import token_hex
 
-from agent_core.model.channels import ChannelScope
 from agent_core.model.files import DATABASE_ID, StorageIdentity
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 SCOPE, KEY = ChannelScope("web", "", ""), "storage of files"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 
 SCOPE = ChannelScope("web", "local", "")

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from agent_core.errors import NotFound, PersonError, SurfaceError
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import PolicyChange
-from agent_core.model.audit import AuditEntry
+from agent_core.model.decision import PolicyChange
 from agent_core.model.note import Notice
+from agent_core.model.records.audit import AuditEntry
 from agent_core.oversight.policy import OwnerDecides
 from agent_core.oversight.policy_change import change_policy, follow_policy
 from agent_core.ports.database import UnitOfWork

@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from agent_core.errors import CommandError, NotFound, SearchTooLong, UnreadableRecord
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, time_of
 from agent_core.model.note import Note
-from agent_core.model.text_search import Excerpt, LabelledText, excerpt_of, has_all, texts_of
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.text_search import Excerpt, LabelledText, excerpt_of, has_all, texts_of
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.files import Workspaces

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from agent_core.errors import CommandError, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
+from agent_core.model.origin import Origin
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.ports.rehearsal import Rehearsal, Tour

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice, NoticeKind
+from agent_core.model.origin import Origin
+from agent_core.model.records.audit import AuditEntry
 from agent_core.oversight.policy import OwnerDecides
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit

@@ -13,17 +13,17 @@ from typing import Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from agent_core.errors import CommandError, InvalidInput, NotFound
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.lines import counted, quoted
 from agent_core.model.note import Note
+from agent_core.model.origin import Origin
 from agent_core.oversight.policy import require_may_decide
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import deliver_note, pause_leases, taint_shared_folder
+from agent_core.text.lines import counted, quoted
 from agent_core.toolset.trash import list_trash
 
 MAX_UPLOAD_BYTES = 20 * 2**20

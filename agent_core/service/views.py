@@ -6,16 +6,15 @@ from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from agent_core.errors import NotFound
-from agent_core.model.actors import Actor
 from agent_core.model.agent import ARCHIVED, Agent, Headcount
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.command import CommandSpec
 from agent_core.model.decision import Reject
-from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.files import DeletedFile, FileEntry
 from agent_core.model.ids import AgentId, NoticeId, TurnId
 from agent_core.model.note import Note, Notice
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.deletion import KEEP_ALL, Retention
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_decide
 from agent_core.ports.clock import Clock

@@ -13,10 +13,10 @@ from cachetools import LRUCache
 
 from agent_core.errors import Conflict, DatabaseAway
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
-from agent_core.model.reservation import Account, Reservation
-from agent_core.model.usage import FREE, Budget, CallKind, Usage, total_cost
+from agent_core.model.model_calls import FREE, Budget, CallKind, Usage, total_cost
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.reservation import Account, Reservation
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.spending.helper_tree import budget_of, charge_agents

@@ -7,13 +7,13 @@ from datetime import datetime
 from decimal import Decimal
 
 from agent_core.errors import CommandError, NotFound
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, Finished, Paused, Stopped, Thinking
 from agent_core.model.ids import AgentId
 from agent_core.model.lease import Lease
+from agent_core.model.model_calls import FREE, Budget, CallKind, Usage, total_cost
 from agent_core.model.note import Note, Notice
-from agent_core.model.reservation import Account
-from agent_core.model.usage import FREE, Budget, CallKind, Usage, total_cost
+from agent_core.model.origin import Actor
+from agent_core.model.records.reservation import Account
 from agent_core.oversight.policy import may_decide
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork

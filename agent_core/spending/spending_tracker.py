@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from agent_core.errors import OverBudget
 from agent_core.model.ids import ReservationId, new_id
-from agent_core.model.reservation import Account, Funds, Reservation
-from agent_core.model.usage import FREE, NO_USAGE, Budget, CallKind, Usage, total_cost
+from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage, total_cost
+from agent_core.model.records.reservation import Account, Funds, Reservation
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
-from agent_core.model.memory import Vector
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Usage
+from agent_core.model.records.memory import Vector
 from agent_core.ports.models import Embedding
 from agent_core.testing.memory_index import a_vector
 

@@ -4,15 +4,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId
+from agent_core.model.model_calls import Usage
 from agent_core.model.note import Note, Notice
+from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.ports.database import Database
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)

@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Message, Reply, Usage
 from agent_core.ports.models import CallOptions
 
 Scripted: TypeAlias = str | Reply | Exception

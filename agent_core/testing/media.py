@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
 
 PNG = bytes.fromhex(  # one blue pixel

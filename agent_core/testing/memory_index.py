@@ -7,7 +7,7 @@ from hashlib import shake_256
 
 from agent_core.errors import MemoryAway
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Vector
+from agent_core.model.records.memory import Memory, MemorySpace, Vector
 
 
 def a_vector(*coordinates: float) -> Vector:

@@ -16,11 +16,11 @@ from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.engines.local import LocalEngine
 from agent_core.loop.command_runner import Extensions
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Decision
-from agent_core.model.deletion import Retention
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Actor, Origin
+from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.clock import Clock

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.web import ClonedRepository, ContactedHost, FetchedContent, Page
 from agent_core.providers.egress.address_policy import describe_internal
 from agent_core.providers.egress.urls import Target, display_host, parse_url, url_error

@@ -4,9 +4,9 @@ from dataclasses import replace
 from functools import partial
 
 from agent_core.errors import CommandError
-from agent_core.model.channels import ChannelScope, whole_workspace
+from agent_core.model.channel_settings import NO_TOOLS_KEY, TOOLS_KEY, ToolSwitches, parse_tool_switches
 from agent_core.model.command import CommandSpec
-from agent_core.model.tool_switches import NO_TOOLS_KEY, TOOLS_KEY, ToolSwitches, parse_tool_switches
+from agent_core.model.origin import ChannelScope, whole_workspace
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.toolset.registry import CommandContext, Commands
 

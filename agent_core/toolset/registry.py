@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.agent import Agent
+from agent_core.model.channel_settings import ALL_ON, ToolSwitches
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Preview
-from agent_core.model.tool_switches import ALL_ON, ToolSwitches
 from agent_core.oversight.untrusted_content import assume_exposed, may_return_untrusted, may_write_untrusted
 from agent_core.ports.files import Files
 from agent_core.spending.spending_tracker import SpendingTracker

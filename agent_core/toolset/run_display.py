@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.model.server_question import AskedQuestion
+from agent_core.model.question import AskedQuestion
 
 ShowText: TypeAlias = Callable[[str], None]
 ShowQuestion: TypeAlias = Callable[[AskedQuestion], None]

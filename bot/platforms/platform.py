@@ -11,7 +11,7 @@ from aiohttp import web
 from adapters.typed.actions import ActionDispatcher
 from adapters.typed.agent_templates import AgentTemplates, load_templates
 from agent_core.assembly import Core
-from agent_core.model.channels import SurfaceName
+from agent_core.model.origin import SurfaceName
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database

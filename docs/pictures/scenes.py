@@ -10,17 +10,15 @@ from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.render import notice_message
 from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from agent_core.capabilities.files.commands import FILE_COMMANDS
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Stopped, Thinking
-from agent_core.model.channels import ChannelScope
-from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
+from agent_core.model.command import CommandCall, Proposal, RiskClass, Succeeded, Thoughts
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.lease import Lease
+from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.note import Notice
-from agent_core.model.result import Succeeded
+from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, Usage
 from agent_core.testing.files import InMemoryFiles
 from agent_core.toolset.registry import CommandContext, Commands
 

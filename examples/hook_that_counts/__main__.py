@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from agent_core.loop.command_runner import Extensions, NextHook
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Result
 from agent_core.model.decision import Approve
-from agent_core.model.result import Result
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.toolset.registry import CommandContext

@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.texts import decode_unicode
+from agent_core.text.decoding import decode_unicode
 from agent_core.toolset.registry import CommandContext, declare
 
 

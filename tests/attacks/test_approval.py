@@ -16,11 +16,10 @@ from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
 from agent_core.loop.command_runner import Extensions, NextHook
-from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Failed, Result
 from agent_core.model.decision import Approve, ApproveEdited
-from agent_core.model.result import Failed, Result
+from agent_core.model.origin import ActorKind
 from agent_core.oversight.secrets import Secrets
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.testing.examples import BEN

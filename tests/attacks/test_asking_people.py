@@ -14,7 +14,7 @@ from agent_core.errors import DatabaseAway, NotPossible
 from agent_core.model.agent import Acting
 from agent_core.model.decision import Approve
 from agent_core.model.ids import TurnId
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.question import AskedQuestion, ServerQuestion
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.clock import START

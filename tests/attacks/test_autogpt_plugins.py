@@ -10,8 +10,8 @@ import pytest
 
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import CommandError
+from agent_core.model.channel_settings import Sites
 from agent_core.model.ids import AgentId
-from agent_core.model.sites import Sites
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import CommandFamily, PluginSet
 from agent_core.providers.egress.gateway import EgressGateway

@@ -10,8 +10,8 @@ from agent_core.capabilities.web.gateway_web import GatewayWeb
 from agent_core.capabilities.web.git_clone import GitCloner
 from agent_core.capabilities.web.pages import PageCommands
 from agent_core.errors import CommandError
+from agent_core.model.command import Failed
 from agent_core.model.decision import Approve, Reject
-from agent_core.model.result import Failed
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

@@ -14,7 +14,7 @@ from agent_core.capabilities.web.browser_confinement import start_confined
 from agent_core.capabilities.web.browser_pages import BrowserPages, browser_fault
 from agent_core.capabilities.web.confined_browser_start import arguments_for
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.providers.confinement import bwrap_options
 from agent_core.providers.confinement.backend import BROWSER_USER
 from agent_core.providers.egress.address_policy import InternalHosts

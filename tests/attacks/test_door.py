@@ -8,7 +8,7 @@ from ipaddress import ip_network
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.local_addresses import LocalAddresses

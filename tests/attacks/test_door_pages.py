@@ -14,8 +14,8 @@ from agent_core.capabilities.web.gateway_web import GatewayWeb
 from agent_core.capabilities.web.git_clone import GitCloner
 from agent_core.capabilities.web.pages import PageCommands
 from agent_core.errors import CommandError
+from agent_core.model.channel_settings import Sites
 from agent_core.model.command import CommandCall
-from agent_core.model.sites import Sites
 from agent_core.ports.web import Page
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.providers.egress.address_policy import InternalHosts

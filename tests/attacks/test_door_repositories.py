@@ -11,7 +11,7 @@ import pytest
 from agent_core.capabilities.web import git_clone
 from agent_core.capabilities.web.git_clone import GitCloner
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway

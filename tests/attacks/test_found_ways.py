@@ -16,15 +16,11 @@ from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.loop.recall import Recall
 from agent_core.loop.transitions import expose_to_recalled
 from agent_core.model.agent import Agent, Awaiting, Digest
-from agent_core.model.agent_policy import Policy
-from agent_core.model.command import CommandCall, Proposal, Thoughts
-from agent_core.model.decision import Approve, ApproveEdited, Reject
-from agent_core.model.memory import Memory, Recalled
-from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Result, Succeeded
-from agent_core.model.seen_proposal import SeenProposal
-from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
+from agent_core.model.command import CommandCall, Proposal, Result, Succeeded, Thoughts
+from agent_core.model.decision import Approve, ApproveEdited, Policy, Reject
+from agent_core.model.model_calls import Message, Reply, Usage
+from agent_core.model.records.memory import Memory, Recalled
+from agent_core.model.turn import SeenProposal, Turn
 from agent_core.oversight.lease import grant
 from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, shared_prefix

@@ -9,7 +9,7 @@ import pytest
 from adapters.typed.prompt_drafts import draft_from_prompt
 from agent_core.capabilities.tool_servers.prompts import MAX_DESCRIPTION_CHARACTERS, MAX_PROMPTS, MAX_TEXT_CHARACTERS
 from agent_core.errors import CommandError
-from agent_core.model.server_question import ServerQuestion
+from agent_core.model.question import ServerQuestion
 from tests.attacks.rows import attack
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 

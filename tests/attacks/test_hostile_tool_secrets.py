@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_core.capabilities.tool_servers.server_file import read_tool_servers
-from agent_core.model.server_question import ServerQuestion
+from agent_core.model.question import ServerQuestion
 from agent_core.oversight.secrets import Secrets
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import an_agent

@@ -9,8 +9,7 @@ from adapters.screens.visible_text import visible
 from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import CommandError
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

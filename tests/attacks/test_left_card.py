@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from adapters.slack.outbound.surface import SlackSurface
 from agent_core.errors import SurfaceBusy
 from agent_core.model.agent import Agent
-from agent_core.model.result import Interrupted
+from agent_core.model.command import Interrupted
 from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

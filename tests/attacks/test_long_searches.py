@@ -8,8 +8,8 @@ from time import process_time
 
 import pytest
 
+from agent_core.model.command import Succeeded
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade

@@ -11,9 +11,9 @@ from aiohttp import ClientSession
 
 from adapters.mcp.agent_tools import CLIENT
 from agent_core.errors import NotAllowed, SettingsError
-from agent_core.model.actors import Origin
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Origin
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.settings import load
 from tests.attacks.rows import attack

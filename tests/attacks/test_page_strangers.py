@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.testing.clock import FakeClock

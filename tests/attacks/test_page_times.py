@@ -11,10 +11,9 @@ import pytest
 from aiohttp import ClientSession
 
 from agent_core.model.agent import Agent, Finished
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.ids import TurnId, new_id
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel

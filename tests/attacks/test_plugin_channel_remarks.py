@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import PluginSet
 from agent_core.testing.language_model import ScriptedModel

@@ -11,8 +11,7 @@ from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.loop.command_runner import Extensions
-from agent_core.model.agent_policy import Policy
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage

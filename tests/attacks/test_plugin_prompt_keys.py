@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent_core.loop.command_runner import Extensions
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.oversight.secrets import Secrets
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

@@ -11,9 +11,8 @@ from agent_core.capabilities.autogpt.declared import PluginAdditions
 from agent_core.capabilities.autogpt.thoughts import AutoGptThoughts
 from agent_core.errors import DatabaseAway
 from agent_core.loop.command_runner import Extensions
-from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.messages import Message
-from agent_core.model.result import Result, Succeeded
+from agent_core.model.command import CommandCall, Result, Succeeded, Thoughts
+from agent_core.model.model_calls import Message
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text

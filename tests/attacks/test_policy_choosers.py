@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import InvalidInput
-from agent_core.model.agent_policy import Policy, PolicyChange
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy, PolicyChange
 from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

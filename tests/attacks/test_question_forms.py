@@ -13,8 +13,7 @@ from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.capabilities.tool_servers.attended_questions import CallQuestions
 from agent_core.capabilities.tool_servers.questions import question_of
 from agent_core.model.decision import Approve
-from agent_core.model.question_field import QuestionField
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.question import AskedQuestion, QuestionField, ServerQuestion
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, a_turn, an_agent, keep

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.model.notification import FIRST_REMINDER, QuietHours, ReminderSettings
+from agent_core.model.channel_settings import FIRST_REMINDER, QuietHours, ReminderSettings
 
 CHANGES = [datetime(2026, 3, 28, 18, tzinfo=UTC), datetime(2026, 10, 24, 18, tzinfo=UTC)]  # before each, in Berlin
 QUARTERS = st.integers(0, 95).map(lambda number: time(number // 4, number % 4 * 15))

@@ -21,7 +21,7 @@ from agent_core.capabilities.models.server_discovery import find_local_servers
 from agent_core.capabilities.posts.x_posts import XPosts
 from agent_core.capabilities.web.search_engines import GoogleSearch
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.ports.models import CallOptions
 from tests.attacks.rows import attack
 from tests.standins.site import HERE, Site, page, site

@@ -7,11 +7,10 @@ import pytest
 from adapters.screens.cards import READ_UNTRUSTED, turn_card
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import ChangedSinceShown, NotAllowed, NotPossible
-from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.agent_policy import Policy
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import ActorKind
 from agent_core.service.creation_limits import CreationLimits
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import reply_text

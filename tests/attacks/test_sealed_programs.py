@@ -16,9 +16,8 @@ from agent_core.capabilities.programs.process_sandbox import ProcessSandbox
 from agent_core.errors import CommandError
 from agent_core.loop.command_runner import NO_EXTENSIONS, Extensions, NextHook
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Failed, Result, Succeeded
 from agent_core.model.decision import Approve, Reject
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.ports.files import Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.testing.examples import an_agent

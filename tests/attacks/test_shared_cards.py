@@ -13,8 +13,8 @@ from adapters.screens.buttons import Button
 from adapters.slack.outbound.turn_messages import folded_message
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Acting, Agent
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approval, Approve
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.service.inbound_log import InboundLog
 from agent_core.service.thread_turns import ThreadTurns

@@ -12,8 +12,7 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.agent_policy import Policy
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy
 from agent_core.oversight.lease import grant
 from agent_core.service.uploads import FileUploads
 from agent_core.testing.files import InMemoryWorkspaces

@@ -11,7 +11,7 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import CACHE_TTL, REFRESH_AFTER, SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.testing.clock import FakeClock
 from tests.attacks.rows import attack
 

@@ -3,7 +3,7 @@
 import pytest
 
 from adapters.slack.install.installations import InstallationStore, WorkspaceInstall
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.toolset.channel_tools import load_tool_switches

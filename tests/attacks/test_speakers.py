@@ -12,11 +12,11 @@ from adapters.slack.inbound.message_markup import typed_text as typed_in_slack
 from adapters.typed.typed_text import TypedText, handed_on, typed
 from adapters.web.surface import WebSurface
 from agent_core.capabilities.agents.commands import AgentCommands
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
-from agent_core.model.seen_proposal import SeenProposal
+from agent_core.model.origin import Actor
+from agent_core.model.turn import SeenProposal
 from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

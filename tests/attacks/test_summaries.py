@@ -5,12 +5,10 @@ from dataclasses import replace
 import pytest
 
 from agent_core.model.agent import Digest
-from agent_core.model.command import CommandCall, Proposal, Thoughts
-from agent_core.model.memory import Memory, Recalled
-from agent_core.model.messages import Reply
-from agent_core.model.result import Succeeded
+from agent_core.model.command import CommandCall, Proposal, Succeeded, Thoughts
+from agent_core.model.model_calls import Reply, Usage
+from agent_core.model.records.memory import Memory, Recalled
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.prompt import small_model
 from agent_core.prompt.compaction import Fold, parse_summary, summarise_without_model
 from agent_core.prompt.packing import Situation, TokenRoom, pack

@@ -12,12 +12,12 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
 from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, TurnId, new_id
+from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import ANA, a_turn, an_agent, keep

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat

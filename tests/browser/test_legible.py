@@ -8,12 +8,11 @@ import pytest
 from playwright.async_api import Browser, ViewportSize
 
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Failed, Preview, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, NoteId, TurnId, new_id
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.examples import ANA, a_note, a_turn, an_agent, keep

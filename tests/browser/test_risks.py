@@ -8,7 +8,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 
 from agent_core.model.agent import Awaiting
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.testing.examples import a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel

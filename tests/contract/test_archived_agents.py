@@ -8,11 +8,10 @@ import pytest
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import ARCHIVED, Agent, Awaiting, Finished, Headcount, Paused, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.decision import Approve
-from agent_core.model.deletion import Retention
+from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
+from agent_core.model.records.deletion import Retention
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -10,8 +10,8 @@ from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.files.workspace_paths import folder_name
 from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.persistence.database import SqlDatabase
 from agent_core.testing.examples import CHANNEL

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.usage import Budget
+from agent_core.model.model_calls import Budget
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.database import Database
 from agent_core.testing.examples import CHANNEL
 

@@ -10,8 +10,8 @@ import pytest
 
 from agent_core.errors import OverBudget
 from agent_core.model.agent import Agent
-from agent_core.model.reservation import Account
-from agent_core.model.usage import Budget, Usage
+from agent_core.model.model_calls import Budget, Usage
+from agent_core.model.records.reservation import Account
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.spending.budget_ledger import BudgetLedger

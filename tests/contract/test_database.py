@@ -7,9 +7,9 @@ import pytest
 
 from agent_core.errors import Conflict, NotFound
 from agent_core.model.agent import Agent, Awaiting, Paused
-from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope, ThreadRef
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_turn, an_agent, an_entry, keep
 from tests.standins.everyone import everyone

@@ -17,12 +17,11 @@ from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.errors import CommandError, Conflict, DatabaseAway, NotFound
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
-from agent_core.model.decision import Approve, ApproveEdited
+from agent_core.model.decision import Approve, ApproveEdited, Policy
 from agent_core.model.draft import AgentDraft
-from agent_core.model.memory import MemorySpace
 from agent_core.model.note import Notice
+from agent_core.model.records.memory import MemorySpace
 from agent_core.persistence import schema
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase

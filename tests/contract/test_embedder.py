@@ -20,8 +20,8 @@ from agent_core.capabilities.memory.local_embedder import LocalEmbedder, map_mat
 from agent_core.capabilities.memory.openai_embedder import EMBEDDINGS, OpenAIEmbedder
 from agent_core.capabilities.models.prices import Prices
 from agent_core.errors import ModelRefused, ModelUnavailable
-from agent_core.model.memory import Vector
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
+from agent_core.model.records.memory import Vector
 from agent_core.ports.models import Embedder
 from tests.standins.openai import Embeds, Fails, Hangs, OpenAIStandIn, SaysPlain, letters, openai_standin
 

@@ -5,11 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
+from agent_core.model.command import CommandCall, Failed, Preview, Proposal, Result, RiskClass, Succeeded, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, NoteId, TurnId
-from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent, keep

@@ -7,11 +7,17 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import Conflict, InvalidInput
-from agent_core.model import form_draft
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope
-from agent_core.model.draft import AgentDraft
-from agent_core.model.form_draft import FORM_LIFETIME, MAX_FORM_CHARACTERS, MAX_FORMS, MAX_FORMS_OF_PERSON, FormDraft
+from agent_core.model import draft
+from agent_core.model.decision import Policy
+from agent_core.model.draft import (
+    FORM_LIFETIME,
+    MAX_FORM_CHARACTERS,
+    MAX_FORMS,
+    MAX_FORMS_OF_PERSON,
+    AgentDraft,
+    FormDraft,
+)
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, an_agent, keep
 
@@ -132,4 +138,4 @@ async def test_a_form_about_an_agent_is_deleted_with_it(database: Database) -> N
 
 
 def test_a_form_of_discord_can_be_kept() -> None:
-    assert form_draft.MAX_FORM_CHARACTERS >= 2 * 5 * 4000
+    assert draft.MAX_FORM_CHARACTERS >= 2 * 5 * 4000

@@ -10,7 +10,7 @@ import pytest
 from agent_core.errors import CommandError, NotFound
 from agent_core.model.agent import Acting, Agent, Finished, Stopped
 from agent_core.model.decision import Approve
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.spending.helper_tree import list_helpers_below, list_helpers_of, taint_shared_folder
 from agent_core.testing.examples import CHANNEL

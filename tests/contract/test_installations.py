@@ -6,8 +6,7 @@ from datetime import UTC
 import pytest
 
 from agent_core.errors import Conflict
-from agent_core.model.channels import SurfaceName
-from agent_core.model.installation import Installation
+from agent_core.model.origin import Installation, SurfaceName
 from agent_core.ports.database import Database
 from agent_core.testing.examples import NOON
 

@@ -14,14 +14,12 @@ from agent_core.errors import CommandError, NotFound
 from agent_core.loop.recall import recall_memories
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Digest
-from agent_core.model.channels import ChannelScope
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId
-from agent_core.model.memory import Memory
-from agent_core.model.result import Succeeded
+from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.model.records.memory import Memory
 from agent_core.ports.database import Database
 from agent_core.ports.engine import EngineParts
 from agent_core.service.memories import AgentMemories

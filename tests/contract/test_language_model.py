@@ -15,8 +15,7 @@ from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.capabilities.models.prices import Prices
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused, ModelUnavailable
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.replies.reply_parser import parse

@@ -9,9 +9,9 @@ import pytest
 
 from agent_core.errors import Conflict
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemoryVersion, Vector
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.memory import Memory, MemoryVersion, Vector
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Vector
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.memory import Memory, MemorySpace, Vector
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database
 from agent_core.ports.models import MemoryIndex

@@ -13,14 +13,12 @@ from sqlalchemy import Connection, text
 
 from agent_core.errors import UnreadableRecord
 from agent_core.model.agent import Acting, Agent, Paused
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited
-from agent_core.model.draft import AgentDraft
-from agent_core.model.form_draft import FORM_LIFETIME, FormDraft
+from agent_core.model.draft import FORM_LIFETIME, AgentDraft, FormDraft
 from agent_core.model.lease import Lease
-from agent_core.model.result import Succeeded
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
+from agent_core.model.question import AskedQuestion, ServerQuestion
 from agent_core.ports.database import Database, queue_in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -13,9 +13,9 @@ from agent_core.capabilities.memory.capability import make_index
 from agent_core.capabilities.memory.pinecone_index import MAX_POLLS, PineconeIndex, namespace
 from agent_core.errors import MemoryAway
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Vector
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.memory import Memory, MemorySpace, Vector
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import NOON, an_agent

@@ -8,15 +8,13 @@ import pytest
 
 from agent_core.errors import Conflict, NotFound
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Headcount, Paused, Stopped, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope, ThreadRef
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
-from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
+from agent_core.model.command import CommandCall, Failed, Interrupted, Preview, Proposal, Result, Succeeded, Thoughts
+from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy, Reject
 from agent_core.model.ids import AgentId, NoteId, NoticeId, TurnId
 from agent_core.model.lease import Lease
-from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.model_calls import Budget, Usage
+from agent_core.model.origin import ChannelScope, ThreadRef
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, Usage
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_notice, a_turn, an_agent, an_entry, keep
 from tests.standins.everyone import everyone

@@ -9,10 +9,10 @@ import pytest
 
 from agent_core.errors import Conflict, OverBudget
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
-from agent_core.model.reservation import Account, Funds, Reservation
-from agent_core.model.usage import FREE, Budget, Usage
+from agent_core.model.model_calls import FREE, Budget, Usage
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.reservation import Account, Funds, Reservation
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.spending.budget_ledger import LONGEST_STEP, BudgetLedger, charge_account
 from agent_core.testing.clock import FakeClock

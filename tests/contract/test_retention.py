@@ -8,10 +8,9 @@ import pytest
 
 from adapters.screens.ui_text import deletion_note
 from agent_core.model.agent import Agent, Finished, Stopped
-from agent_core.model.audit import AuditEntry
-from agent_core.model.deletion import KEEP_ALL, Retention
-from agent_core.model.draft import AgentDraft
-from agent_core.model.form_draft import FORM_LIFETIME, FormDraft
+from agent_core.model.draft import FORM_LIFETIME, AgentDraft, FormDraft
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.deletion import KEEP_ALL, Retention
 from agent_core.ports.database import Database, queue_in_one_unit
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL

@@ -11,8 +11,8 @@ from sqlalchemy import Integer, Text, bindparam, column, func, insert, select, t
 
 from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.model.ids import ReservationId
-from agent_core.model.reservation import Account, Reservation
-from agent_core.model.usage import FREE
+from agent_core.model.model_calls import FREE
+from agent_core.model.records.reservation import Account, Reservation
 from agent_core.persistence import server_connections
 from agent_core.persistence.connections import make_engine
 from agent_core.persistence.database import SqlDatabase

@@ -8,9 +8,9 @@ import pytest
 
 from agent_core.errors import Conflict
 from agent_core.model.agent import Acting, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
-from agent_core.model.channels import ChannelScope, SurfaceName
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope, SurfaceName
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_notice, a_turn, an_agent, keep
 

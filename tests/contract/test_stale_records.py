@@ -10,12 +10,11 @@ from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import DatabaseAway, ModelUnavailable
 from agent_core.loop import claim as claim_module
 from agent_core.loop.outcome import Outcome
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Stopped, Thinking
-from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
+from agent_core.model.origin import ChannelScope, Origin
 from agent_core.ports.database import Database, UnitOfWork
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import ApproveEdited, Reject
 from agent_core.model.ids import AgentId, NoteId, TurnId
-from agent_core.model.result import Succeeded
-from agent_core.model.text_search import words_of
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.text_search import words_of
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database

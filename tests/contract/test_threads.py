@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Finished, Paused, Stopped, Thinking
-from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import Actor, ChannelScope, ThreadRef
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, NOON, an_agent, keep
 

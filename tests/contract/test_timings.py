@@ -5,12 +5,11 @@ from datetime import timedelta
 
 from sqlalchemy import Connection, text
 
-from agent_core.model.channels import ChannelScope
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.result import Succeeded
-from agent_core.model.timing import Timing
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.timing import Timing
 from agent_core.persistence.connections import transaction
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import Database

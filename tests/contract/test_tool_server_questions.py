@@ -10,8 +10,7 @@ import pytest
 
 from agent_core.capabilities.tool_servers.questions import question_of
 from agent_core.errors import CommandError
-from agent_core.model.question_field import QuestionField
-from agent_core.model.server_question import ServerQuestion
+from agent_core.model.question import QuestionField, ServerQuestion
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 
 ENTRY = entry_of(local("curious_before.py"))

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from agent_core.errors import TransferRefused, UnfinishedImport
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.installation import Installation
-from agent_core.model.memory import Memory, MemoryVersion, Vector
-from agent_core.model.usage import Budget
+from agent_core.model.model_calls import Budget
+from agent_core.model.origin import Installation
+from agent_core.model.records.memory import Memory, MemoryVersion, Vector
 from agent_core.persistence import row_transfer, schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock

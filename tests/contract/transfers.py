@@ -15,10 +15,10 @@ from sqlalchemy import BigInteger, Boolean, Column, Connection, LargeBinary, Tab
 from agent_core.capabilities.export.transfer import Transfer
 from agent_core.capabilities.files.workspace_transfer import WorkspaceTransfer
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
-from agent_core.model.form_draft import FormDraft
-from agent_core.model.memory import Memory
+from agent_core.model.draft import FormDraft
 from agent_core.model.note import Note, Notice
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.memory import Memory
 from agent_core.model.turn import Turn
 from agent_core.persistence import schema
 from agent_core.persistence.json_codec import encode

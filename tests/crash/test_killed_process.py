@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientError
 
-from agent_core.model.audit import RAN
+from agent_core.model.records.audit import RAN
 from tests.crash.dying import Moment
 from tests.crash.test_every_save import GOALS
 from tests.e2e.process import Program, free_port, program

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, insert, text
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Finished
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
-from agent_core.model.memory import Memory, MemoryVersion, Vector
-from agent_core.model.usage import Budget
+from agent_core.model.model_calls import Budget
+from agent_core.model.origin import Actor, ChannelScope, ThreadRef
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.memory import Memory, MemoryVersion, Vector
 from agent_core.persistence import schema
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.json_codec import encode

@@ -9,14 +9,20 @@ from hypothesis import strategies as st
 
 from adapters.screens.visible_text import visible
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
-from agent_core.model.command import RISK_CLASSES, CommandCall, CommandSpec, Preview, Proposal, Thoughts
-from agent_core.model.decision import Approve, ApproveEdited, Reject
+from agent_core.model.command import (
+    RISK_CLASSES,
+    CommandCall,
+    CommandSpec,
+    Failed,
+    Preview,
+    Proposal,
+    Succeeded,
+    Thoughts,
+)
+from agent_core.model.decision import Approve, ApproveEdited, Policy, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.lease import Lease
-from agent_core.model.question_field import FieldKind, QuestionField
-from agent_core.model.result import Failed, Succeeded
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.question import AskedQuestion, FieldKind, QuestionField, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.plugins.loaded import one_line
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from sqlalchemy.engine.default import DefaultDialect
 
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.note import Note, Notice
+from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.persistence.json_codec import decode, encode
 from agent_core.persistence.tables import AnyText

@@ -17,15 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agent_core.errors import DatabaseAway, PersonError
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Result
 from agent_core.model.decision import Approve, Decision, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.messages import Message, Reply
-from agent_core.model.reservation import Account
-from agent_core.model.result import Result
+from agent_core.model.model_calls import FREE, Budget, Message, Reply, Usage
+from agent_core.model.records.reservation import Account
 from agent_core.model.turn import Turn
-from agent_core.model.usage import FREE, Budget, Usage
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from agent_core.errors import OverBudget
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.reservation import Account
-from agent_core.model.usage import Budget, Usage
+from agent_core.model.model_calls import Budget, Usage
+from agent_core.model.records.reservation import Account
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.helper_tree import budget_of
 from agent_core.spending.spending_tracker import SpendingTracker

@@ -23,12 +23,11 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import NotFound, PersonError
 from agent_core.loop.command_runner import Extensions, Hook, NextHook
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.command import Arguments, CommandCall, call_digest
+from agent_core.model.command import Arguments, CommandCall, Result, call_digest
 from agent_core.model.decision import Approve, ApproveEdited, Decision, Reject
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.result import Result
+from agent_core.model.origin import Actor
 from agent_core.model.turn import Turn
 from agent_core.service.agents import StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL

@@ -13,14 +13,13 @@ from adapters.typed.form_values import fields_of
 from adapters.typed.subcommands import ThreadSubcommand, grant_to_agent
 from adapters.typed.typed_text import typed
 from agent_core.errors import PersonError
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
-from agent_core.model.question_field import field_id
-from agent_core.model.seen_proposal import SeenProposal
-from agent_core.model.turn import Turn
+from agent_core.model.origin import Actor
+from agent_core.model.question import field_id
+from agent_core.model.turn import SeenProposal, Turn
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface

@@ -17,7 +17,7 @@ from simcord.env import Env
 from adapters.discord.connection import DiscordConnection
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.models import LanguageModel
 from agent_core.providers.clock import SystemClock

@@ -14,7 +14,7 @@ from adapters.slack.connection import SlackConnection
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel

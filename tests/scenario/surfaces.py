@@ -14,7 +14,7 @@ from simcord.enums import OverwriteType
 from adapters.terminal.surface import CHANNEL as TERMINAL
 from adapters.terminal.surface import TerminalSurface, person
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.ports.models import LanguageModel
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.stage import Stage

@@ -11,8 +11,8 @@ from agent_core.capabilities.autogpt.embedding import AutoGptEmbedders, checked_
 from agent_core.errors import MemoryAway
 from agent_core.memory.reindexing import Reindexer
 from agent_core.model.agent import Agent
-from agent_core.model.memory import Memory
-from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, serialise_tool_switches
+from agent_core.model.channel_settings import TOOLS_KEY, ToolSwitches, serialise_tool_switches
+from agent_core.model.records.memory import Memory
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.registration import PluginSet
 from agent_core.spending.spending_tracker import SpendingTracker

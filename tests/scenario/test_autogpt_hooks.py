@@ -10,9 +10,9 @@ import pytest
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
 from agent_core.errors import DatabaseAway
+from agent_core.model.channel_settings import TOOLS_KEY, ToolSwitches, serialise_tool_switches
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.result import Succeeded
-from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, serialise_tool_switches
 from agent_core.plugins.registration import PluginSet
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import reply_text

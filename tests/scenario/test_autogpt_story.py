@@ -13,8 +13,8 @@ from agent_core.capabilities.autogpt.plugin_python import PluginPython
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.model.agent import Agent
+from agent_core.model.command import Failed, Result, Succeeded
 from agent_core.model.decision import Approve, ApproveEdited, Reject
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import CommandFamily, PluginSet
 from agent_core.providers.egress.address_policy import InternalHosts

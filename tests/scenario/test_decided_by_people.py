@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -13,8 +13,8 @@ from simcord.backend import serializers
 from simcord.interactions import base_payload
 
 from adapters.screens.buttons import Button
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.note import Note
+from agent_core.model.origin import Actor, Origin
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing
 from tests.scenario.discord_app import Guild, Running, at_work, parts_of, text_of

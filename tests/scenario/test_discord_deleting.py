@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from agent_core.model.actors import Actor, Origin
+from agent_core.model.origin import Actor, Origin
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.member import labels_of
 from tests.scenario.test_discord_notifications import waiting

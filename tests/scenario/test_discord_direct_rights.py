@@ -9,7 +9,7 @@ import pytest
 from simcord.backend.models import Overwrite
 from simcord.enums import OverwriteType
 
-from agent_core.model.actors import Actor
+from agent_core.model.origin import Actor
 from tests.scenario.discord_app import text_of
 from tests.scenario.member import pressed, submitted
 from tests.scenario.test_discord_notifications import Scene, waiting

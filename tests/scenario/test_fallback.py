@@ -7,7 +7,7 @@ import pytest
 
 from agent_core.capabilities.models.fallback_model import FallbackModel
 from agent_core.errors import ModelUnavailable
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import Scripted, ScriptedModel

@@ -9,7 +9,7 @@ from typing import Literal, cast, get_args
 import pytest
 
 from adapters.terminal.surface import TerminalSurface
-from agent_core.model.actors import Origin
+from agent_core.model.origin import Origin
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from tests.scenario.chat import ReadingChat, adding, writing

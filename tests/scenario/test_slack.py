@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.model.agent import Awaiting, Stopped
-from agent_core.model.messages import Reply
+from agent_core.model.model_calls import Reply
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.scenario.chat import adding, writing

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.actors import Origin
+from agent_core.model.origin import Origin
 from agent_core.testing.language_model import ScriptedModel
 from tests.scenario.chat import writing
 from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Stopped
+from agent_core.model.origin import Actor, Origin
 from agent_core.testing.language_model import ScriptedModel
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.slack_app import GENERAL, Office, Running, at_work, text_of

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from adapters.screens.cards import READ_UNTRUSTED
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.model.agent import Stopped, Thinking
-from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Interrupted
+from agent_core.model.command import Interrupted
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.media import PNG

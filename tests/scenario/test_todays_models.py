@@ -12,8 +12,7 @@ import pytest
 from agent_core.capabilities.models.anthropic_model import ClaudeModel
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.capabilities.models.prices import Prices
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, ModelProgress
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import ScriptedModel, reply_text

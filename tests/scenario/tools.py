@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.model.files import ProgramRun
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.sandbox import RecordingSandbox

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 from adapters.web.surface import Hub
 from agent_core.errors import SurfaceBusy
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
 from agent_core.testing.surface import RecordingSurface
 from tests.simulation.scheduler import CLOCK, PROCESS, Chance, Process

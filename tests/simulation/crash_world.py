@@ -19,17 +19,15 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.programs.commands import ProgramCommands
 from agent_core.errors import PersonError
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ThreadRef
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import TurnId
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.model.note import Notice
-from agent_core.model.reservation import Account
+from agent_core.model.origin import Origin, ThreadRef
+from agent_core.model.records.audit import AuditEntry
+from agent_core.model.records.reservation import Account
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.ports.files import Files
 from agent_core.ports.models import CallOptions, ModelProgress
 from agent_core.testing.embedder import WordEmbedder

@@ -16,9 +16,9 @@ from agent_core.engines.local import LocalEngine
 from agent_core.loop.claim import AgentClaim, Fence, Step
 from agent_core.loop.command_runner import CommandRunner
 from agent_core.loop.outcome import Outcome
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.note import Note
+from agent_core.model.origin import Origin
 from agent_core.ports.database import UnitOfWork
 from agent_core.service import agents as agent_service
 from agent_core.service.transactional import TransactionalService

@@ -16,15 +16,15 @@ from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, DatabaseAway, NotPossible, PersonError
 from agent_core.loop.command_runner import Extensions
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent, Finished
 from agent_core.model.decision import Approve, Decision, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.model_calls import FREE, Budget
 from agent_core.model.note import Note
-from agent_core.model.reservation import Account
+from agent_core.model.origin import Actor, Origin
+from agent_core.model.records.reservation import Account
 from agent_core.model.turn import Turn
-from agent_core.model.usage import FREE, Budget
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.files import InMemoryWorkspaces

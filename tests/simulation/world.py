@@ -16,13 +16,11 @@ from sqlalchemy import TextClause, text
 from agent_core.errors import Conflict, DatabaseAway, ModelUnavailable
 from agent_core.loop.command_runner import NextHook
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Result
 from agent_core.model.ids import AgentId
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Budget, Message, Reply, Usage
 from agent_core.model.note import Notice
-from agent_core.model.result import Result
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, Usage
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.persistence.write_buffer import WriteBuffer, read_value
 from agent_core.ports.models import CallOptions

@@ -11,8 +11,7 @@ from adapters.discord.api.client import UNKNOWN_MEMBER, DiscordRefused
 from adapters.discord.inbound.inbound_event import member_in
 from adapters.discord.outbound.posted import DiscordSender
 from agent_core.errors import NotFound
-from agent_core.model.actors import Actor
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import Actor, ChannelScope
 from agent_core.ports.clock import Clock
 
 Key: TypeAlias = tuple[str, str]

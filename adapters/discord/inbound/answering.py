@@ -13,8 +13,8 @@ from adapters.screens.buttons import Button
 from adapters.screens.question_form import question_form, sent_texts
 from adapters.typed.actions import FormInput
 from agent_core.errors import InvalidInput, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Origin
 
 
 async def answer_modal(context: DiscordContext, button: Button, origin: Origin) -> ui.Modal:

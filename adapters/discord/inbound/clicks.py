@@ -35,10 +35,9 @@ from adapters.screens.ui_text import most_times
 from adapters.typed.actions import FormInput, reviewed_text
 from adapters.typed.form_values import fields_of
 from agent_core.errors import NotPossible
-from agent_core.model.actors import Origin
-from agent_core.model.draft import AgentDraft
-from agent_core.model.form_draft import FormDraft
+from agent_core.model.draft import AgentDraft, FormDraft
 from agent_core.model.ids import AgentId, NoticeId, TurnId
+from agent_core.model.origin import Origin
 from agent_core.model.turn import Turn
 
 EMPTY_FORM = "here"

@@ -14,10 +14,9 @@ from adapters.screens.buttons import Button
 from adapters.screens.forms import reason_form
 from adapters.typed.actions import FormInput
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.channels import ChannelScope
+from agent_core.model.channel_settings import Notification
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.notification import Notification
+from agent_core.model.origin import Actor, ChannelScope, Origin
 
 
 @dataclass(frozen=True, slots=True)

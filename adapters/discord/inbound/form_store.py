@@ -7,8 +7,8 @@ import secrets
 from dataclasses import dataclass
 
 from agent_core.errors import NotPossible
-from agent_core.model.actors import Origin
-from agent_core.model.form_draft import FORM_LIFETIME, FormDraft
+from agent_core.model.draft import FORM_LIFETIME, FormDraft
+from agent_core.model.origin import Origin
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, queue_in_one_unit
 

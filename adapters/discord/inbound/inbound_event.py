@@ -4,8 +4,7 @@ from typing import TypeAlias
 
 import discord
 
-from agent_core.model.actors import Actor, ActorKind, Origin
-from agent_core.model.channels import ChannelScope, ThreadRef
+from agent_core.model.origin import Actor, ActorKind, ChannelScope, Origin, ThreadRef
 
 Place: TypeAlias = "discord.interactions.InteractionChannel | discord.abc.MessageableChannel | None"
 

@@ -21,9 +21,9 @@ from adapters.screens.buttons import Button
 from adapters.typed.answers import Answer
 from adapters.typed.typed_text import TypedText
 from agent_core.errors import NotFound, SurfaceError
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.origin import Origin
 
 logger = logging.getLogger(__name__)
 

@@ -34,8 +34,8 @@ from adapters.typed.actions import FormInput, takes_long
 from adapters.typed.form_values import times_of
 from adapters.typed.typed_text import typed
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from adapters.typed.prompt_drafts import (
     list_choices,
 )
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
+from agent_core.model.origin import Origin
 
 KEY = "prompt"  # the field of a stored form that names the prompt
 MAX_CHOICES, MAX_CHOICE = 25, 100

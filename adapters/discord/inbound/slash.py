@@ -34,7 +34,7 @@ from adapters.typed.subcommands import (
     grant_to_agent,
     subcommand_of,
 )
-from agent_core.model.actors import Origin
+from agent_core.model.origin import Origin
 
 GROUP, UNARCHIVE = "agent", "unarchive"
 MAX_CHOICES, MAX_CHOICE, MAX_DESCRIPTION = 25, 100, 100

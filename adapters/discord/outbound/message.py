@@ -8,7 +8,7 @@ from discord.ui import Item, LayoutView
 
 from adapters.typed.answers import Attachment
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from adapters.discord.outbound.notification_messages import (
 from adapters.discord.outbound.posted import DiscordSender
 from agent_core.errors import ThreadGone
 from agent_core.model.agent import Agent
-from agent_core.model.notification import Notification
+from agent_core.model.channel_settings import Notification
 from agent_core.model.turn import Turn
 
 MENTION = re.compile(r"<@!?(\d{1,20})>|<@(&\d{1,20})>|(\d{15,20})")

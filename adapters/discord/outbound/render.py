@@ -49,14 +49,14 @@ from adapters.screens.ui_text import (
 )
 from adapters.screens.visible_text import one_line, visible
 from adapters.typed.answers import Answer, Attachment
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
-from agent_core.model.lines import counted
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor
+from agent_core.model.records.deletion import KEEP_ALL, Retention
 from agent_core.model.turn import Turn
+from agent_core.text.lines import counted
 
 MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 200, 600, 1800, 150
 MAX_TEXT, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_TEXT - 200, 11

@@ -26,10 +26,9 @@ from adapters.screens.turn_lines import TurnLine
 from adapters.screens.visible_text import one_line, visible
 from adapters.typed.answers import Attachment
 from agent_core.errors import SurfaceError, ThreadGone
-from agent_core.model.actors import Actor, is_name_of
 from agent_core.model.agent import Agent, Thinking
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef, is_name_of
 
 AUTO_ARCHIVE_MINUTES: Literal[10080] = 10080  # minutes until Discord archives an inactive thread, its maximum
 MAX_THREAD_NAME = 100

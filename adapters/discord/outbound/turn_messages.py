@@ -16,8 +16,8 @@ from adapters.screens.turn_lines import TurnLine
 from adapters.screens.turn_state import Tone, cut_parts
 from adapters.screens.ui_text import covered_parts, model_text
 from agent_core.model.agent import Agent
-from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
+from agent_core.text.lines import counted
 
 COLOURS: dict[Tone, int] = {
     "open": 0xE0A030,

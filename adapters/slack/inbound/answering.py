@@ -10,8 +10,8 @@ from adapters.slack.inbound.submitted_forms import fields_in
 from adapters.slack.outbound.forms import draw_form
 from adapters.typed.actions import FormInput
 from agent_core.errors import NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import Origin
 
 
 async def answer_view(context: SlackContext, button: Button, origin: Origin, thread: str = "") -> dict[str, Any]:

@@ -24,10 +24,9 @@ from adapters.typed.answers import Answer
 from adapters.typed.prompt_drafts import list_choices
 from adapters.typed.typed_text import TypedText
 from agent_core.errors import CommandError, NotAllowed, NotFound, NotPossible, SurfaceError
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope, ThreadRef
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope, Origin, ThreadRef
 
 Ack: TypeAlias = Callable[..., Awaitable[Any]]
 

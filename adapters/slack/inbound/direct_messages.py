@@ -15,11 +15,10 @@ from adapters.slack.outbound.forms import draw_form
 from adapters.slack.outbound.notification_messages import channel_of_block
 from adapters.typed.actions import FormInput
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.channel_settings import Notification
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.notification import Notification
+from agent_core.model.origin import ChannelScope, Origin
 from agent_core.model.turn import Turn
 
 

@@ -20,9 +20,8 @@ from adapters.slack.outbound.prompts import chosen_prompt
 from adapters.slack.outbound.template_menu import chosen_template
 from adapters.typed.actions import FormInput
 from agent_core.errors import NotAllowed
-from agent_core.model.actors import Origin
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import ChannelScope, Origin
 from agent_core.service.approval_queue import WaitingAgent
 
 

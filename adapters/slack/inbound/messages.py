@@ -18,9 +18,9 @@ from adapters.typed.answers import Answer
 from adapters.typed.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.typed.typed_text import TypedText
 from agent_core.errors import InvalidInput, PersonError
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, AgentDraft
+from agent_core.model.origin import Origin
 
 REACTIONS: dict[Sign, str] = {"kept": "eyes", "decided": "white_check_mark", "asked": "speech_balloon"}
 PAGE_SIZE, MAX_PAGES = 200, 50

@@ -17,8 +17,8 @@ from adapters.typed.actions import FormInput
 from adapters.typed.form_values import argument_names
 from agent_core.errors import InvalidInput, SurfaceError
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import TurnId
+from agent_core.model.origin import ChannelScope
 
 MADE_ELSEWHERE = "was created. Its thread opens in the channel you chose as soon as Signoff is a member there."
 

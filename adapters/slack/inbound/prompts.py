@@ -14,7 +14,7 @@ from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.prompts import asking_view
 from adapters.slack.outbound.template_menu import with_mark
 from adapters.typed.prompt_drafts import PromptChoice, arguments_typed, fill_in, find_choice, list_choices
-from agent_core.model.actors import Origin
+from agent_core.model.origin import Origin
 
 QUICK_SECONDS = 1.5  # of the three in which Slack wants an answer
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.screens.visible_text import one_line
 from adapters.slack.inbound.inbound_event import Body
-from agent_core.model.lines import short_name
+from agent_core.text.lines import short_name
 
 OF_A_TABLE = frozenset({"id", "blocks", "fallback", "color", "mrkdwn_in"})  # a preview of a link has more fields
 

@@ -25,7 +25,7 @@ from adapters.typed.subcommands import (
     subcommand_of,
 )
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
+from agent_core.model.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from adapters.screens.visible_text import visible
 from adapters.slack.outbound.inputs import FIELD, field_of, written
 from adapters.typed import form_values
 from agent_core.errors import ChangedSinceShown, InvalidInput
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import Arguments, CommandSpec
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 
 ARGUMENT = "argument."

@@ -15,9 +15,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import TypeAdapter
 
-from agent_core.model.channels import whole_workspace
-from agent_core.model.installation import Installation
-from agent_core.model.tool_switches import NO_TOOLS_KEY
+from agent_core.model.channel_settings import NO_TOOLS_KEY
+from agent_core.model.origin import Installation, whole_workspace
 from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit

@@ -10,7 +10,7 @@ from adapters.screens.buttons import foreign_button_error
 from adapters.screens.text_fit import beginning, fits, units
 from adapters.screens.visible_text import readable
 from adapters.slack.outbound.blocks import MAX_VALUE
-from agent_core.model.agent_policy import Approvers, Policy, Verbosity
+from agent_core.model.decision import Approvers, Policy, Verbosity
 from agent_core.model.draft import AgentDraft
 
 

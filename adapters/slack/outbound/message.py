@@ -11,7 +11,7 @@ from adapters.screens.visible_text import readable
 from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_TEXT, Block, notification, section
 from adapters.slack.outbound.texts import NOTHING
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 
 Metadata: TypeAlias = Mapping[str, Any]
 

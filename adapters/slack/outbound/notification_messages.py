@@ -30,7 +30,7 @@ from adapters.slack.outbound.card import card_blocks, footer_text
 from adapters.slack.outbound.controls import element, link_button
 from adapters.slack.outbound.message import SlackMessage, card_link, link_to, metadata
 from agent_core.model.agent import Agent, Finished
-from agent_core.model.channels import ChannelScope
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 
 DIRECT_VERBS = ("approve", "reject", "run again", "it ran", "skip")

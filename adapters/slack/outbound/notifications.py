@@ -18,8 +18,8 @@ from adapters.slack.outbound.notification_messages import (
 from adapters.slack.outbound.posted import find_posted
 from agent_core.errors import ThreadGone
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope, ThreadRef
-from agent_core.model.notification import Notification
+from agent_core.model.channel_settings import Notification
+from agent_core.model.origin import ChannelScope, ThreadRef
 from agent_core.model.turn import Turn
 
 MENTION = re.compile(r"<(?:@([UW][A-Z0-9]+)|!subteam\^(S[A-Z0-9]+))(?:\|[^<>]*)?>")

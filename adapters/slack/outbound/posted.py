@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.slack.api.client import SlackApi
 from adapters.slack.outbound.message import Metadata
-from agent_core.model.channels import ThreadRef
+from agent_core.model.origin import ThreadRef
 
 PAGE_SIZE, MAX_PAGES = 200, 25
 MAX_CLOCK_SKEW = timedelta(minutes=2)

@@ -47,13 +47,13 @@ from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.message import SlackMessage, metadata
 from adapters.slack.outbound.texts import escaped, weight
 from adapters.typed.answers import Answer
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.deletion import KEEP_ALL, Retention
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
-from agent_core.model.lines import counted
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor
+from agent_core.model.records.deletion import KEEP_ALL, Retention
+from agent_core.text.lines import counted
 
 MAX_NAME, MAX_ROLE, MAX_GOALS, MAX_SHORT = 160, 1000, 8000, 150
 MAX_LISTED_AGENTS, MAX_UPLOAD_BUTTONS = MAX_MESSAGE_BLOCKS - 15, 20

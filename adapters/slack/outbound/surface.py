@@ -24,11 +24,10 @@ from adapters.slack.outbound.posted import find_posted
 from adapters.slack.outbound.render import notice_message, root_message
 from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from agent_core.errors import ThreadGone
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Thinking
-from agent_core.model.channels import ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
+from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 
 MAX_REMEMBERED_AGENTS, MAX_REMEMBERED_MESSAGES = 1_000, 20
 STATUS_DELAY_SECONDS = 0.2  # seconds; shorter states are not sent, to save calls of the API

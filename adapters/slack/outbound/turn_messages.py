@@ -13,8 +13,8 @@ from adapters.slack.outbound.controls import card_controls, element, reply_box, 
 from adapters.slack.outbound.message import Metadata, SlackMessage, metadata
 from agent_core.model.agent import Agent
 from agent_core.model.ids import TurnId
-from agent_core.model.lines import counted
 from agent_core.model.turn import Turn
+from agent_core.text.lines import counted
 
 # Limits of lines, in UTF-16 units, and how many lines a card shows above its newest turn, and folded.
 MAX_FOLDED_LINE, MAX_LISTED_LINE = 400, 160

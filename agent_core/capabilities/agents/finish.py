@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from agent_core.model.files import FileEntry
-from agent_core.model.lines import counted
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, NoArguments, declare
 
 MAX_NAMED_FILES = 10

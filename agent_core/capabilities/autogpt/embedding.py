@@ -15,7 +15,7 @@ from agent_core.capabilities.files.workspace_paths import LIMITS
 from agent_core.capabilities.memory.unit_vectors import truncate, unit_vectors
 from agent_core.errors import CommandError, MemoryAway
 from agent_core.model.agent import Agent
-from agent_core.model.memory import Vector
+from agent_core.model.records.memory import Vector
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.toolset.registry import CommandContext
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_core.capabilities.autogpt.autogpt_plugin import AutoGptPlugin
-from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.messages import Message
-from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.model.command import CommandCall, Failed, Result, Succeeded, Thoughts
+from agent_core.model.model_calls import Message
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.toolset.registry import CommandContext
 

@@ -18,8 +18,8 @@ from agent_core.capabilities.files.workspace_quota import WorkspaceQuota
 from agent_core.capabilities.programs.bubblewrap import Additions, BubblewrapBackend
 from agent_core.capabilities.programs.supervisor import ProcessSupervisor
 from agent_core.errors import CommandError
+from agent_core.model.channel_settings import Sites
 from agent_core.model.command import replace_lone_surrogates
-from agent_core.model.sites import Sites
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import finish_uncancelled
 from agent_core.providers.confinement.backend import LIMITS, ProgramLimits, user_for

@@ -21,8 +21,7 @@ from agent_core.capabilities.demo.rehearsal_prompt import (
 )
 from agent_core.capabilities.demo.tour import REPORT_TITLE, TOUR_END, TOUR_GOAL, read_tour, tour_actions
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Message, Reply, Usage
 from agent_core.ports.models import CallOptions
 from agent_core.ports.rehearsal import Tour
 

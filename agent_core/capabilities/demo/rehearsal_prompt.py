@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.prompt.system import CONSTRAINTS
 
 MAX_QUOTE_CHARACTERS = 300

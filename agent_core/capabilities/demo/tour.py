@@ -6,10 +6,10 @@ The report has a mistake on purpose. People reject it with a reason, which the n
 from pathlib import Path
 
 from agent_core.capabilities.demo.goal_patterns import Action
-from agent_core.model.agent_policy import Policy
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
-from agent_core.model.lines import one_line
 from agent_core.ports.rehearsal import Tour
+from agent_core.text.lines import one_line
 
 TOUR_GOAL = "Take the tour of Signoff"
 TOUR_END = "This was the tour, by a script without AI. Every decision of yours is in the decision log."

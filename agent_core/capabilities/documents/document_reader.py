@@ -14,8 +14,8 @@ from cachetools import LRUCache
 from agent_core.capabilities.documents.isolated_worker import BROKEN, SLOW, read_isolated
 from agent_core.capabilities.documents.worker_confinement import unconfined_root_fault
 from agent_core.errors import CommandError
-from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import DocumentText
+from agent_core.text.decoding import decode_unicode
 
 WORKER = Path(__file__).with_name("document_worker.py")
 TIMEOUT_SECONDS = 30.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_core.capabilities.documents.isolated_worker import BROKEN, SLOW, read_isolated
 from agent_core.errors import CommandError
-from agent_core.model.messages import Image
+from agent_core.model.model_calls import Image
 from agent_core.ports.documents import ReadPicture
 
 WORKER = Path(__file__).with_name("picture_worker.py")

@@ -15,11 +15,11 @@ from agent_core.capabilities.files.file_search import (
 )
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.diffs import diff_of, line_count
 from agent_core.model.files import content_fingerprint
-from agent_core.model.lines import counted
-from agent_core.model.texts import decode_unicode, is_utf8
 from agent_core.ports.documents import Documents, DocumentText
+from agent_core.text.decoding import decode_unicode, is_utf8
+from agent_core.text.diffs import diff_of, line_count
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, CommandOutput, FoundOutcome, declare
 from agent_core.toolset.trash import KEPT, MAX_FILE_BYTES, NOT_KEPT, move_to_trash, size_of
 

@@ -6,9 +6,9 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import CommandError
 from agent_core.model.files import MAX_LISTED_FILES, FileEntry
-from agent_core.model.lines import counted
-from agent_core.model.texts import decode_unicode
 from agent_core.ports.files import Files
+from agent_core.text.decoding import decode_unicode
+from agent_core.text.lines import counted
 
 MAX_SHOWN_FILES = 400
 MAX_HITS, MAX_HITS_PER_FILE = 100, 10

@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field
 from agent_core.capabilities.files.commands import FILE_ALIASES, Filename
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.lines import counted
 from agent_core.ports.files import Files
 from agent_core.ports.media import Images, Shape, Transcriber, Voice
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, CommandOutput, declare
 
 T = TypeVar("T")

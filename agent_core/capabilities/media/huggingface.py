@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from agent_core.capabilities.media.media_http import HttpService, ServiceReply
 from agent_core.capabilities.models.prices import Prices
 from agent_core.errors import CommandError
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.clock import Clock
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
 from agent_core.providers.clock import SystemClock

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agent_core.capabilities.models.endpoint_errors import Ability
 from agent_core.capabilities.models.model_endpoint import ModelEndpoint
 from agent_core.errors import CommandError
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.media import GeneratedFile, Shape, Transcription
 from agent_core.providers.limited_replies import MAX_MEDIA_BYTES
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from agent_core.capabilities.media.media_http import HttpService
 from agent_core.errors import CommandError
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.media import GeneratedFile, Shape
 
 NAME = "Stable Diffusion"

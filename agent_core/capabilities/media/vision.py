@@ -7,11 +7,11 @@ from pydantic import Field
 from agent_core.capabilities.files.commands import FILE_ALIASES, Filename
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.lines import counted
 from agent_core.ports.documents import Pictures, ReadPicture
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import TOKENS_PER_PROMPT
 from agent_core.prompt.untrusted_text import picture_messages
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, declare
 
 MAX_ANSWER_TOKENS, MAX_ANSWER_CHARACTERS = 1_500, 8_000

@@ -10,7 +10,7 @@ from agent_core.errors import CommandError
 from agent_core.memory.chunking import chunk_text
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, Recalled
+from agent_core.model.records.memory import Memory, Recalled
 from agent_core.ports.clock import Clock
 from agent_core.ports.documents import Documents
 from agent_core.toolset.registry import Command, CommandContext, CommandOutput, NoArguments, declare

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from agent_core.errors import NotFound
 from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, MemorySpace, MemoryVersion, Vector
+from agent_core.model.records.memory import Memory, MemorySpace, MemoryVersion, Vector
 from agent_core.ports.database import Database
 
 Found: TypeAlias = tuple[tuple[MemoryId, float], ...]

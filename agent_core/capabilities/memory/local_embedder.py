@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.capabilities.memory.unit_vectors import Row, or_first_axis, truncate, unit_vectors
 from agent_core.errors import ModelRefused
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Usage
 from agent_core.ports.models import Embedding
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from agent_core.capabilities.models.endpoint_errors import Ability, error_text
 from agent_core.capabilities.models.model_endpoint import ModelEndpoint
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused
-from agent_core.model.memory import Vector
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
+from agent_core.model.records.memory import Vector
 from agent_core.ports.models import Embedding, TokenCounter
 from agent_core.providers.limited_replies import MAX_EMBEDDINGS_BYTES
 

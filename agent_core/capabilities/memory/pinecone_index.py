@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from agent_core.capabilities.models.endpoint_errors import redact_and_shorten
 from agent_core.errors import MemoryAway
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Vector
+from agent_core.model.records.memory import Memory, MemorySpace, Vector
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.outbound_proxy import proxy_for

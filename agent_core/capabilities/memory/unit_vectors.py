@@ -6,7 +6,7 @@ Embedders import numpy at first use: it takes 100 ms and 11 MB, and many process
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from agent_core.model.memory import Vector
+from agent_core.model.records.memory import Vector
 
 if TYPE_CHECKING:
     import numpy as np

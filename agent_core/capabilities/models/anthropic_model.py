@@ -20,7 +20,7 @@ from agent_core.capabilities.models.completion import Completion, check_error, m
 from agent_core.capabilities.models.dialect import STREAM_WORD, TOOL_DESCRIPTION, Dialect
 from agent_core.capabilities.models.endpoint_errors import Ability
 from agent_core.capabilities.models.endpoint_model import EndpointModel
-from agent_core.model.messages import TURN_TOOL, Image, Message
+from agent_core.model.model_calls import TURN_TOOL, Image, Message
 from agent_core.ports.models import CallOptions
 
 Thinking: TypeAlias = Literal["adaptive", "budget", "none"]

@@ -9,11 +9,11 @@ from pydantic import BaseModel, Field
 from agent_core.capabilities.files.commands import FILE_ALIASES
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.lines import counted
-from agent_core.model.texts import decode_unicode
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.model_functions import Function, function_messages, parse_returned
 from agent_core.prompt.packing import TOKENS_PER_PROMPT
+from agent_core.text.decoding import decode_unicode
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, declare
 
 MAX_CODE_CHARACTERS = 200_000

@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
 
-from agent_core.model.messages import Message, Reply, ToolCall
-from agent_core.model.reasoning_tags import split_reasoning
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, ToolCall, Usage
 from agent_core.ports.models import ModelProgress
 from agent_core.replies.turn_tool import is_turn_tool
+from agent_core.text.reasoning_tags import split_reasoning
 
 MAX_TRAILING_BLANKS = 8_000  # characters; a grammar that allows blanks lets some servers write them for ever
 MAX_TOOL_CALLS = 64

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from agent_core.capabilities.models.completion import Completion
 from agent_core.model.draft import EFFORTS
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.ports.models import CallOptions
 
 TOOL_DESCRIPTION = "Reply with your thoughts and the next single command."

@@ -36,8 +36,7 @@ from agent_core.capabilities.models.model_endpoint import ModelEndpoint
 from agent_core.capabilities.models.model_facts import ModelFacts
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelError, ModelRefused, PromptTooLong
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.providers.limited_replies import EVENT_STREAM, MAX_CHAT_BYTES
 

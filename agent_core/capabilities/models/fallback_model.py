@@ -9,8 +9,7 @@ from functools import partial
 
 from agent_core.capabilities.models.endpoint_errors import end_sentence
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress
 from agent_core.providers.clock import SystemClock

@@ -25,7 +25,7 @@ from agent_core.capabilities.models.completion import (
 )
 from agent_core.capabilities.models.dialect import STREAM_WORD, TOOL_DESCRIPTION, Dialect
 from agent_core.capabilities.models.endpoint_model import EndpointModel
-from agent_core.model.messages import TURN_TOOL, Message
+from agent_core.model.model_calls import TURN_TOOL, Message
 from agent_core.ports.models import CallOptions
 
 Format: TypeAlias = Literal["json_schema", "tool", "json_object", "none"]

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Usage
 from agent_core.providers.outbound_proxy import is_loopback
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from agent_core.capabilities.programs.sealed_programs import read_program
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
 from agent_core.model.files import Background, ProgramRun
-from agent_core.model.lines import counted
 from agent_core.ports.files import Files
 from agent_core.ports.sandbox import NOTHING_SEALED, Sandbox
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, declare
 
 SHELL = ("/bin/sh", "-c")

@@ -14,7 +14,7 @@ from platform import python_version
 from typing import TypeAlias
 
 from agent_core.errors import CommandError
-from agent_core.model.lines import counted
+from agent_core.text.lines import counted
 
 ModuleParts: TypeAlias = tuple[str, ...]
 PACKAGE = "__init__"

@@ -20,8 +20,8 @@ from agent_core.capabilities.programs.python_imports import (
     python_bytes,
 )
 from agent_core.errors import CommandError, OutsideWorkspace
-from agent_core.model.lines import counted
 from agent_core.ports.files import Files
+from agent_core.text.lines import counted
 
 MAX_SOURCE_CHARACTERS = 100_000  # people must be able to read all of it
 MAX_MODULES, MAX_NAMES = 100, 2_000

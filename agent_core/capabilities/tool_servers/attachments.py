@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Sequence
 
 from agent_core.errors import CommandError
-from agent_core.model.lines import counted
 from agent_core.plugins.loaded import one_line
 from agent_core.ports.files import Files
 from agent_core.ports.tool_servers import AnswerFile, ServerEntry
+from agent_core.text.lines import counted
 
 MAX_ATTACHMENTS, NAME_DIGITS = 20, 12
 ENDINGS = {

@@ -6,16 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from agent_core.errors import DatabaseAway, NotFound
-from agent_core.model.actors import Actor
 from agent_core.model.command import text_digest
 from agent_core.model.ids import new_id
-from agent_core.model.lines import quoted
-from agent_core.model.question_field import QuestionField, field_line, read_value
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.origin import Actor
+from agent_core.model.question import AskedQuestion, QuestionField, ServerQuestion, field_line, read_value
 from agent_core.plugins.loaded import one_line
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.tool_servers import ServerEntry
+from agent_core.text.lines import quoted
 from agent_core.toolset.registry import CommandContext
 
 MAX_QUESTIONS, MAX_QUOTED_CHARACTERS, MAX_LABEL_CHARACTERS, MAX_MESSAGE_CHARACTERS = 5, 300, 100, 2_000

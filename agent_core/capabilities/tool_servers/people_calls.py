@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from agent_core.model.server_question import ServerQuestion
+from agent_core.model.question import ServerQuestion
 from agent_core.ports.tool_servers import AskPeople
 from agent_core.toolset.time_limit import TimeLimit
 

@@ -12,8 +12,15 @@ from mcp.client.context import ClientRequestContext
 from mcp.client.session import ElicitationFnT
 
 from agent_core.capabilities.tool_servers.people_calls import PeopleCalls
-from agent_core.model.question_field import FORMATS, FieldKind, QuestionField, WrongAnswer, labels_text, read_value
-from agent_core.model.server_question import ServerQuestion
+from agent_core.model.question import (
+    FORMATS,
+    FieldKind,
+    QuestionField,
+    ServerQuestion,
+    WrongAnswer,
+    labels_text,
+    read_value,
+)
 
 MAX_MESSAGE_CHARACTERS, MAX_TEXT_CHARACTERS, MAX_FIELDS, MAX_CHOICES = 2_000, 200, 20, 50
 MAX_READ_CHARACTERS = 10_000  # of a text before it is cut

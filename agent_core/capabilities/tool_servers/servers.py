@@ -17,13 +17,13 @@ from agent_core.capabilities.tool_servers.attended_questions import CallQuestion
 from agent_core.capabilities.tool_servers.schemas import ToolArguments
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments, CommandSpec, Preview, RiskClass, replace_lone_surrogates
-from agent_core.model.lines import counted
 from agent_core.plugins.declaring import MAX_COMMANDS, taken_commands
 from agent_core.plugins.loaded import LoadedPlugin, one_line, title_of
 from agent_core.plugins.plugin import Plugin
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool, ToolServer
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, CommandOutput, NoArguments, declare
 
 CATEGORY = "tool servers"

@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from agent_core.model.installation import Installation
+from agent_core.model.origin import Installation
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.ports.tool_servers import AskPerson

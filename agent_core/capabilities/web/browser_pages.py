@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.capabilities.web.browser_confinement import confinement_fault, is_needed, start_confined
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.database import finish_uncancelled
 from agent_core.ports.web import ContactedHost
 from agent_core.providers.confinement.process_tree import ProcessTree

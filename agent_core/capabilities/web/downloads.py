@@ -9,9 +9,9 @@ from agent_core.capabilities.files.commands import FILE_ALIASES
 from agent_core.capabilities.web.pages import URL_ALIASES, UrlArguments, load_sites, reached_hosts_text
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.model.lines import counted
 from agent_core.ports.database import Database
 from agent_core.ports.web import ClonedRepository, Web
+from agent_core.text.lines import counted
 from agent_core.toolset.registry import Command, CommandContext, CommandOutput, declare
 
 MAX_FILE_BYTES = 25_000_000  # the limit of a workspace file

@@ -8,7 +8,7 @@ from agent_core.capabilities.documents.page_reader import ReadPage, is_page, rea
 from agent_core.capabilities.web.browser_pages import BrowserPages, browser_fault
 from agent_core.capabilities.web.git_clone import GitCloner
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.documents import Documents
 from agent_core.ports.web import ClonedRepository, ContactedHost, FetchedContent, Page
 from agent_core.providers.egress.address_policy import InternalHosts

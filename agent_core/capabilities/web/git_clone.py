@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.web import ClonedRepository
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import EgressProxy, open_tunnel

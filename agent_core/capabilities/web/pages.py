@@ -7,9 +7,9 @@ from functools import partial
 from pydantic import BaseModel, Field
 
 from agent_core.errors import CommandError, OverBudget
+from agent_core.model.channel_settings import SITES_KEY, Sites, parse_sites
 from agent_core.model.command import Preview
-from agent_core.model.messages import Message, Reply
-from agent_core.model.sites import SITES_KEY, Sites, parse_sites
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.database import Database
 from agent_core.ports.web import ContactedHost as HostAddress
 from agent_core.ports.web import Link, Page, Web

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from agent_core.model.lines import one_line
 from agent_core.ports.search import Search, WebHit
+from agent_core.text.lines import one_line
 from agent_core.toolset.registry import Command, CommandContext, declare
 
 MAX_HITS = 8

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from urllib.parse import urljoin
 
 from agent_core.errors import CommandError, NothingReceived
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.web import FetchedContent
 from agent_core.providers.egress.address_policy import InternalHosts, Ip, describe_internal, unwrap_ipv4
 from agent_core.providers.egress.local_addresses import LocalAddresses, ReadLocalAddresses, read_local_addresses

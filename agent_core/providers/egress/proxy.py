@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.web import ContactedHost
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.urls import parse_url

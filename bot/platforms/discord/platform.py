@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent_core.model.channels import SurfaceName
+from agent_core.model.origin import SurfaceName
 from bot.platforms.platform import ChatPlatform, PlatformParts, PlatformStatus, WiredPlatform
 from bot.settings import Settings
 

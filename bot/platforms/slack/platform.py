@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_core.errors import SettingsError, SurfaceError
-from agent_core.model.channels import SurfaceName
+from agent_core.model.origin import SurfaceName
 from bot.platforms.platform import ChatPlatform, PlatformParts, PlatformStatus, WiredPlatform
 from bot.settings import Settings
 

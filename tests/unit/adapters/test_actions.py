@@ -8,7 +8,7 @@ from adapters.typed.actions import HELP, HOW_TO_RESTORE
 from adapters.typed.typed_text import typed
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Paused
-from agent_core.model.seen_proposal import SeenProposal
+from agent_core.model.turn import SeenProposal
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.toolset.trash import move_to_trash

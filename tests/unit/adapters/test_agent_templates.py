@@ -8,7 +8,7 @@ import pytest
 
 from adapters.typed.agent_templates import MAX_TEMPLATES, AgentTemplates, load_templates
 from agent_core.errors import InvalidInput
-from agent_core.model.agent_policy import Policy
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 
 WHOLE = """\

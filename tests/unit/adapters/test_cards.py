@@ -25,17 +25,15 @@ from adapters.slack.outbound.blocks import MAX_CONFIRM_TEXT
 from adapters.terminal.render import PLAIN, card_text
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Finished, Paused, Stopped, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.command import CommandCall, Preview, Proposal, RiskClass, Thoughts
-from agent_core.model.decision import Approve, ApproveEdited, Reject
-from agent_core.model.diffs import diff_of
+from agent_core.model.command import CommandCall, Failed, Interrupted, Preview, Proposal, RiskClass, Succeeded, Thoughts
+from agent_core.model.decision import Approve, ApproveEdited, Policy, Reject
 from agent_core.model.lease import Lease
-from agent_core.model.lines import counted
-from agent_core.model.result import Failed, Interrupted, Succeeded
+from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, Usage
 from agent_core.oversight.lease import grant
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent
+from agent_core.text.diffs import diff_of
+from agent_core.text.lines import counted
 
 AGENT = an_agent(budget=Budget(limit=Decimal(2), spent=Decimal("0.412")))
 THOUGHTS = Thoughts(

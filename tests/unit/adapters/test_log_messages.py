@@ -16,9 +16,9 @@ from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_VIEW_BLOCKS
 from adapters.slack.outbound.message import card_link
 from adapters.slack.outbound.views import reply_view
 from adapters.typed.answers import Answer, Attachment
-from agent_core.model.audit import AuditEntry
-from agent_core.model.channels import ChannelScope
 from agent_core.model.note import Notice
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.audit import AuditEntry
 from agent_core.service.decision_log import LogRow
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
 

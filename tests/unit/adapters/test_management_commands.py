@@ -16,13 +16,13 @@ from adapters.typed.site_settings import set_sites, sites_text
 from adapters.typed.typed_text import typed
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.errors import InvalidInput, MemoryAway, NotAllowed, NotFound, NotPossible
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
+from agent_core.model.channel_settings import SITES_KEY, Sites
 from agent_core.model.decision import Approve
-from agent_core.model.reservation import Account
-from agent_core.model.seen_proposal import SeenProposal
-from agent_core.model.sites import SITES_KEY, Sites
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
+from agent_core.model.origin import Actor
+from agent_core.model.records.reservation import Account
+from agent_core.model.turn import SeenProposal
 from agent_core.service.decision_log import LogFilter
 from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.examples import ANA, BEN, CHANNEL

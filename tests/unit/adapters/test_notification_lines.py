@@ -7,9 +7,8 @@ import pytest
 
 from adapters.typed.notification_commands import NotificationCommands
 from agent_core.errors import InvalidInput, NotAllowed
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.channels import ChannelScope
-from agent_core.model.notification import MAX_MENTIONS, ReminderSettings
+from agent_core.model.channel_settings import MAX_MENTIONS, ReminderSettings
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.testing.examples import ANA
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingNotifications, RecordingSurface

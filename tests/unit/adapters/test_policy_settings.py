@@ -4,8 +4,8 @@ import pytest
 
 from adapters.typed.policy_settings import parse_policy_change
 from agent_core.errors import InvalidInput, NotAllowed
-from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.command import RISK_CLASSES
+from agent_core.model.decision import PolicyChange
 from tests.unit.adapters.test_management_commands import GUEST, a_stage, granted
 
 

@@ -10,8 +10,7 @@ from adapters.screens.question_form import option_value, question_form, sent_tex
 from adapters.slack.outbound.forms import draw_form as draw_view
 from agent_core.errors import NotPossible
 from agent_core.model.decision import Approve
-from agent_core.model.question_field import QuestionField
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.question import AskedQuestion, QuestionField, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 

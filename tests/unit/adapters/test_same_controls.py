@@ -33,13 +33,12 @@ from adapters.typed.form_values import fields_of
 from adapters.typed.management_commands import ThreadVerb
 from adapters.typed.subcommands import WORDS, AgentVerb, Helping, OnAgent, ThreadSubcommand, subcommand_of
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES, CommandCall
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.question import AskedQuestion, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_notice

@@ -17,7 +17,7 @@ from adapters.typed.settings_file import (
 )
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
-from agent_core.model.usage import Budget
+from agent_core.model.model_calls import Budget
 from agent_core.testing.examples import an_agent
 
 NASTY = (

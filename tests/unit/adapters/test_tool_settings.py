@@ -7,7 +7,7 @@ import pytest
 from adapters.typed.management_commands import is_thread_command
 from adapters.typed.tool_settings import HOW_TOOLS, NO_TOOLS, TOO_MANY, set_tools
 from agent_core.errors import InvalidInput
-from agent_core.model.tool_switches import TOOLS_KEY, ToolSwitches, parse_tool_switches
+from agent_core.model.channel_settings import TOOLS_KEY, ToolSwitches, parse_tool_switches
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

@@ -11,9 +11,8 @@ from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import ModelUnavailable
 from agent_core.headless import HOST, HeadlessSurface, run_agent, summarise_run
 from agent_core.model.agent import Agent, Paused
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import RISK_CLASSES
-from agent_core.model.decision import Approve, Decision
+from agent_core.model.decision import Approve, Decision, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel, reply_text

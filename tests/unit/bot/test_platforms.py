@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from agent_core.model.channels import ChannelScope, SurfaceName
+from agent_core.model.origin import ChannelScope, SurfaceName
 from bot.platforms.chat_platforms import PLATFORMS, guide, platforms_on
 from bot.platforms.platform import ChatPlatform
 from bot.settings import VARIABLES, load

@@ -13,8 +13,8 @@ from agent_core.capabilities.models.fallback_model import FallbackModel
 from agent_core.capabilities.posts.capability import X_VARIABLES, make_publisher
 from agent_core.capabilities.web.capability import make_search, make_web
 from agent_core.errors import CommandError, SettingsError
-from agent_core.model.sites import Sites
-from agent_core.model.usage import Usage
+from agent_core.model.channel_settings import Sites
+from agent_core.model.model_calls import Usage
 from bot.bootstrap import assemble
 from bot.features import Features
 from bot.model_wiring import make_model

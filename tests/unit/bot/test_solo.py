@@ -19,14 +19,13 @@ from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL, CardEvent, TerminalSurface, person
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import EngineTaken, InvalidInput, ModelRefused, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent, Awaiting, Stopped
 from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.draft import DEFAULT_ROLE, AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
+from agent_core.model.origin import Origin
 from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text

@@ -5,8 +5,8 @@ from typing import Any
 
 from adapters.chat.joined_cards import MAX_JOINED, CardPlace, JoinedCards
 from adapters.screens.turn_lines import line_of, permission_of
+from agent_core.model.command import Failed, Interrupted, Succeeded
 from agent_core.model.decision import Approval, Approve, Reject
-from agent_core.model.result import Failed, Interrupted, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.service.thread_turns import ThreadTurns
 from agent_core.testing.database import TemporaryDatabase

@@ -12,10 +12,10 @@ from adapters.slack.outbound import notification_messages as slack_messages
 from adapters.slack.outbound.blocks import MAX_VIEW_BLOCKS
 from adapters.slack.outbound.views import home
 from agent_core.model.agent import Agent, Awaiting
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
 from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent

@@ -8,10 +8,9 @@ from adapters.chat.standing import MAX_SUBJECT, StandingLines
 from adapters.screens.turn_lines import command_text
 from agent_core.errors import SurfaceError
 from agent_core.model.agent import Acting, Agent, Awaiting, Paused, Thinking
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Succeeded
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.ids import AgentId
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 from agent_core.testing.files import InMemoryWorkspaces

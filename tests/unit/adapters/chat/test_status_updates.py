@@ -11,8 +11,8 @@ from adapters.chat.status_updates import StatusUpdates
 from adapters.screens.cards import status_text
 from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy, ThreadGone
 from agent_core.model.agent import Agent, Paused, Stopped, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ThreadRef
+from agent_core.model.decision import Policy
+from agent_core.model.origin import ThreadRef
 from agent_core.testing.clock import START, FakeClock
 from agent_core.testing.examples import ANA, an_agent
 

@@ -36,17 +36,15 @@ from adapters.screens.ui_text import covered_parts
 from adapters.typed import actions, subcommands
 from adapters.typed.answers import Answer, Attachment
 from agent_core.model.agent import Agent, Awaiting, Stopped
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope, ThreadRef
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
-from agent_core.model.decision import Approve
-from agent_core.model.deletion import Retention
+from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, Thoughts
+from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
-from agent_core.model.result import Succeeded
+from agent_core.model.model_calls import Budget, Usage
+from agent_core.model.origin import ChannelScope, ThreadRef
+from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, Usage
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
 
 LATER = NOON + timedelta(minutes=5)

@@ -22,8 +22,8 @@ from adapters.screens.forms import number_form, reply_form
 from adapters.screens.ui_text import TOO_LONG_TO_EDIT
 from adapters.typed.form_values import times_of
 from agent_core.errors import ChangedSinceShown, InvalidInput, NotPossible
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent

@@ -23,10 +23,9 @@ from adapters.mcp.server import make_server
 from adapters.mcp.stdio import pipe_ends, serve_pipes
 from adapters.mcp.waiting import AgentWaits
 from adapters.web.surface import WebSurface
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Decision
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.oversight.secrets import Secrets
 from agent_core.providers.clock import SystemClock
 from agent_core.service.creation_limits import CreationLimits

@@ -46,18 +46,16 @@ from adapters.typed import actions, subcommands
 from adapters.typed.answers import Answer, Attachment
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Stopped
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope, ThreadRef
-from agent_core.model.command import CommandCall, CommandSpec, Preview, Proposal, Thoughts
-from agent_core.model.decision import Approval, Approve, Reject
-from agent_core.model.deletion import Retention
+from agent_core.model.command import CommandCall, CommandSpec, Failed, Preview, Proposal, Succeeded, Thoughts
+from agent_core.model.decision import Approval, Approve, Policy, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId
 from agent_core.model.lease import Lease
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.model_calls import Budget, Usage
+from agent_core.model.origin import ChannelScope, ThreadRef
+from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Budget, Usage
 from agent_core.service.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
 from docs.pictures.scenes import scenes

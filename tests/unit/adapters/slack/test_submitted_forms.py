@@ -18,8 +18,8 @@ from adapters.slack.inbound.submitted_forms import (
 )
 from adapters.slack.outbound.forms import agent_view
 from agent_core.errors import ChangedSinceShown, InvalidInput
-from agent_core.model.agent_policy import Policy
 from agent_core.model.command import Arguments, CommandCall, CommandSpec, Proposal, Thoughts
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent

@@ -25,8 +25,8 @@ from adapters.slack.install.installations import (
 from adapters.slack.install.oauth import SlackApp, oauth_flow, routes
 from adapters.slack.install.oauth_state import OAuthStates
 from agent_core.errors import DatabaseAway, SettingsError, SurfaceBusy, ThreadGone
-from agent_core.model.channels import ChannelScope
 from agent_core.model.command import CommandSpec
+from agent_core.model.origin import ChannelScope
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.persistence.write_buffer import WriteBuffer
 from agent_core.testing.broadcast import LinkedBroadcast

@@ -10,12 +10,11 @@ import pytest
 from adapters.terminal.line_reader import LineReader
 from adapters.terminal.server_dialogue import ServerDialogue
 from adapters.terminal.streams import Streams
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Acting, Agent
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.question_field import QuestionField
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.origin import Origin
+from agent_core.model.question import AskedQuestion, QuestionField, ServerQuestion
 from agent_core.model.turn import Turn
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_turn, an_agent, keep

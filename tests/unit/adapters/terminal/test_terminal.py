@@ -17,11 +17,10 @@ from adapters.terminal.surface import CHANNEL, CardEvent, NoticeEvent, StatusEve
 from adapters.typed.agent_templates import load_templates
 from adapters.typed.settings_file import read_settings
 from agent_core.errors import InvalidInput
-from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Preview, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.lease import Lease
-from agent_core.model.result import Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
 from bot.solo_options import SoloOptions, parse

@@ -15,10 +15,9 @@ from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.memory.hashing_embedder import HashingEmbedder
 from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import Conflict
-from agent_core.model.channels import ChannelScope
-from agent_core.model.messages import Reply
-from agent_core.model.reservation import Account
-from agent_core.model.usage import CallKind, Usage
+from agent_core.model.model_calls import CallKind, Reply, Usage
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.reservation import Account
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.models import NewestCall
 from agent_core.spending.budget_ledger import charge_account

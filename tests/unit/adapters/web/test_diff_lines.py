@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from adapters.screens.visible_text import readable
 from adapters.web.diff_lines import MAX_DRAWN_LINES, MAX_LINE_CHARACTERS, changed_parts, diff_lines, plain_lines
-from agent_core.model.diffs import diff_of
+from agent_core.text.diffs import diff_of
 
 SENTENCE = "one two three four five six"
 

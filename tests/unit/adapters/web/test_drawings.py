@@ -22,8 +22,8 @@ from adapters.web.drawings import (
     time_line,
     usage_by_kind,
 )
-from agent_core.model.timing import HourUsage, Timing, TurnTimes
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
+from agent_core.model.records.timing import HourUsage, Timing, TurnTimes
 from agent_core.testing.examples import NOON, a_turn, an_agent
 
 ADA = an_agent()

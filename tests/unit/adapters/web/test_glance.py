@@ -10,12 +10,12 @@ import pytest
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.model.agent import Agent, Awaiting, Finished
-from agent_core.model.channels import ChannelScope
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.result import Succeeded
+from agent_core.model.model_calls import Usage
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.persistence.database import SqlDatabase
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
-from agent_core.model.memory import Memory
+from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.model.records.memory import Memory
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.testing.examples import NOON

@@ -10,9 +10,8 @@ from aiohttp import ClientSession, CookieJar
 from adapters.screens.ui_text import AWAY
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import DatabaseAway
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.channels import ChannelScope
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import in_one_unit
 from agent_core.ports.models import EndpointCheck, LocalServer

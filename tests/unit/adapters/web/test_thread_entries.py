@@ -6,9 +6,9 @@ import pytest
 
 from adapters.screens.turn_state import state_text
 from adapters.web.thread_entries import group_entries, last_decided
+from agent_core.model.command import Failed, Result, Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.note import Note
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 

@@ -3,8 +3,8 @@
 import pytest
 
 from agent_core.model.agent import Awaiting
+from agent_core.model.command import Succeeded
 from agent_core.model.draft import AgentDraft
-from agent_core.model.result import Succeeded
 from agent_core.testing.language_model import reply_text
 from tests.unit.agent_core.loop.test_loop import stage_of, start_newest
 

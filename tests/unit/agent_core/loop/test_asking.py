@@ -12,7 +12,7 @@ from agent_core.errors import NotPossible
 from agent_core.loop.live_output import INTERVAL_SECONDS
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.question import AskedQuestion, ServerQuestion
 from agent_core.testing.clock import START
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA

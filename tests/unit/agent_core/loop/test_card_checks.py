@@ -10,8 +10,8 @@ from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import SignoffError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.model.agent import Agent
+from agent_core.model.command import Failed
 from agent_core.model.decision import Approve
-from agent_core.model.result import Failed
 from agent_core.model.turn import Turn
 from agent_core.ports.tool_servers import ServerAnswer, ServerTool
 from agent_core.providers.clock import SystemClock

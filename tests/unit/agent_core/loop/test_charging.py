@@ -8,12 +8,11 @@ from decimal import Decimal
 import pytest
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ThreadRef
 from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
-from agent_core.model.messages import Message, Reply
-from agent_core.model.reservation import Account
-from agent_core.model.usage import FREE, Budget, Usage
+from agent_core.model.model_calls import FREE, Budget, Message, Reply, Usage
+from agent_core.model.origin import ThreadRef
+from agent_core.model.records.reservation import Account
 from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text

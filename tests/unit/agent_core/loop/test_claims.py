@@ -9,9 +9,8 @@ from agent_core.errors import Superseded
 from agent_core.loop.claim import Fence
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Result
 from agent_core.model.decision import Approve
-from agent_core.model.result import Result
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -9,9 +9,9 @@ import pytest
 from adapters.screens.cards import turn_card
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.model.agent import Agent, Awaiting, Thinking
+from agent_core.model.command import Interrupted, Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Interrupted, Succeeded
+from agent_core.model.model_calls import Message, Reply
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock

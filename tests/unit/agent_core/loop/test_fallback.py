@@ -11,8 +11,7 @@ from agent_core.capabilities.models.fallback_model import AWAY, FallbackModel
 from agent_core.errors import ModelUnavailable
 from agent_core.model.agent import Agent, Awaiting, Paused, Thinking
 from agent_core.model.decision import Approve
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL

@@ -11,8 +11,8 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.errors import ThreadGone
 from agent_core.loop.live_output import INTERVAL_SECONDS
 from agent_core.model.agent import Agent
+from agent_core.model.command import Interrupted, Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.result import Interrupted, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

@@ -14,9 +14,8 @@ from agent_core.loop.live_thinking import INTERVAL_SECONDS, activity
 from agent_core.model.agent import Agent, Awaiting, Stopped, Thinking
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.oversight.secrets import Secrets
 from agent_core.ports.models import CallOptions, ModelProgress
 from agent_core.testing.examples import BEN

@@ -18,15 +18,12 @@ from agent_core.errors import (
     ThreadGone,
 )
 from agent_core.loop.command_runner import Extensions, NextHook
-from agent_core.model.actors import ActorKind
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.command import CommandCall
-from agent_core.model.decision import Approve, ApproveEdited, Reject, Settlement
-from agent_core.model.messages import Reply
-from agent_core.model.result import Failed, Interrupted, Result, Succeeded
+from agent_core.model.command import CommandCall, Failed, Interrupted, Result, Succeeded
+from agent_core.model.decision import Approve, ApproveEdited, Policy, Reject, Settlement
+from agent_core.model.model_calls import Reply, Usage
+from agent_core.model.origin import ActorKind
 from agent_core.model.turn import text_of
-from agent_core.model.usage import Usage
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN

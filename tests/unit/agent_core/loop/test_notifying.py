@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible, SurfaceBusy, SurfaceError, ThreadGone
-from agent_core.model.actors import Origin
 from agent_core.model.agent import Agent, Finished, Paused
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope
-from agent_core.model.decision import Approve, Reject
+from agent_core.model.channel_settings import QuietHours, ReminderSettings
+from agent_core.model.decision import Approve, Policy, Reject
 from agent_core.model.draft import AgentDraft
-from agent_core.model.notification import QuietHours, ReminderSettings
+from agent_core.model.origin import ChannelScope, Origin
 from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

@@ -14,9 +14,9 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.loop.claim import RETRY_SECONDS
 from agent_core.model.agent import Acting, Agent, Thinking
+from agent_core.model.command import Failed
 from agent_core.model.decision import Approve
-from agent_core.model.result import Failed
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
 from agent_core.persistence.database import SqlUnitOfWork
 from agent_core.ports.database import MAX_ATTEMPTS
 from agent_core.testing.database import TemporaryDatabase

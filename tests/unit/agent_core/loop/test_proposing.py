@@ -11,15 +11,12 @@ from adapters.chat.texts import deletion_text
 from agent_core.errors import ModelRefused, ModelUnavailable, PromptTooLong
 from agent_core.loop.transitions import MAX_REPLY_CHARACTERS
 from agent_core.model.agent import Agent, Digest, Finished, Paused, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.command import RISK_CLASSES
-from agent_core.model.decision import Approve, Reject
+from agent_core.model.command import RISK_CLASSES, Failed, Succeeded
+from agent_core.model.decision import Approve, Policy, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import MemoryId
-from agent_core.model.memory import MemorySpace, Vector
-from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Failed, Succeeded
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Message, Reply, Usage
+from agent_core.model.records.memory import MemorySpace, Vector
 from agent_core.ports.models import CallOptions
 from agent_core.prompt.history import outcome, quote
 from agent_core.testing.embedder import WordEmbedder

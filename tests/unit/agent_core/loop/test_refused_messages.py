@@ -5,7 +5,7 @@ import pytest
 from agent_core.errors import SurfaceError
 from agent_core.model.agent import Agent, Awaiting, Paused
 from agent_core.model.decision import Approve, Reject
-from agent_core.model.seen_proposal import SeenProposal
+from agent_core.model.turn import SeenProposal
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 

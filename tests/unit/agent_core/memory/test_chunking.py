@@ -10,8 +10,8 @@ from agent_core.memory.chunking import (
     chunk_text,
     chunk_turn,
 )
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve, Reject
-from agent_core.model.result import Succeeded
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 
 TEXT = " ".join(f"Sentence number {number} says something of its own." for number in range(60))

@@ -10,8 +10,8 @@ from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import INTERVAL_SECONDS, Reindexer
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.memory import Memory
-from agent_core.model.usage import Budget
+from agent_core.model.model_calls import Budget
+from agent_core.model.records.memory import Memory
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core.model.diffs import CONTEXT_LINES, MAX_COMPARED_LINES, MAX_DIFF_CHARACTERS, diff_of
+from agent_core.text.diffs import CONTEXT_LINES, MAX_COMPARED_LINES, MAX_DIFF_CHARACTERS, diff_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "+x", "-y", "@@ -1 +1 @@"]), max_size=14).map("\n".join)
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import InvalidInput
-from agent_core.model.actors import Origin
-from agent_core.model.agent_policy import Policy
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import Origin
 from agent_core.testing.examples import ANA, CHANNEL, NOON
 
 ORIGIN = Origin(by=ANA, channel=CHANNEL)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.model.question_field import (
+from agent_core.model.question import (
     FieldFormat,
     FieldKind,
     QuestionField,

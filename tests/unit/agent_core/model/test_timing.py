@@ -4,11 +4,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from agent_core.model.command import Interrupted, Succeeded
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.ids import AgentId, NoticeId
+from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice, NoticeKind
-from agent_core.model.result import Interrupted, Succeeded
-from agent_core.model.timing import (
+from agent_core.model.records.timing import (
     Median,
     Rest,
     Timing,
@@ -19,7 +20,6 @@ from agent_core.model.timing import (
     usage_by_hour,
 )
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
 
 ADA = an_agent()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent_core.model.command import CommandCall, Preview, Proposal, Thoughts
-from agent_core.model.turn_target import MAX_TARGET_CHARACTERS, target_of
+from agent_core.model.turn import MAX_TARGET_CHARACTERS, target_of
 from agent_core.testing.examples import a_turn, an_agent
 
 SHELL = Preview(title="Shell in the sandbox · no network · at most 120 s", body="python check.py")

@@ -6,9 +6,8 @@ from typing import TypeAlias
 
 import pytest
 
-from agent_core.model.command import CommandCall, Proposal, RiskClass, Thoughts
+from agent_core.model.command import CommandCall, Failed, Proposal, Result, RiskClass, Succeeded, Thoughts
 from agent_core.model.decision import Approve
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.oversight.repetition import continues_repetition, find_repetition
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent

@@ -11,8 +11,8 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import CommandError, NothingReceived
 from agent_core.model.agent import Agent, Awaiting
+from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.result import Succeeded
 from agent_core.prompt.profiles import ProfileName
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

@@ -8,9 +8,8 @@ import pytest
 
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Interrupted, Result, Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.result import Interrupted, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins import Plugin, RunOnce

@@ -9,9 +9,8 @@ import pytest
 
 from agent_core.loop.command_runner import MAX_OUTPUT_CHARACTERS
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall, Preview
+from agent_core.model.command import CommandCall, Failed, Preview, Result, Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.plugins import Plugin, PluginTools, RunOnce
 from agent_core.testing.language_model import reply_text

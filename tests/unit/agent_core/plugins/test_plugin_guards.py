@@ -7,9 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Failed, Result, Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.plugins import RunOnce
 from agent_core.testing.language_model import reply_text
 from agent_core.toolset.registry import CommandContext, NoArguments, declare

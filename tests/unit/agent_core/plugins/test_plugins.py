@@ -15,9 +15,8 @@ from agent_core.capabilities.web.pages import load_sites
 from agent_core.errors import CommandError
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall
+from agent_core.model.command import CommandCall, Failed, Result, Succeeded
 from agent_core.model.decision import Approve
-from agent_core.model.result import Failed, Result, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.plugins import Plugin, PluginTools, RunOnce
 from agent_core.plugins.loaded import LoadedPlugin

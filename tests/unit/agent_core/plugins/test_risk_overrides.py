@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import PolicyChange
 from agent_core.model.command import RiskClass
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, PolicyChange
 from agent_core.model.turn import Turn
 from agent_core.plugins.registration import PluginSet
 from agent_core.plugins.risk_overrides import RiskOverrides

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from agent_core.model.agent import Digest
+from agent_core.model.command import Failed, Succeeded
 from agent_core.model.decision import Approve, Reject
-from agent_core.model.messages import Reply
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.model_calls import Reply, Usage
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.prompt.compaction import (
     MAX_SUMMARY_CHARACTERS,
     fold_due,

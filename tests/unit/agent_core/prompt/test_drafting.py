@@ -9,10 +9,9 @@ import pytest
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import ModelRefused, ModelUnavailable, NotPossible
-from agent_core.model.actors import Origin
 from agent_core.model.draft import AgentDraft
-from agent_core.model.messages import Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Reply, Usage
+from agent_core.model.origin import Origin
 from agent_core.ports.models import LanguageModel
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.service.drafting import (

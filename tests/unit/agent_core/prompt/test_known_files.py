@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.model.command import CommandCall, Preview
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.command import CommandCall, Failed, Preview, Succeeded
 from agent_core.model.turn import Turn
 from agent_core.prompt.known_files import add_missing_line_end, files_text, known_files, named_files, split_named_files
 from tests.unit.agent_core.prompt.test_small_model import at_work, step

@@ -13,9 +13,8 @@ from agent_core.capabilities.models.fallback_model import FallbackModel
 from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import ModelUnavailable, OverBudget
 from agent_core.model.agent import ModelChoice
-from agent_core.model.messages import Message, Reply
-from agent_core.model.reservation import Account
-from agent_core.model.usage import FREE, Budget, Usage
+from agent_core.model.model_calls import FREE, Budget, Message, Reply, Usage
+from agent_core.model.records.reservation import Account
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress
 from agent_core.prompt.model_client import (
     DEFAULT_REPLY_TOKENS,

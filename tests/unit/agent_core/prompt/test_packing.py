@@ -18,11 +18,10 @@ from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Digest
-from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Proposal, Succeeded, Thoughts
 from agent_core.model.decision import Approve
-from agent_core.model.memory import Memory, Recalled
-from agent_core.model.messages import Message
-from agent_core.model.result import Succeeded
+from agent_core.model.model_calls import Message
+from agent_core.model.records.memory import Memory, Recalled
 from agent_core.model.turn import Turn
 from agent_core.prompt.history import MAX_RESULT_CHARACTERS
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom, pack

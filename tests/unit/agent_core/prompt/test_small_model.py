@@ -16,13 +16,11 @@ from agent_core.capabilities.web.search import WebSearchCommands
 from agent_core.capabilities.web.search_engines import MetaSearch
 from agent_core.errors import ModelRefused
 from agent_core.model.agent import Digest, Paused
-from agent_core.model.command import CommandCall, Thoughts
+from agent_core.model.command import CommandCall, Failed, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
-from agent_core.model.memory import Memory, Recalled
-from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Failed, Succeeded
+from agent_core.model.model_calls import Message, Reply, Usage
+from agent_core.model.records.memory import Memory, Recalled
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
 from agent_core.prompt.small_model import instructions, pack

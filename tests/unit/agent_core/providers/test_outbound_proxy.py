@@ -13,7 +13,7 @@ from agent_core.capabilities.media.stable_diffusion import StableDiffusion
 from agent_core.capabilities.memory.pinecone_index import PineconeIndex
 from agent_core.capabilities.web.search_engines import GoogleSearch
 from agent_core.errors import CommandError
-from agent_core.model.memory import MemorySpace
+from agent_core.model.records.memory import MemorySpace
 from agent_core.testing.examples import an_agent
 from agent_core.testing.media import MP3, PNG
 from agent_core.testing.memory_index import a_vector

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from agent_core.model.command import CommandCall
-from agent_core.model.messages import Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Reply, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import pytest
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
-from agent_core.model.messages import Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Reply, Usage
 from agent_core.replies.repair import MAX_REPAIR_CHARACTERS, is_worth_repairing, parse_repaired, repair_messages
 from agent_core.replies.reply_parser import json_object, parse
 from agent_core.replies.verbatim_check import is_verbatim

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agent_core.errors import NotFound, OutsideWorkspace
-from agent_core.model.channels import ChannelScope
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.ids import AgentId
+from agent_core.model.origin import ChannelScope
 from agent_core.service.agent_files import FileAddition, FileHistory, FileVersion
 from agent_core.service.uploads import FileUploads
 from agent_core.testing.examples import ANA

@@ -6,17 +6,16 @@ import pytest
 
 from adapters.screens.cards import turn_card
 from agent_core.errors import NotAllowed
-from agent_core.model.actors import Actor, Origin
-from agent_core.model.channels import ChannelScope
-from agent_core.model.decision import Approve
-from agent_core.model.result import Failed, Succeeded
-from agent_core.model.tool_switches import (
+from agent_core.model.channel_settings import (
     ALL_ON,
     TOOLS_KEY,
     ToolSwitches,
     parse_tool_switches,
     serialise_tool_switches,
 )
+from agent_core.model.command import Failed, Succeeded
+from agent_core.model.decision import Approve
+from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -14,13 +14,12 @@ from adapters.typed.answers import Answer
 from adapters.typed.subcommands import ThreadSubcommand, grant_to_agent
 from adapters.typed.typed_text import typed
 from agent_core.errors import InvalidInput, NotAllowed
-from agent_core.model.actors import Actor
-from agent_core.model.agent_policy import Policy
-from agent_core.model.audit import ENDED, RAN, AuditEntry
-from agent_core.model.decision import Approve, ApproveEdited
+from agent_core.model.channel_settings import Sites
+from agent_core.model.decision import Approve, ApproveEdited, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId, TurnId
-from agent_core.model.sites import Sites
+from agent_core.model.origin import Actor
+from agent_core.model.records.audit import ENDED, RAN, AuditEntry
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.service import decision_log
 from agent_core.service.decision_log import EVERY_ROW, PAGE_ROWS, LogFilter

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from agent_core.errors import NotAllowed, NotFound
-from agent_core.model.agent_policy import Policy
-from agent_core.model.channels import ChannelScope
+from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
+from agent_core.model.origin import ChannelScope
 from agent_core.testing.examples import BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

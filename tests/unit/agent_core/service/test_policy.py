@@ -8,8 +8,7 @@ import pytest
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import InvalidInput, NotAllowed, NotPossible
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy, PolicyChange
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy, PolicyChange
 from agent_core.model.draft import AgentDraft
 from agent_core.model.turn import Turn
 from agent_core.service.agents import AgentService

@@ -9,10 +9,10 @@ import pytest
 from adapters.screens.cards import turn_card
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import NotPossible
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent, Awaiting, Thinking
 from agent_core.model.decision import Approve, Reject
-from agent_core.model.seen_proposal import UNKNOWN_PROPOSAL, SeenProposal
+from agent_core.model.origin import Actor
+from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal
 from agent_core.service.agents import NoteKept, StepRejected
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text

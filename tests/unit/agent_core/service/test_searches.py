@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, NoteId, TurnId, new_id
 from agent_core.model.note import Note
-from agent_core.model.text_search import LabelledText, excerpt_of
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.text_search import LabelledText, excerpt_of
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database
 from agent_core.service.text_search import MAX_FOUND, TextSearches

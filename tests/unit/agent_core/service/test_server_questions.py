@@ -7,13 +7,11 @@ from datetime import timedelta
 import pytest
 
 from agent_core.errors import AlreadyDecided, Conflict, InvalidInput, NotAllowed, NotFound, NotPossible
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Acting, Agent
-from agent_core.model.agent_policy import PolicyChange
-from agent_core.model.decision import Approve
-from agent_core.model.question_field import QuestionField, field_id
-from agent_core.model.result import Succeeded
-from agent_core.model.server_question import AskedQuestion, ServerQuestion
+from agent_core.model.command import Succeeded
+from agent_core.model.decision import Approve, PolicyChange
+from agent_core.model.origin import Actor, Origin
+from agent_core.model.question import AskedQuestion, QuestionField, ServerQuestion, field_id
 from agent_core.model.turn import Turn
 from agent_core.service.server_questions import MAX_ANSWER_CHARACTERS
 from agent_core.testing.clock import FakeClock

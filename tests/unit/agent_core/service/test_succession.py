@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy
-from agent_core.model.actors import Actor, ActorKind
 from agent_core.model.agent import Agent
-from agent_core.model.agent_policy import Policy, PolicyChange
-from agent_core.model.channels import ChannelScope
-from agent_core.model.decision import Approve
+from agent_core.model.decision import Approve, Policy, PolicyChange
+from agent_core.model.origin import Actor, ActorKind, ChannelScope
 from agent_core.testing.examples import BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

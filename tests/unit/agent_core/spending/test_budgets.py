@@ -9,11 +9,11 @@ from typing import Self
 import pytest
 
 from agent_core.errors import InvalidInput, NotAllowed, OverBudget, Superseded
-from agent_core.model.actors import Actor, Origin
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.model.reservation import Account
-from agent_core.model.usage import FREE, Budget, Usage
+from agent_core.model.model_calls import FREE, Budget, Usage
+from agent_core.model.origin import Actor, Origin
+from agent_core.model.records.reservation import Account
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import SpendingTracker

@@ -10,10 +10,9 @@ from adapters.typed.typed_text import typed
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import CommandError, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
-from agent_core.model.agent_policy import Policy
-from agent_core.model.decision import Approve, Reject
+from agent_core.model.decision import Approve, Policy, Reject
 from agent_core.model.note import Note
-from agent_core.model.seen_proposal import SeenProposal
+from agent_core.model.turn import SeenProposal
 from agent_core.testing.examples import CHANNEL
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text

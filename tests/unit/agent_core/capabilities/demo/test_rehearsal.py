@@ -13,14 +13,12 @@ from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
-from agent_core.model.command import CommandCall, Proposal, Thoughts
+from agent_core.model.command import CommandCall, Failed, Proposal, Result, Succeeded, Thoughts
 from agent_core.model.decision import Approve, Reject
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import TurnId
-from agent_core.model.messages import Message, Reply
-from agent_core.model.result import Failed, Result, Succeeded
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.model.turn import Turn
-from agent_core.model.usage import Usage
 from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, TokenRoom, pack
 from agent_core.replies.reply_parser import parse

@@ -20,7 +20,6 @@ from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.capabilities.programs.sandbox_self_test import Listener
 from agent_core.errors import CommandError
 from agent_core.memory.long_term import LongTermMemory
-from agent_core.model.texts import decode_unicode
 from agent_core.ports.documents import Documents, DocumentText
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.clock import FakeClock
@@ -29,6 +28,7 @@ from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.memory_index import InMemoryIndex
+from agent_core.text.decoding import decode_unicode
 from agent_core.toolset.registry import CommandContext, Commands
 from tests.packages import need
 from tests.patience import PATIENCE_SECONDS

@@ -16,7 +16,7 @@ from agent_core.capabilities.media.stable_diffusion import StableDiffusion
 from agent_core.capabilities.models.prices import Prices
 from agent_core.errors import CommandError, ModelError, OverBudget, UnusableReply
 from agent_core.model.command import CommandCall, Preview
-from agent_core.model.usage import Budget, Usage
+from agent_core.model.model_calls import Budget, Usage
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import an_agent

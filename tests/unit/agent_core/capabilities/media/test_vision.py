@@ -14,13 +14,10 @@ from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.agent import Awaiting
-from agent_core.model.agent_policy import Policy
-from agent_core.model.command import CommandCall, Preview
-from agent_core.model.decision import Approve, ApproveEdited, Decision
+from agent_core.model.command import CommandCall, Failed, Preview, Succeeded
+from agent_core.model.decision import Approve, ApproveEdited, Decision, Policy
 from agent_core.model.draft import AgentDraft
-from agent_core.model.messages import TOKENS_PER_IMAGE, Reply
-from agent_core.model.result import Failed, Succeeded
-from agent_core.model.usage import Budget, Usage
+from agent_core.model.model_calls import TOKENS_PER_IMAGE, Budget, Reply, Usage
 from agent_core.ports.models import LanguageModel
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.untrusted_text import DEFAULT_QUESTION

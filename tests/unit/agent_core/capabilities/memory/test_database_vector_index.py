@@ -9,7 +9,7 @@ from agent_core.capabilities.memory import database_vector_index as module
 from agent_core.capabilities.memory.database_vector_index import DatabaseVectorIndex
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
-from agent_core.model.memory import Memory, MemorySpace, Vector
+from agent_core.model.records.memory import Memory, MemorySpace, Vector
 from agent_core.ports.database import Database
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import NOON, an_agent, keep

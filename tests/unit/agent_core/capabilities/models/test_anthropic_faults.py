@@ -17,8 +17,7 @@ from agent_core.capabilities.models.prices import Prices
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.agent import ModelChoice
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import FREE, Usage
+from agent_core.model.model_calls import FREE, Message, Reply, Usage
 from agent_core.ports.models import CallOptions, TokenCounter
 from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.spending.spending_tracker import SpendingTracker

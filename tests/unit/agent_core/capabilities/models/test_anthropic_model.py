@@ -12,8 +12,7 @@ import pytest
 from agent_core.capabilities.models.anthropic_model import ANTHROPIC_URL, CLAUDE, CLAUDE_WINDOW_TOKENS, ClaudeModel
 from agent_core.capabilities.models.prices import Prices
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, ModelProgress
 from tests.standins.anthropic import AnthropicStandIn, anthropic_standin
 from tests.standins.openai import CutsOff, Fails, Hangs, Says, SaysPlain

@@ -9,8 +9,7 @@ import pytest
 
 from agent_core.capabilities.models.fallback_model import AWAY, FallbackModel
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
-from agent_core.model.messages import Image, Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Image, Message, Reply, Usage
 from agent_core.ports.models import CallOptions, ModelProgress, Pricing
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.language_model import Scripted, ScriptedModel

@@ -12,8 +12,7 @@ from agent_core.capabilities.models.commands import FunctionCommands
 from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.errors import CommandError, ModelRefused, OverBudget
 from agent_core.model.command import CommandCall, Preview
-from agent_core.model.messages import Reply
-from agent_core.model.usage import Budget, Usage
+from agent_core.model.model_calls import Budget, Reply, Usage
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.model_functions import fenced, parse_returned
 from agent_core.spending.spending_tracker import SpendingTracker

@@ -10,7 +10,7 @@ from agent_core.capabilities.models.anthropic_model import CLAUDE_WINDOW_TOKENS,
 from agent_core.capabilities.models.limited_http_client import MAX_EVENT_BYTES, MAX_LIST_BYTES
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.errors import ModelRefused
-from agent_core.model.messages import Message
+from agent_core.model.model_calls import Message
 from agent_core.ports.models import CallOptions, LanguageModel
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import SaysPlain, Sends, openai_standin

@@ -13,8 +13,7 @@ from agent_core.capabilities.models.endpoint_errors import CHAT, redact_and_shor
 from agent_core.capabilities.models.openai_model import DEFAULT_MODEL, OpenAIDialect, OpenAIModel, merge_same_role
 from agent_core.capabilities.models.settings import Endpoint as ConfiguredEndpoint
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
-from agent_core.model.messages import Message, Reply
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
 from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin

@@ -10,8 +10,7 @@ import pytest
 
 from agent_core.capabilities.models.openai_model import OpenAIDialect, OpenAIModel
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
-from agent_core.model.messages import Message, Reply, ToolCall
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Message, Reply, ToolCall, Usage
 from agent_core.ports.models import CallOptions, ModelProgress
 from tests.standins.openai import Fails, Hangs, Says, SaysPlain, openai_standin
 from tests.unit.agent_core.capabilities.models.test_openai_model import Endpoint, way_of

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from agent_core.capabilities.models.prices import Prices
-from agent_core.model.usage import Usage
+from agent_core.model.model_calls import Usage
 from agent_core.providers.outbound_proxy import is_loopback
 
 USAGE = Usage(prompt=1_000_000, cached=400_000, completion=10_000)

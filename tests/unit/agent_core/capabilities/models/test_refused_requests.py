@@ -10,7 +10,7 @@ from agent_core.capabilities.models.anthropic_model import ClaudeModel
 from agent_core.capabilities.models.endpoint_errors import is_too_large, smaller_window
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.errors import ModelRefused, ModelUnavailable, PromptTooLong
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Manners, OpenAIStandIn, Says, openai_standin

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
-from agent_core.model.messages import Message, Reply
+from agent_core.model.model_calls import Message, Reply
 from agent_core.ports.models import CallOptions
 from tests.standins.openai import Fails, OpenAIStandIn, Says, openai_standin
 from tests.standins.services import SERVICES

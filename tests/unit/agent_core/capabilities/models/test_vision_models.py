@@ -10,7 +10,7 @@ from agent_core.capabilities.models.anthropic_model import ClaudeModel, prompt_p
 from agent_core.capabilities.models.model_facts import ModelFacts, has_seeing_name, reported_vision
 from agent_core.capabilities.models.openai_model import OpenAIModel, merge_same_role
 from agent_core.errors import ModelRefused
-from agent_core.model.messages import TOKENS_PER_IMAGE, Image, Message
+from agent_core.model.model_calls import TOKENS_PER_IMAGE, Image, Message
 from agent_core.ports.models import CallOptions
 from tests.standins.anthropic import AnthropicStandIn, anthropic_standin
 from tests.standins.openai import Fails, OpenAIStandIn, Says, openai_standin

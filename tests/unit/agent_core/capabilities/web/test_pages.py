@@ -12,7 +12,7 @@ from agent_core.capabilities.web.browser_pages import BrowserPages, browser_faul
 from agent_core.capabilities.web.gateway_web import NOT_RENDERED, GatewayWeb, user_agent
 from agent_core.capabilities.web.git_clone import GitCloner, git_fault
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.ports.documents import DocumentText
 from agent_core.ports.web import Link
 from agent_core.providers.egress.address_policy import InternalHosts

@@ -10,10 +10,9 @@ from agent_core.capabilities.models.token_estimates import Estimates
 from agent_core.capabilities.web.downloads import DownloadCommands
 from agent_core.capabilities.web.pages import PageCommands
 from agent_core.errors import CommandError, ModelUnavailable, UnusableReply
+from agent_core.model.channel_settings import SITES_KEY, Sites, serialise_sites
 from agent_core.model.command import CommandCall, Preview
-from agent_core.model.messages import Message
-from agent_core.model.sites import SITES_KEY, Sites, serialise_sites
-from agent_core.model.usage import Budget
+from agent_core.model.model_calls import Budget, Message
 from agent_core.ports.web import ClonedRepository, FetchedContent, Link, Page
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.prompt.untrusted_text import new_mark, part_messages, split_by_tokens

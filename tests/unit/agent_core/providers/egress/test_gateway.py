@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.providers.egress.address_policy import InternalHosts, describe_internal
 from agent_core.providers.egress.decompression import Decompressor
 from agent_core.providers.egress.gateway import EgressGateway

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.local_addresses import (
@@ -115,7 +115,7 @@ async def test_addresses_are_read_at_every_check() -> None:
 INSIDE = """
 import asyncio, json
 from agent_core.errors import CommandError
-from agent_core.model.sites import Sites
+from agent_core.model.channel_settings import Sites
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.values import FetchLimits
 

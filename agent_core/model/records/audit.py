@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, Self, TypeAlias
 
-from agent_core.model.actors import Actor
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
-from agent_core.model.command import RiskClass
+from agent_core.model.command import Failed, Interrupted, RiskClass, Succeeded
 from agent_core.model.decision import Approval, Approve, ApproveEdited, detail_of
 from agent_core.model.ids import AgentId, TurnId, new_id
-from agent_core.model.result import Failed, Interrupted, Succeeded
-from agent_core.model.turn import Turn
-from agent_core.model.turn_target import named_target_of
+from agent_core.model.origin import Actor, ChannelScope
+from agent_core.model.turn import Turn, named_target_of
 
 NO_AGENT = AgentId("")
 RAN, ENDED = "ran", "ended"

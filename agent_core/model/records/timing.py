@@ -10,13 +10,13 @@ from itertools import pairwise
 from statistics import median
 from typing import Self
 
-from agent_core.model.channels import ChannelScope
+from agent_core.model.command import Failed, Interrupted
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.ids import AgentId, TurnId
+from agent_core.model.model_calls import Usage
 from agent_core.model.note import Notice
-from agent_core.model.result import Failed, Interrupted
+from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn, TurnState
-from agent_core.model.usage import Usage
 
 NOTHING = timedelta(0)
 HOUR = timedelta(hours=1)

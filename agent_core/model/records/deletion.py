@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId
-from agent_core.model.memory import MemorySpace
+from agent_core.model.origin import ChannelScope
+from agent_core.model.records.memory import MemorySpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

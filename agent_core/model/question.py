@@ -1,12 +1,14 @@
-"""One field of a question to people: what it takes, in words, and the value of what was filled in. Pure."""
+"""What a tool server asks people during a call: its fields, its texts and the answer. All texts are the server's."""
 
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
+
+from agent_core.model.origin import Actor
 
 FieldKind: TypeAlias = Literal["text", "number", "whole number", "yes or no", "choice", "choices"]
 FieldFormat: TypeAlias = Literal["", "email", "uri", "date", "date-time"]
@@ -214,3 +216,42 @@ FORMAT_TEXTS: Mapping[FieldFormat, str] = {
     "date": "a date such as 2026-11-30",
     "date-time": "a date and time such as 2026-11-30T09:00:00Z",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerQuestion:
+    """What a server asks people during a call, as they are shown it."""
+
+    message: str
+    fields: tuple[QuestionField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """A question on the turn of its call. `id`: the hash that its buttons and forms carry.
+
+    `server`, `place`: who asks, and to where the answer goes, in the operator's words.
+    `answered_by`, `answered_at`, `is_declined`, `written`: the first answer, after which there is no other.
+    `written`: what was filled in, by the number of the field; "" for what was left out, () if it was declined.
+    """
+
+    id: str
+    server: str
+    place: str
+    question: ServerQuestion
+    at: datetime
+    answered_by: Actor | None = None
+    answered_at: datetime | None = None
+    is_declined: bool = False
+    written: tuple[str, ...] = ()
+
+    def answer(self, by: Actor, at: datetime, *written: str) -> Self:
+        """The question with its answer, of which each field was checked."""
+        return replace(self, answered_by=by, answered_at=at, written=written)
+
+    def decline(self, by: Actor, at: datetime) -> Self:
+        return replace(self, answered_by=by, answered_at=at, is_declined=True)
+
+    def without_texts(self) -> Self:
+        """Who answered, without what was asked and written: for a turn whose call has ended."""
+        return replace(self, question=ServerQuestion(message=""), written=())

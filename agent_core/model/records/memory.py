@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import NewType, Self
 
 from agent_core.model.agent import Agent
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, MemoryId, new_id
+from agent_core.model.origin import ChannelScope
 
 Vector = NewType("Vector", bytes)
 """The coordinates of a text: 32-bit floats, little-endian, of length 1 together."""

@@ -6,9 +6,9 @@ from decimal import Decimal
 from typing import Literal, Self
 
 from agent_core.model.agent import Agent, AgentStatus, Paused
-from agent_core.model.channels import ChannelScope
 from agent_core.model.ids import AgentId, ReservationId
-from agent_core.model.usage import FREE, Budget, CallKind
+from agent_core.model.model_calls import FREE, Budget, CallKind
+from agent_core.model.origin import ChannelScope
 
 REACHED = " budget is reached"  # of an agent or a channel, in the reason of a pause
 

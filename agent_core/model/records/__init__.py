@@ -1,0 +1,1 @@
+"""What is recorded beside agents and turns."""

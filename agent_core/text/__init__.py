@@ -1,0 +1,1 @@
+"""Functions on texts, without effects."""
