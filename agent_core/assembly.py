@@ -23,7 +23,7 @@ from agent_core.engines.local import LocalEngine
 from agent_core.loop.advance import AgentLoop
 from agent_core.loop.command_runner import NO_EXTENSIONS, CommandRunner, Extensions
 from agent_core.loop.proposing import Proposer
-from agent_core.loop.summarising import MAX_HISTORY_TOKENS
+from agent_core.loop.recall import MAX_HISTORY_TOKENS
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.memory.reindexing import Reindexer
 from agent_core.model.ids import new_id
@@ -33,8 +33,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.engine import Engine, EngineFactory, EngineParts
 from agent_core.ports.files import Workspaces
-from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, TokenCounters
-from agent_core.ports.rehearsal import Rehearsal
+from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, Rehearsal, TokenCounters
 from agent_core.ports.sandbox import Sandbox
 from agent_core.ports.surface import ChatSurface
 from agent_core.prompt.model_client import MeteredModel
@@ -43,18 +42,18 @@ from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.clock import SystemClock
 from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import UNDO_WINDOW, AgentService
-from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits
+from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits
 from agent_core.service.drafting import AgentDrafting
-from agent_core.service.erasing import Eraser
 from agent_core.service.helpers import AgentHelpers
+from agent_core.service.housekeeping.erasing import Eraser
+from agent_core.service.housekeeping.retention import RetentionJob
 from agent_core.service.memories import AgentMemories
 from agent_core.service.notifications import ChannelNotifications
-from agent_core.service.retention import RetentionJob
+from agent_core.service.reading.views import AgentViews
 from agent_core.service.self_review import SelfReview
 from agent_core.service.succession import Succession
 from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
-from agent_core.service.views import AgentViews
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import PRICE_SETTING
 from agent_core.toolset.channel_tools import switched_by_channel

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from agent_core.errors import SettingsError
 from bot import settings as settings_module
+from bot.findings.mcp_clients import how_to_connect
 from bot.logs import configure
-from bot.mcp_findings import how_to_connect
 from bot.private_files import close_new_files
 from bot.release import release
 from bot.settings import Settings

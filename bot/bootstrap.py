@@ -31,30 +31,28 @@ from agent_core.model.agent import Agent
 from agent_core.model.origin import SurfaceName
 from agent_core.model.records.deletion import Retention
 from agent_core.oversight.secrets import Secrets
-from agent_core.persistence.connections import job_queue_address
+from agent_core.persistence.connections import first_line, job_queue_address
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.engine_lock import engine_lock, leader_lock
-from agent_core.persistence.outages import first_line
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
 from agent_core.persistence.server_broadcast import ServerBroadcast
-from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import in_one_unit
-from agent_core.ports.engine import EngineFactory, EngineLock
+from agent_core.ports.engine import NO_BROADCAST, Broadcast, EngineFactory, EngineLock
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
-from agent_core.service.creation_limits import CreationLimits
-from bot.autogpt_wiring import load_all_plugins
-from bot.doctor import Probes, Tables
+from agent_core.service.creation import CreationLimits
 from bot.features import Features
-from bot.model_wiring import Models, check_model_endpoint, default_window, wanted_profile
+from bot.findings.doctor import Probes, Tables
 from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
-from bot.tool_server_wiring import serve_core, with_tool_servers
-from bot.workspace_wiring import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
+from bot.wiring.models import Models, check_model_endpoint, default_window, wanted_profile
+from bot.wiring.plugins import load_all_plugins
+from bot.wiring.tool_servers import serve_core, with_tool_servers
+from bot.wiring.workspaces import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
 
 if TYPE_CHECKING:
     from procrastinate import App
@@ -226,7 +224,7 @@ def make_home(settings: Settings) -> None:
 
 def probes(settings: Settings) -> Probes:
     """The checks that `signoff doctor` runs on the configuration."""
-    from agent_core.capabilities.models.tokenizer_files import missing  # imported on first use
+    from agent_core.capabilities.models.tokenizers import missing  # imported on first use
 
     return Probes(
         endpoint=check_model_endpoint,

@@ -1,27 +1,28 @@
 """The commands of the command line, called with the loaded settings."""
 
 import asyncio
+import os
 import sys
+import webbrowser
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from html import escape
+from pathlib import Path
+from typing import TextIO
 
 from adapters.typed.agent_templates import load_templates
 from adapters.web.guard import USER, Guard
 from adapters.web.page_context import ModelLabel, WebContext
 from adapters.web.surface import WebSurface
-from agent_core.service.sign_outs import SignOuts
+from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.text.lines import counted
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
-from bot.browser_offer import offer_browser
-from bot.doctor import findings, report
 from bot.features import make_renderer
-from bot.http_server import serve_app
-from bot.mcp_findings import how_to_connect
-from bot.mcp_wiring import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
-from bot.model_wiring import Models
-from bot.private_files import page_key
+from bot.findings.doctor import findings, report
+from bot.findings.mcp_clients import how_to_connect
+from bot.private_files import PAGE_LINK, page_key
 from bot.settings import Settings
 from bot.startup import (
     StartedProcess,
@@ -34,8 +35,66 @@ from bot.startup import (
     start_process,
 )
 from bot.transfer_commands import export_data, import_data
-from bot.web import application, waiting_application
+from bot.web import application, serve_app, waiting_application
+from bot.wiring.mcp_server import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
+from bot.wiring.models import Models
 from bot.worker import until_one_ends, until_told, work
+
+OFFER = "Press Enter to open it in your browser."
+
+
+async def offer_browser(address: str, home: Path, keys: TextIO = sys.stdin) -> None:
+    """Say that Enter opens the page, and do so at the first Enter. Then wait until cancelled.
+
+    Without a terminal, or where no browser with a window of its own is known, nothing is offered.
+    """
+    if _has_person(keys) and _has_browser():
+        say(OFFER)
+        await _enter(keys)
+        await asyncio.to_thread(webbrowser.open, link_file(address, home).resolve().as_uri())
+    await asyncio.Event().wait()
+
+
+def link_file(address: str, home: Path) -> Path:
+    """A private file that leads to the address: other accounts can read the arguments of the browser's process."""
+    file = home / PAGE_LINK
+    file.touch(mode=0o600)
+    file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(address)}">\n')
+    return file
+
+
+async def _enter(keys: TextIO) -> None:
+    """Wait for a line from the terminal, while this process is in its foreground."""
+    pressed, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def read() -> None:
+        if _has_person(keys):  # a process in the background that reads is stopped by its terminal
+            os.read(keys.fileno(), 1024)
+            pressed.set()
+
+    loop.add_reader(keys, read)
+    try:
+        await pressed.wait()
+    finally:
+        loop.remove_reader(keys)
+
+
+def _has_person(keys: TextIO) -> bool:
+    """Whether lines typed at a terminal come to this process."""
+    try:
+        return keys.isatty() and os.tcgetpgrp(keys.fileno()) == os.getpgrp()
+    except (OSError, ValueError):
+        return False
+
+
+def _has_browser() -> bool:
+    """Whether there is a browser that does not take over the terminal, or one that the person named."""
+    try:
+        found = webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return "BROWSER" in os.environ or type(found) is not webbrowser.GenericBrowser
+
 
 Command = Callable[[Settings, Sequence[str]], Awaitable[int]]
 

@@ -31,9 +31,9 @@ from agent_core.providers.clock import SystemClock
 from agent_core.toolset.channel_tools import is_source_on
 from agent_core.toolset.redaction import redact_output
 from agent_core.toolset.registry import Command, Commands
-from bot.model_wiring import default_model_sees
 from bot.settings import Settings
-from bot.tool_server_wiring import ToolServerSet
+from bot.wiring.models import default_model_sees
+from bot.wiring.tool_servers import ToolServerSet
 
 logger = logging.getLogger(__name__)
 

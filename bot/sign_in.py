@@ -20,8 +20,8 @@ from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry
 from agent_core.text.lines import counted
 from bot.bootstrap import migrate_database
 from bot.settings import Settings
-from bot.sign_in_wiring import open_desk
 from bot.startup import say
+from bot.wiring.sign_ins import open_desk
 
 PATH = "/signed-in"
 PATIENCE_SECONDS, LINE_BYTES = 600.0, 16_384

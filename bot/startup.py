@@ -26,10 +26,29 @@ from bot.bootstrap import (
     make_home,
     system_clock,
 )
-from bot.leadership import lead
 from bot.platforms.platform import ChatConnection
 from bot.settings import Settings
-from bot.workspace_wiring import EXAMPLE_DATABASE
+from bot.wiring.workspaces import EXAMPLE_DATABASE
+from bot.worker import until_one_ends
+
+STAND_BY_SECONDS = 3.0  # more than the leader needs to take its lock again after a restart of the database
+
+
+async def lead(job: Callable[[], Awaitable[None]], lock: EngineLock, clock: Clock) -> None:
+    """Run the job whenever this process is the leader, until cancelled. Another one takes over when this one ends."""
+    while True:
+        try:
+            await lock.acquire()
+        except (EngineTaken, DatabaseAway):
+            await clock.sleep(STAND_BY_SECONDS)
+            continue
+        try:
+            await until_one_ends(job(), lock.watch())
+        except EngineTaken:
+            continue
+        finally:
+            await lock.release()
+
 
 RETRY_SECONDS = 1.0
 REMINDER_SECONDS = 60.0

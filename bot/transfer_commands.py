@@ -13,7 +13,7 @@ from agent_core.errors import DatabaseAway, FilesTaken, TransferRefused
 from agent_core.text.lines import counted
 from bot.bootstrap import home_lock, make_home, server_fault
 from bot.settings import Settings
-from bot.workspace_wiring import find_missing_setting, stored_files
+from bot.wiring.workspaces import find_missing_setting, stored_files
 
 REFUSED = 1
 MOST_NAMED = 5

@@ -1,12 +1,15 @@
-"""The aiohttp application: health, metrics and the routes of the surfaces."""
+"""The aiohttp application with health, metrics and the routes of the surfaces, and its server."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from types import MappingProxyType
 from typing import TypeAlias
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from adapters.mcp.access import MCP_PATHS
 from adapters.web.fault_page import RETRY_SECONDS, fault_page
@@ -15,8 +18,45 @@ from adapters.web.guard import OPEN_PATHS, Guard
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.post_routes import PostRoutes
 from adapters.web.requests import form_of
-from agent_core.errors import DatabaseAway, InvalidInput
+from agent_core.errors import DatabaseAway, InvalidInput, SettingsError
 from bot.platforms.chat_platforms import PLATFORMS
+
+GRACE_SECONDS = 2.0
+KEEPALIVE_SECONDS = 75.0  # longer than proxies keep a connection, so that the proxy closes it
+LINGER_SECONDS = 5.0  # for the rest of a body that nobody reads
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether the error is not that of a malformed request, which was answered with 400."""
+    return not record.exc_info or not isinstance(record.exc_info[1], HttpProcessingError | web.RequestPayloadError)
+
+
+logging.getLogger("aiohttp.server").addFilter(_is_ours)
+
+
+@asynccontextmanager
+async def serve_app(
+    app: web.Application, host: str, port: int, *, keepalive_seconds: float = KEEPALIVE_SECONDS
+) -> AsyncIterator[web.AppRunner]:
+    """Serve the application inside the `with` block; raise SettingsError if the port is in use."""
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=GRACE_SECONDS,
+        keepalive_timeout=keepalive_seconds,
+        lingering_time=LINGER_SECONDS,
+    )
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as fault:
+            said = f"{host}:{port} cannot be listened on ({os.strerror(fault.errno or 0)})."
+            raise SettingsError("PORT", said, "8701") from fault
+        yield runner
+    finally:
+        await runner.cleanup()
+
 
 OWN_PATHS = ("/healthz", "/metrics", *MCP_PATHS)
 PLATFORM_PATHS = tuple(f"/{platform.name}/" for platform in PLATFORMS)

@@ -10,7 +10,14 @@ from pathlib import Path
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
-    ["bot.__main__", "bot.bootstrap", "bot.commands", "bot.doctor", "agent_core.capabilities.export", "alembic.command"]
+    [
+        "bot.__main__",
+        "bot.bootstrap",
+        "bot.commands",
+        "bot.findings.doctor",
+        "agent_core.capabilities.export",
+        "alembic.command",
+    ]
 )
 
 

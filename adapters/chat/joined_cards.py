@@ -14,7 +14,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.decision import MAX_LEASE_COMMANDS
 from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
-from agent_core.service.thread_turns import ThreadTurns
+from agent_core.service.reading.thread_turns import ThreadTurns
 
 MAX_JOINED = MAX_LEASE_COMMANDS  # turns on one card
 # Lines that are remembered of an agent: a full card, the full card before it, and the turns around them.

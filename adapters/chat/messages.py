@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 from adapters.chat.services import ChatServices
-from adapters.chat.shared_text import FORWARDS
+from adapters.chat.texts import FORWARDS
 from adapters.screens.buttons import Button
 from adapters.screens.ui_text import RESUME_TO_READ
 from adapters.typed.actions import takes_long

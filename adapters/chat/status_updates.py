@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.recorded import recorded
+from adapters.chat.card_edits import recorded
 from adapters.screens.cards import status_text
 from agent_core.errors import DatabaseAway, SignoffError, SurfaceBusy
 from agent_core.model.agent import Agent, Thinking

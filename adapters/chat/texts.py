@@ -1,11 +1,15 @@
-"""Sentences about agents that the chat platforms show in the same words."""
+"""Sentences about agents, reminders and shared messages that the chat platforms show in the same words."""
 
-from adapters.screens.cards import lease_text
+from adapters.screens.cards import lease_text, status_text, turn_card
+from adapters.screens.text_fit import cut
+from adapters.screens.turn_state import RUNNING
 from adapters.screens.ui_text import deleted_text, effort_text, free_text, model_text
-from agent_core.model.agent import Agent
+from adapters.screens.visible_text import one_line, readable
+from agent_core.model.agent import Agent, Finished, Paused
 from agent_core.model.note import Notice
 from agent_core.model.origin import Actor
-from agent_core.service.deleting import Deleted
+from agent_core.model.turn import Turn
+from agent_core.service.housekeeping.deleting import Deleted
 
 AT_REST = ("stopped", "paused", "finished")  # the kinds of notices that offer Resume
 
@@ -41,3 +45,44 @@ def settings_lines(agent: Agent) -> tuple[str, ...]:
         free_text(agent) or "Every command asks",
         *([lease_text(agent)] if agent.lease else []),
     )
+
+
+def wait_text(agent: Agent, turn: Turn | None) -> str:
+    """What an agent waits for: `⚠ execute · Ada waits for a decision: turn 3, execute_python_file`; or its end."""
+    name = one_line(readable(agent.title))
+    if isinstance(agent.status, Finished):
+        return f"{name} is done."
+    if turn is None:
+        reason = f": {one_line(readable(agent.status.reason))}" if isinstance(agent.status, Paused) else ""
+        return f"{name} is paused{reason}"
+    card = turn_card(agent, turn)
+    what = "an answer to a tool server" if turn.open_question else "a decision"
+    asks = f"{name} waits for {what}: turn {turn.number}, {one_line(card.command)}"
+    return card.marked_headline.replace(card.headline, asks)
+
+
+def end_text(agent: Agent, turn: Turn | None) -> str:
+    """How a wait ended: `Ada · turn 3 · write_to_file · approved by @ben, 10:42 UTC`, or what the agent does now."""
+    if turn is None:
+        return f"{one_line(readable(agent.title))}: {one_line(readable(status_text(agent)))}"
+    card = turn_card(agent, turn)
+    return f"{card.headline} · {card.standing.removesuffix(RUNNING)}"  # nobody edits this when the command ends
+
+
+FORWARDS = "I forward a message of"
+MAX_SHARED = 18_000  # UTF-16 units
+
+
+def forwarded_text(author: str, text: str) -> str:
+    """A forwarded message, quoted line by line: these are not the words of the person who sent it."""
+    quoted = "\n".join(f"> {line}" for line in text.splitlines())
+    return f"{FORWARDS} {author}, whose words are not mine:\n{quoted}"
+
+
+def table_text(table: str) -> str:
+    return f"I add a table:\n{table}"
+
+
+def joined(parts: list[str]) -> str:
+    """The parts as one text that fits into a note."""
+    return cut("\n\n".join(parts), MAX_SHARED)

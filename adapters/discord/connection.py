@@ -23,7 +23,7 @@ from adapters.discord.inbound.downloads import read_file
 from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.modals import DiscordModalListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
-from adapters.discord.outbound.notification_messages import OUR_DIRECT
+from adapters.discord.outbound.notifications import OUR_DIRECT
 from agent_core.errors import DatabaseAway, SurfaceError
 from agent_core.model.origin import ChannelScope
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit

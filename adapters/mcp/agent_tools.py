@@ -35,8 +35,8 @@ from agent_core.model.ids import AgentId
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.model.turn import Turn
 from agent_core.service.agents import AgentService
-from agent_core.service.thread_turns import ThreadTurns
-from agent_core.service.views import AgentViews, Entry
+from agent_core.service.reading.thread_turns import ThreadTurns
+from agent_core.service.reading.views import AgentViews, Entry
 
 T = TypeVar("T")
 CLIENT = Actor(id="mcp", display="MCP", kind="guest", workspace="local")

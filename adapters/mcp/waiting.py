@@ -8,7 +8,7 @@ from typing import TypeAlias
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
-from agent_core.service.views import AgentViews
+from agent_core.service.reading.views import AgentViews
 
 # The ids of agents that changed, and None as a heartbeat, at which the agent is read anyway. Ends at a shutdown.
 Changes: TypeAlias = Callable[[], AsyncGenerator[AgentId | None, None]]

@@ -16,8 +16,8 @@ from agent_core.errors import InvalidInput
 from agent_core.model.command import text_digest
 from agent_core.model.origin import Actor, Origin
 from agent_core.model.records.audit import ENDED, RAN, AuditEntry
-from agent_core.service.decision_log import LogFilter
-from agent_core.service.views import AgentViews
+from agent_core.service.reading.decision_log import LogFilter
+from agent_core.service.reading.views import AgentViews
 from agent_core.text.lines import one_line, unseparated
 
 JSON_FILE, CSV_FILE = "decision-log.jsonl", "decision-log.csv"

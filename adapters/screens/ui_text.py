@@ -13,7 +13,7 @@ from agent_core.model.lease import covered_classes
 from agent_core.model.origin import Actor
 from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
-from agent_core.service.deleting import Deleted
+from agent_core.service.housekeeping.deleting import Deleted
 from agent_core.text.lines import counted
 
 APPROVE_TIMES = (3, 5, 10)

@@ -46,7 +46,7 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import ReplyMeaning, is_question
 from agent_core.model.origin import Origin
 from agent_core.model.turn import SeenProposal, Turn
-from agent_core.service.views import AgentViews
+from agent_core.service.reading.views import AgentViews
 
 DONE, STOPPED = 0, 3
 LINE_ABOVE = "\x1b[1A\r\x1b[2K"  # the cursor one line up, and that line empty

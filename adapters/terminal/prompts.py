@@ -10,7 +10,7 @@ from adapters.terminal.streams import Streams
 from adapters.typed.prompt_drafts import GOES_TO_SERVER, FilledPrompt, PromptChoice, find_choice
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import AgentDraft
-from agent_core.service.channel_tools import checked_arguments
+from agent_core.service.reading.channel_tools import checked_arguments
 from agent_core.text.lines import one_line as cut_line
 
 NOBODY_READS = (

@@ -19,8 +19,8 @@ from agent_core.model.note import ReplyMeaning, meaning_of
 from agent_core.model.origin import Origin
 from agent_core.model.turn import UNKNOWN_PROPOSAL, SeenProposal, Turn
 from agent_core.service.agents import AgentService, NoteKept, QuestionAsked, StepRejected
+from agent_core.service.reading.views import AgentViews
 from agent_core.service.self_review import SelfReview
-from agent_core.service.views import AgentViews
 
 MAX_SHOWN_WORD = 40
 SLASH_COMMAND = re.compile(r"/agent\b", re.IGNORECASE)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from adapters.screens.buttons import Button
 from agent_core.service.agents import NoteKept
-from agent_core.service.decision_log import LogRow
+from agent_core.service.reading.decision_log import LogRow
 
 
 @dataclass(frozen=True, slots=True)

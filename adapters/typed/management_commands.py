@@ -24,10 +24,10 @@ from agent_core.model.model_calls import Budget, CallKind, Usage
 from agent_core.model.origin import Origin
 from agent_core.model.records.memory import Memory
 from agent_core.service.agent_settings import AgentSettings
-from agent_core.service.decision_log import LogFilter
 from agent_core.service.memories import AgentMemories
+from agent_core.service.reading.decision_log import LogFilter
+from agent_core.service.reading.views import AgentViews
 from agent_core.service.uploads import FileUploads
-from agent_core.service.views import AgentViews
 from agent_core.text.lines import counted, one_line
 
 ChannelVerb: TypeAlias = Literal["sites", "tools", "reminders", "notify"]  # a channel's settings: no agent is named

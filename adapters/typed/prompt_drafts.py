@@ -9,9 +9,9 @@ from adapters.screens.visible_text import one_line, visible
 from agent_core.errors import InvalidInput
 from agent_core.model.draft import MAX_GOAL_CHARACTERS, MAX_GOALS, MAX_NAME_CHARACTERS, AgentDraft
 from agent_core.model.origin import ChannelScope
-from agent_core.ports.tool_sources import SourcePrompt, ToolSource
-from agent_core.service.channel_tools import checked_arguments
-from agent_core.service.views import AgentViews
+from agent_core.ports.tool_servers import SourcePrompt, ToolSource
+from agent_core.service.reading.channel_tools import checked_arguments
+from agent_core.service.reading.views import AgentViews
 from agent_core.text.lines import one_line as cut_line
 
 PARAGRAPHS = re.compile(r"\n\s*\n")

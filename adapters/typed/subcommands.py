@@ -13,7 +13,7 @@ from agent_core.errors import InvalidInput
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import ChannelScope, Origin
-from agent_core.service.views import AgentViews
+from agent_core.service.reading.views import AgentViews
 from agent_core.text.lines import counted
 
 AgentVerb = Literal["show", "stop", "resume", "archive", "unarchive", "delete", "files"]

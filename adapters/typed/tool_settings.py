@@ -11,8 +11,8 @@ from agent_core.errors import InvalidInput
 from agent_core.model.channel_settings import ALL_ON, ToolSwitches
 from agent_core.model.origin import Origin
 from agent_core.service.agent_settings import AgentSettings
-from agent_core.service.channel_tools import SourceInChannel, ToolCommand, ToolsInChannel, Uses
-from agent_core.service.views import AgentViews
+from agent_core.service.reading.channel_tools import SourceInChannel, ToolCommand, ToolsInChannel, Uses
+from agent_core.service.reading.views import AgentViews
 from agent_core.text.lines import counted
 
 HOW_TOOLS = "Tools: write off NAME, on NAME, only NAME or all on. A name is a plugin's, a server's or a command's."

@@ -10,21 +10,21 @@ from adapters.typed.agent_templates import AgentTemplate
 from adapters.typed.form_values import fields_of
 from adapters.typed.settings_file import FILENAME, settings_text
 from adapters.typed.subcommands import copied_text
-from adapters.web.decision_log import LogPages
-from adapters.web.file_pages import FilePages
-from adapters.web.glance import GlancePages
 from adapters.web.guard import SIGN_OUT
-from adapters.web.memory import MemoryPages
 from adapters.web.page_context import STATIC, WebContext
-from adapters.web.policy import PolicyPage
-from adapters.web.prompt_page import PromptPage
+from adapters.web.pages.decision_log import LogPages
+from adapters.web.pages.file_pages import FilePages
+from adapters.web.pages.glance import GlancePages
+from adapters.web.pages.memory import MemoryPages
+from adapters.web.pages.policy import PolicyPage
+from adapters.web.pages.prompt_page import PromptPage
+from adapters.web.pages.screens import FormState, channel_page, new_agent_page, thread_page
+from adapters.web.pages.search import SearchPages
+from adapters.web.pages.tools import ToolPage
+from adapters.web.pages.waiting import APPROVE, queue_page, redirect_home
 from adapters.web.render import page
 from adapters.web.requests import AGENT, CHANNEL, agent_id_of, channel_of, download, redirect_from_form
-from adapters.web.screens import FormState, channel_page, new_agent_page, thread_page
-from adapters.web.search import SearchPages
-from adapters.web.tools import ToolPage
 from adapters.web.urls import local_path
-from adapters.web.waiting import APPROVE, queue_page, redirect_home
 from agent_core.model.ids import AgentId, TurnId
 
 

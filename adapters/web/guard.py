@@ -25,7 +25,7 @@ from adapters.web.identity import VISITOR, Visitor, VisitorCookie, new_visitor
 from adapters.web.urls import host_name, is_ip_address, local_path, origin_host
 from agent_core.errors import DatabaseAway
 from agent_core.ports.clock import Clock
-from agent_core.service.sign_outs import SignOuts
+from agent_core.service.housekeeping.sign_outs import SignOuts
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 logger = logging.getLogger(__name__)

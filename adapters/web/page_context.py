@@ -16,7 +16,7 @@ from adapters.web import identity
 from adapters.web.fault_page import fault_page, parent_page
 from adapters.web.forms import typed_text
 from adapters.web.guard import ADMITTED, Guard, Handler
-from adapters.web.outcomes import Outcomes
+from adapters.web.pages.outcomes import Outcomes
 from adapters.web.render import page
 from adapters.web.requests import channel_of, is_own, read_form
 from adapters.web.surface import Hub
@@ -33,9 +33,9 @@ from agent_core.service.agent_settings import AgentSettings
 from agent_core.service.agents import AgentService
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.memories import AgentMemories
+from agent_core.service.reading.views import AgentViews
 from agent_core.service.tour import TourStarter
 from agent_core.service.uploads import FileUploads
-from agent_core.service.views import AgentViews
 
 logger = logging.getLogger(__name__)
 

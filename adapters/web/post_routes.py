@@ -13,15 +13,25 @@ from adapters.typed.form_values import FormValues, dollars, draft_of, effort_of,
 from adapters.typed.settings_file import FILENAME
 from adapters.typed.typed_text import typed
 from adapters.web import identity
-from adapters.web.answering import send_answer
-from adapters.web.drafting import DraftingRoute
-from adapters.web.file_pages import FilePages
 from adapters.web.forms import changed_arguments, fields_from_settings, pressed_button
 from adapters.web.guard import CHALLENGE, SIGN_OUT
-from adapters.web.memory import MemoryPages
 from adapters.web.page_context import WebContext
-from adapters.web.policy import PolicyPage
-from adapters.web.prompt_page import PromptPage
+from adapters.web.pages.answering import send_answer
+from adapters.web.pages.drafting import DraftingRoute
+from adapters.web.pages.file_pages import FilePages
+from adapters.web.pages.memory import MemoryPages
+from adapters.web.pages.policy import PolicyPage
+from adapters.web.pages.prompt_page import PromptPage
+from adapters.web.pages.screens import (
+    FormState,
+    after_saving,
+    channel_page,
+    new_agent_page,
+    thread_page,
+    with_errors_shown,
+)
+from adapters.web.pages.tools import ToolPage
+from adapters.web.pages.waiting import APPROVE, approve_selected
 from adapters.web.render import agent_path, channel_path, page
 from adapters.web.requests import (
     AGENT,
@@ -34,11 +44,8 @@ from adapters.web.requests import (
     redirect_to_parent,
     upload_of,
 )
-from adapters.web.screens import FormState, after_saving, channel_page, new_agent_page, thread_page, with_errors_shown
 from adapters.web.theme import remember_theme, theme_of
-from adapters.web.tools import ToolPage
 from adapters.web.urls import local_path
-from adapters.web.waiting import APPROVE, approve_selected
 from agent_core.errors import InvalidInput, NotPossible
 from agent_core.model.ids import TurnId
 from agent_core.model.note import ReplyMeaning

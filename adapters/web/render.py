@@ -33,9 +33,9 @@ from adapters.screens.ui_text import (
 )
 from adapters.screens.visible_text import finalized, visible
 from adapters.typed.tool_settings import source_title, uses_text
-from adapters.web import drawings
 from adapters.web.diff_lines import diff_lines, plain_lines
-from adapters.web.file_preview import has_source, medium_of
+from adapters.web.pages import drawings
+from adapters.web.pages.file_preview import has_source, medium_of
 from adapters.web.thread_entries import group_entries, last_decided
 from agent_core.model.agent import Agent
 from agent_core.model.files import TRASH_DAYS
@@ -43,9 +43,9 @@ from agent_core.model.note import Note, Notice
 from agent_core.model.origin import Actor, ChannelScope
 from agent_core.model.records.reservation import reached_budget
 from agent_core.model.turn import Turn
-from agent_core.service.archiving import find_archive_hindrance
+from agent_core.service.housekeeping.archiving import find_archive_hindrance
+from agent_core.service.reading.views import AgentViews, Entry
 from agent_core.service.uploads import MAX_UPLOAD_BYTES
-from agent_core.service.views import AgentViews, Entry
 from agent_core.text.lines import counted, one_line
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from agent_core.model.ids import AgentId
 from agent_core.model.note import Notice
 from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
 from agent_core.model.turn import Turn
-from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
+from agent_core.ports.engine import NO_BROADCAST, Broadcast
 
 HEARTBEAT_SECONDS = 10.0
 

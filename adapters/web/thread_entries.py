@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from adapters.screens.turn_lines import line_of, permission_of
 from adapters.screens.turn_state import StateParts, tone_of
 from agent_core.model.turn import Turn
-from agent_core.service.views import Entry
+from agent_core.service.reading.views import Entry
 from agent_core.text.lines import counted
 
 MAX_LISTED_COMMANDS = 5  # a longer list is folded

@@ -17,10 +17,9 @@ from typing import Literal
 
 from agent_core.errors import CommandError, NotFound, Superseded
 from agent_core.loop.card_checks import ask_again
-from agent_core.loop.claim import AgentClaim
+from agent_core.loop.claim import AgentClaim, Draining
 from agent_core.loop.command_runner import CommandRunner
-from agent_core.loop.draining import Draining
-from agent_core.loop.live_output import LiveOutput
+from agent_core.loop.live_progress import LiveOutput
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.transitions import bill, conclude, move, read_before_finishing, wait_for
 from agent_core.model.agent import Acting, Agent, Awaiting, Finished

@@ -16,9 +16,8 @@ from agent_core.errors import Conflict, NotFound, Superseded, SurfaceBusy, Surfa
 from agent_core.loop.act_step import ActStep
 from agent_core.loop.answering import QuestionAnswerer
 from agent_core.loop.card_checks import CardCheck
-from agent_core.loop.claim import AgentClaim, Fence
+from agent_core.loop.claim import AgentClaim, Draining, Fence
 from agent_core.loop.command_runner import CommandRunner
-from agent_core.loop.draining import Draining
 from agent_core.loop.notifying import WaitNotifier
 from agent_core.loop.proposing import Proposer
 from agent_core.loop.think_step import ThinkStep

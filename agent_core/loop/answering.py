@@ -8,8 +8,7 @@ import asyncio
 from dataclasses import dataclass
 
 from agent_core.errors import ModelError
-from agent_core.loop.claim import AgentClaim
-from agent_core.loop.draining import Draining
+from agent_core.loop.claim import AgentClaim, Draining
 from agent_core.loop.outcome import Outcome
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice

@@ -5,19 +5,18 @@ that was suspended while another worker took over cannot save. Before each messa
 Which cards and notices were shown is recorded by the next save, which needs fewer transactions.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from agent_core.errors import Conflict, DatabaseAway, NotFound, Superseded, ThreadGone
-from agent_core.loop.draining import Draining
 from agent_core.loop.outcome import Outcome
-from agent_core.loop.step_charging import charge_once
 from agent_core.loop.thread_presenter import ThreadPresenter
 from agent_core.model.agent import Agent
-from agent_core.model.ids import TurnId, new_id
+from agent_core.model.ids import AgentId, TurnId, new_id
 from agent_core.model.model_calls import Budget
 from agent_core.model.note import Notice
 from agent_core.model.origin import ThreadRef
@@ -27,9 +26,43 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, finish_uncancelled, in_one_unit
 from agent_core.ports.engine import Waker
 from agent_core.ports.surface import ChatSurface
-from agent_core.spending.budget_ledger import BudgetLedger
+from agent_core.spending.budget_ledger import BudgetLedger, charge_account
 from agent_core.spending.helper_tree import charge_root, report, taint_shared_folder
 from agent_core.spending.spending_tracker import SpendingTracker
+
+
+@dataclass(slots=True)
+class Draining:
+    """Whether this process is shutting down. The loop looks at it before each step.
+
+    `is_over`: there is no more time, so nothing waits for a database that is away.
+    """
+
+    is_requested: bool = False
+    is_over: bool = False
+    _model_calls: dict["asyncio.Task[Any]", None] = field(default_factory=dict, repr=False)
+
+    @contextmanager
+    def give_up_on_request(self) -> Iterator[None]:
+        """Cancel the current task if draining is requested inside the with-block, or was before it.
+
+        For steps that lose nothing: a model call is charged for what it used, and made again by the next process.
+        """
+        task = asyncio.current_task()
+        if self.is_requested or task is None:
+            raise asyncio.CancelledError
+        self._model_calls[task] = None
+        try:
+            yield
+        finally:
+            self._model_calls.pop(task, None)
+
+    def request(self) -> None:
+        """Begin to drain: the model calls in progress are given up."""
+        self.is_requested = True
+        for task in self._model_calls:
+            task.cancel()
+
 
 T = TypeVar("T")
 Step = Callable[[UnitOfWork, Agent], Awaitable[Outcome]]
@@ -259,3 +292,33 @@ class AgentClaim:
         if head.thread is None:
             raise ThreadGone(f"{head.name}, which it helps, has no thread: resume that first.")
         return head.thread
+
+
+async def charge_once(
+    claimed: Agent,
+    account: Account,
+    tracker: SpendingTracker,
+    save_id: str,
+    work: UnitOfWork,
+    *,
+    earlier_save_id: str,
+) -> None:
+    """Charge what was spent, and delete its reservation, unless a save with one of these ids has done so already.
+
+    `claimed`: the agent as it was claimed. If another worker has taken it since, it is charged all the same.
+    """
+    await tracker.drop_if_charged(work)
+    present = await _find_agent(work, claimed.id)
+    if present and present.save_id and present.save_id in (save_id, earlier_save_id):
+        return  # an earlier save took effect
+    tracker.remove_reservation(work)
+    await charge_account(work, account, tracker.spent)
+    if tracker.spent and present and present.fence == claimed.fence:
+        charged = await work.agents.locate(claimed.id)
+        work.agents.save(replace(charged, save_id=save_id))
+
+
+async def _find_agent(work: UnitOfWork, agent_id: AgentId) -> Agent | None:
+    with suppress(NotFound):
+        return await work.agents.locate(agent_id)
+    return None

@@ -21,10 +21,10 @@ from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.plugins.thought_hooks import ThoughtHooks
-from agent_core.ports.agent_embedders import AgentEmbedders
 from agent_core.ports.files import Workspaces
+from agent_core.ports.models import AgentEmbedders
 from agent_core.ports.sandbox import Sandbox
-from agent_core.ports.tool_sources import ListSources, no_sources
+from agent_core.ports.tool_servers import ListSources, no_sources
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.toolset.registry import CommandContext, CommandOutput, Commands
 from agent_core.toolset.run_display import UNSEEN, RunDisplay

@@ -1,15 +1,25 @@
-"""Long-term memory in one think step: embeds new turns and notes, and recalls similar ones that left the prompt."""
+"""What of the past a think step adds to the prompt: recalled memories, and a summary of older turns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from agent_core.errors import MemoryAway
+from agent_core.errors import MemoryAway, ModelRefused, ModelUnavailable, OverBudget
 from agent_core.memory.chunking import chunk_note, chunk_turn
 from agent_core.memory.long_term import Embedded, LongTermMemory
-from agent_core.model.agent import Agent
+from agent_core.model.agent import Agent, Digest
 from agent_core.model.note import Note
 from agent_core.model.records.memory import Memory, Recalled, Vector
 from agent_core.model.turn import Turn
+from agent_core.prompt.compaction import (
+    MAX_REPLY_TOKENS,
+    Fold,
+    fold_due,
+    parse_summary,
+    summarise_without_model,
+    summary_messages,
+)
+from agent_core.prompt.model_client import MeteredModel, ModelRequest
+from agent_core.prompt.packing import Situation
 from agent_core.spending.spending_tracker import SpendingTracker
 
 TURNS_PER_EMBEDDING_CALL = 3  # the prompt shows the newest turns, so their vectors can wait
@@ -95,3 +105,53 @@ def _hidden_and_offered(found: Sequence[Recalled], agent: Agent) -> tuple[tuple[
     least = max(MIN_SIMILARITY, max(in_sight, default=0.0) + MIN_SIMILARITY_MARGIN)
     offered = [one for one in hidden if one.likeness >= least and one.memory.id not in agent.recalled]
     return hidden, tuple(offered[: min(MAX_RECALLED, max(0, MAX_RECALLED_BETWEEN_SUMMARIES - len(agent.recalled)))])
+
+
+MAX_HISTORY_TOKENS = 1_440
+WINDOW_SHARE = 4  # history takes at most a fourth of the prompt
+MAX_RECALLED_IN_SUMMARY = 1
+MAX_RECALLED_CHARACTERS = 200
+
+
+async def summarise_if_due(
+    metered_model: MeteredModel,
+    situation: Situation,
+    tracker: SpendingTracker,
+    *,
+    history_tokens: int,
+    hidden: tuple[Recalled, ...] = (),
+) -> Digest | None:
+    """If the history is too long, ask the model for a summary of older turns; otherwise return None.
+
+    If the model is busy or too expensive now, return None, and the next turn tries again. If the model refuses, make
+    the summary from the turns without a model.
+    """
+    room = metered_model.in_use(situation.agent.model).room
+    fold = fold_due(situation, room, min(history_tokens, room.tokens // WINDOW_SHARE))
+    if fold is None:
+        return None
+    digest = await _request_summary(metered_model, situation, fold, tracker)
+    return digest and replace(digest, recalled=tuple(_line(one) for one in hidden[:MAX_RECALLED_IN_SUMMARY]))
+
+
+async def _request_summary(
+    metered_model: MeteredModel, situation: Situation, fold: Fold, tracker: SpendingTracker
+) -> Digest | None:
+    agent, prompt = situation.agent, summary_messages(situation, fold)
+    room = metered_model.in_use(agent.model, "summary").room
+    if room.taken_by(prompt) > room.tokens:
+        return summarise_without_model(agent.digest, fold.folded)
+    try:
+        reply = await metered_model.ask(
+            ModelRequest(kind="summary", prompt=prompt, max_tokens=MAX_REPLY_TOKENS), agent.choice, tracker
+        )
+    except (ModelUnavailable, OverBudget):
+        return None
+    except ModelRefused:
+        return summarise_without_model(agent.digest, fold.folded)
+    return parse_summary(reply, agent.digest, fold)
+
+
+def _line(recalled: Recalled) -> str:
+    text = " ".join(recalled.memory.text.split())
+    return f"{recalled.memory.source}: {text[:MAX_RECALLED_CHARACTERS]}"

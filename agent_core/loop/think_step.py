@@ -8,14 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from agent_core.loop.claim import AgentClaim, Step
-from agent_core.loop.draining import Draining
-from agent_core.loop.granter_rights import Granters, look_up_granters
-from agent_core.loop.live_thinking import LiveThinking
+from agent_core.loop.claim import AgentClaim, Draining, Step
+from agent_core.loop.live_progress import LiveThinking
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Proposer, Refusal, Thought, UnusableAnswer
-from agent_core.loop.recall import Recall, recall_memories
-from agent_core.loop.summarising import summarise_if_due
+from agent_core.loop.recall import Recall, recall_memories, summarise_if_due
 from agent_core.loop.transitions import (
     complain,
     delay,
@@ -26,7 +23,7 @@ from agent_core.loop.transitions import (
     switch_model,
     with_recall,
 )
-from agent_core.loop.turn_context import TurnContext
+from agent_core.loop.turn_context import Granters, TurnContext, look_up_granters
 from agent_core.model.agent import Agent, Digest, Thinking
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import UnitOfWork

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent_core.loop.granter_rights import Granters
 from agent_core.loop.outcome import Outcome
 from agent_core.loop.proposing import Delay, ProposedCommand, Thought, UnusableAnswer
 from agent_core.loop.recall import Recall
-from agent_core.loop.turn_context import TurnContext
+from agent_core.loop.turn_context import Granters, TurnContext
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Digest, Finished, Paused, Thinking
 from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approve

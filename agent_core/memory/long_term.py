@@ -13,9 +13,8 @@ from agent_core.model.agent import Agent
 from agent_core.model.ids import MemoryId
 from agent_core.model.model_calls import Usage
 from agent_core.model.records.memory import Memory, MemorySpace, Recalled, Vector
-from agent_core.ports.agent_embedders import AgentEmbedders
 from agent_core.ports.database import Database, queue_in_one_unit
-from agent_core.ports.models import Embedder, MemoryIndex
+from agent_core.ports.models import AgentEmbedders, Embedder, MemoryIndex
 from agent_core.spending.spending_tracker import SpendingTracker
 
 EMBED_TIMEOUT_SECONDS = 15.0

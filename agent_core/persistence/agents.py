@@ -28,6 +28,7 @@ from agent_core.model.agent import ARCHIVED as ARCHIVED_STATUS
 from agent_core.model.agent import Agent, Headcount
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope, SurfaceName, ThreadRef
+from agent_core.persistence.connections import AGENTS
 from agent_core.persistence.json_codec import UnknownFields, encode
 from agent_core.persistence.tables import (
     ARCHIVED,
@@ -43,9 +44,7 @@ from agent_core.persistence.tables import (
     turns,
 )
 from agent_core.persistence.text_search import put_changed_text, put_text
-from agent_core.persistence.unsaved_records import UnsavedRecords
-from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, read_value
-from agent_core.persistence.writes import AGENTS
+from agent_core.persistence.write_buffer import SqlRepository, UnsavedRecords, WriteBuffer, read_value
 
 logger = logging.getLogger(__name__)
 

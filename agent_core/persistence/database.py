@@ -9,22 +9,20 @@ from sqlalchemy import make_url
 
 from agent_core.errors import CommitUnknown
 from agent_core.persistence.agents import SqlAgents
-from agent_core.persistence.bookkeeping import SqlAudit, SqlDeliveries, SqlPreferences
-from agent_core.persistence.channel_budgets import SqlChannelBudgets
-from agent_core.persistence.connections import Connections
-from agent_core.persistence.deletions import SqlDeletions
-from agent_core.persistence.file_connections import FileConnections
-from agent_core.persistence.form_drafts import SqlFormDrafts
-from agent_core.persistence.installations import SqlInstallations
-from agent_core.persistence.jobs import SqlJobs
+from agent_core.persistence.bookkeeping import (
+    SqlAudit,
+    SqlDeletions,
+    SqlDeliveries,
+    SqlFormDrafts,
+    SqlInstallations,
+    SqlPreferences,
+)
+from agent_core.persistence.budgets import SqlChannelBudgets, SqlReservations
+from agent_core.persistence.connections import Connections, FileConnections, OutageLog, ServerConnections
 from agent_core.persistence.memories import SqlMemories
-from agent_core.persistence.notes import SqlNotes
-from agent_core.persistence.outages import OutageLog
-from agent_core.persistence.reservations import SqlReservations
-from agent_core.persistence.server_connections import ServerConnections
 from agent_core.persistence.text_search import SqlTextSearch
-from agent_core.persistence.turns import SqlTurns
-from agent_core.persistence.write_buffer import WriteBuffer
+from agent_core.persistence.turns import SqlNotes, SqlTurns
+from agent_core.persistence.write_buffer import SqlJobs, WriteBuffer
 from agent_core.ports.database import UnitOfWork
 
 

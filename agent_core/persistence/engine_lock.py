@@ -17,8 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.pool import NullPool
 
 from agent_core.errors import DatabaseAway, EngineTaken
-from agent_core.persistence.connections import STATEMENT_SECONDS, make_server_engine
-from agent_core.persistence.outages import is_outage, translate_outage
+from agent_core.persistence.connections import STATEMENT_SECONDS, is_outage, make_server_engine, translate_outage
 from agent_core.ports.clock import Clock
 from agent_core.ports.engine import EngineLock
 

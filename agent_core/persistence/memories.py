@@ -8,10 +8,10 @@ from sqlalchemy import bindparam, delete, func, insert, select, text, union_all,
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.records.memory import Memory, MemoryVersion, Vector
+from agent_core.persistence.connections import Values
 from agent_core.persistence.json_codec import encode
 from agent_core.persistence.tables import NO_INDEX_KEY, AnyText, memories, memory_changes
 from agent_core.persistence.write_buffer import SqlRepository, agent_values, read_value
-from agent_core.persistence.writes import Values
 
 _COLUMNS = memories.c
 _THEIRS = (_COLUMNS.agent_id == bindparam("of_agent"), _COLUMNS.channel == bindparam("in_channel"))

@@ -23,8 +23,7 @@ from sqlalchemy.exc import DBAPIError
 
 from agent_core.errors import TransferRefused
 from agent_core.model.files import DATABASE_ID
-from agent_core.persistence.connections import make_engine, transaction
-from agent_core.persistence.outages import is_outage, translate_outage
+from agent_core.persistence.connections import is_outage, make_engine, transaction, translate_outage
 from agent_core.persistence.schema import HEAD, IMPORT_PREFIX, is_importing, read_version, run_on, upgrade, version
 from agent_core.persistence.tables import AnyText, UtcDateTime, metadata, preferences
 from agent_core.persistence.text_search import put_all_texts

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import Connection, Engine, inspect, text
 
 from agent_core.errors import NewerTables, UnfinishedImport
-from agent_core.persistence.connections import make_engine, transaction
-from agent_core.persistence.outages import first_line, is_database_error, translate_outage
+from agent_core.persistence.connections import first_line, is_database_error, make_engine, transaction, translate_outage
 from agent_core.ports.database import finish_uncancelled
 
 if TYPE_CHECKING:

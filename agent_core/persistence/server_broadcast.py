@@ -12,8 +12,8 @@ import psycopg
 from sqlalchemy import make_url
 
 from agent_core.persistence.connections import CONNECT_ARGUMENTS, SERVER_OPTIONS, STATEMENT_SECONDS
-from agent_core.ports.broadcast import Topic
 from agent_core.ports.clock import Clock
+from agent_core.ports.engine import Topic
 
 logger = logging.getLogger(__name__)
 

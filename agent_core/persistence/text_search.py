@@ -15,12 +15,10 @@ from agent_core.model.note import Note
 from agent_core.model.origin import ChannelScope
 from agent_core.model.records.text_search import fold, texts_of
 from agent_core.model.turn import Turn, changes_file
-from agent_core.persistence.connections import TooLong
+from agent_core.persistence.connections import TooLong, Values
 from agent_core.persistence.json_codec import decode_once
 from agent_core.persistence.tables import AnyText, agents, notes, texts, turns
-from agent_core.persistence.unsaved_records import UnsavedRecords
-from agent_core.persistence.write_buffer import SqlRepository, WriteBuffer, agent_values
-from agent_core.persistence.writes import Values
+from agent_core.persistence.write_buffer import SqlRepository, UnsavedRecords, WriteBuffer, agent_values
 
 R = TypeVar("R", bound=Agent | Turn | Note)
 A = TypeVar("A", Agent, Turn)

@@ -8,7 +8,7 @@ from itertools import islice
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.plugins.plugin import Plugin
-from agent_core.ports.tool_sources import ToolSource
+from agent_core.ports.tool_servers import ToolSource
 from agent_core.toolset.registry import Command
 
 logger = logging.getLogger(__name__)

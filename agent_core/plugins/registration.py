@@ -14,8 +14,8 @@ from agent_core.plugins.plugin import Plugin, PluginTools, RunOnce
 from agent_core.plugins.risk_overrides import RiskOverrides
 from agent_core.plugins.thought_hooks import ThoughtHooks
 from agent_core.plugins.wrapping import run_inside, tell
-from agent_core.ports.agent_embedders import AgentEmbedders
-from agent_core.ports.tool_sources import ToolSource
+from agent_core.ports.models import AgentEmbedders
+from agent_core.ports.tool_servers import ToolSource
 from agent_core.toolset.registry import Command, CommandContext
 
 PLUGIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}", re.ASCII)

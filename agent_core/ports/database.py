@@ -6,18 +6,22 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Protocol, TypeVar
 
 from agent_core.errors import Conflict
-from agent_core.ports.bookkeeping import Audit, Deletions, Deliveries, FormDrafts, Preferences
 from agent_core.ports.repositories import (
     Agents,
+    Audit,
     Budgets,
+    Deletions,
+    Deliveries,
+    FormDrafts,
     Installations,
     Jobs,
     Memories,
     Notes,
+    Preferences,
     Reservations,
+    TextSearch,
     Turns,
 )
-from agent_core.ports.text_search import TextSearch
 
 T = TypeVar("T")
 

@@ -1,9 +1,10 @@
-"""The engine that advances agents, the waker that notifies it, and the locks of a database."""
+"""The engine that advances agents, the waker that notifies it, the locks of a database, and the broadcast."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import SurfaceName
@@ -88,3 +89,38 @@ class EngineLock(Protocol):
 
     async def release(self) -> None:
         """Release the lock. Does nothing if it is not held."""
+
+
+# "changed": an agent changed, so open pages reload. "person", "installation": what is known of a person or of a
+# workspace's installation is outdated.
+Topic: TypeAlias = Literal["changed", "person", "installation"]
+
+
+class Broadcast(Protocol):
+    """Sends short messages to the other processes. A message may be lost, so nothing may depend on it but speed."""
+
+    def publish(self, topic: Topic, key: str) -> None:
+        """Send `key` (at most 200 characters) to the other processes soon. Never raises."""
+
+    def subscribe(self, topic: Topic, receive: Callable[[str], None]) -> None:
+        """Call `receive` with the key of each message of other processes."""
+
+    async def run(self) -> None:
+        """Send and receive until cancelled."""
+
+
+class NoBroadcast:
+    """Implements `Broadcast` where there is one process."""
+
+    def publish(self, topic: Topic, key: str) -> None:
+        """Do nothing."""
+
+    def subscribe(self, topic: Topic, receive: Callable[[str], None]) -> None:
+        """Do nothing: no message arrives."""
+
+    async def run(self) -> None:
+        """Wait until cancelled."""
+        await asyncio.Event().wait()
+
+
+NO_BROADCAST = NoBroadcast()

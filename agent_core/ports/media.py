@@ -1,4 +1,4 @@
-"""Image generation, transcription and text-to-speech."""
+"""Image generation, transcription, text-to-speech, and posts on a public network."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -61,3 +61,18 @@ class Voice(MediaModel, Protocol):
 
     async def speak(self, text: str) -> GeneratedFile:
         """Speak the text; return it as MP3. Raise CommandError or ModelError with a message without secrets."""
+
+
+class PostPublisher(Protocol):
+    """Publishes posts."""
+
+    @property
+    def label(self) -> str:
+        """The network, as shown to people."""
+
+    async def post(self, text: str) -> str:
+        """Publish the text without any retry; return the post's URL, or "" if it is unknown.
+
+        Raise CommandError, without secrets in its message. If it is not known whether the text was posted, the message
+        says so.
+        """

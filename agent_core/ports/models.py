@@ -1,10 +1,12 @@
-"""Language models, token counters (tokenizers), embedders and vector indexes."""
+"""Language models, token counters (tokenizers), embedders, vector indexes, and what the demo model can do."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol, TypeAlias
 
+from agent_core.model.agent import Agent
+from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import MemoryId
 from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.model.records.memory import Memory, MemorySpace, Vector
@@ -196,3 +198,44 @@ class MemoryIndex(Protocol):
 
     async def drop(self, space: MemorySpace) -> None:
         """Remove all memories of the space, for every index key."""
+
+
+class AgentEmbedders(Protocol):
+    """Embedders of agents. Each has a name that no other has and that tells its dimension.
+
+    One that fails is given up until the next start, and its agents have the common embedder again.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of those that have embedded something in this process, and were not given up."""
+
+    async def find_name(self, agent: Agent) -> str:
+        """The name of the agent's own embedder, "" if it has none, or none that embedded something in this process."""
+
+    async def embed(self, agent: Agent, texts: Sequence[str]) -> tuple[str, tuple[Vector, ...]] | None:
+        """The name of the agent's own embedder and a vector of length 1 for each text; None if it has none (any more).
+
+        Raise MemoryAway if a later try may help.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tour:
+    """A short guided agent: its form, and the sample files (content by path) that its commands work on."""
+
+    draft: AgentDraft
+    files: Mapping[str, str]
+
+
+class Rehearsal(Protocol):
+    """A model that is a script: it carries out few goals and has no other models."""
+
+    def goals_problem(self, goals: Sequence[str]) -> str:
+        """Which goal the script cannot carry out, and what to do about it. Return "" if it can carry out all."""
+
+    def model_problem(self, name: str) -> str:
+        """Why an agent cannot use the model of that name, and how to connect one. Return "" for its own, and for ""."""
+
+    def tour(self) -> Tour:
+        """The tour that the script can give."""

@@ -1,4 +1,4 @@
-"""Web access for agents, all of it through the egress gateway."""
+"""Web access for agents, all of it through the egress gateway, and web search."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -82,3 +82,19 @@ class Web(Protocol):
 
     async def clone(self, url: str, sites: Sites, most: int) -> ClonedRepository:
         """Files of a git repository, at most `most` bytes in all; no code from the repository is executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebHit:
+    """A search result; `text` is the excerpt that the search engine gave."""
+
+    title: str
+    url: str
+    text: str
+
+
+class Search(Protocol):
+    """Web search."""
+
+    async def search(self, query: str, most: int) -> tuple[WebHit, ...]:
+        """Up to `most` results, best first; raise CommandError with a message without secrets."""

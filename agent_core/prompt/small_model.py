@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from agent_core.errors import ModelRefused
-from agent_core.model.command import CommandCall, CommandSpec, Succeeded
+from agent_core.model.command import Arguments, CommandCall, CommandSpec, Succeeded
 from agent_core.model.decision import ApproveEdited, Reject
 from agent_core.model.ids import TurnId
 from agent_core.model.model_calls import Message
@@ -22,8 +22,7 @@ from agent_core.oversight.untrusted_content import is_from_outside
 from agent_core.prompt.history import READ_TURN, indent, name_of, quote, truncate, writer_of
 from agent_core.prompt.known_files import files_text, split_named_files
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, PackedPrompt, Situation, TokenRoom
-from agent_core.prompt.small_model_commands import mentions_time, repeated_call, select_commands
-from agent_core.prompt.small_model_examples import examples_text
+from agent_core.prompt.small_model_commands import matches, mentions_time, repeated_call, select_commands
 
 TEMPERATURE = 0.2
 MAX_REPLY_TOKENS = 600
@@ -263,3 +262,50 @@ def _too_long(draft: PromptBuilder) -> str:
         f"The goals and what belongs to them take {taken:,} tokens, and the model's window leaves "
         f"{draft.room.tokens:,} for a prompt. Shorten the goals, or choose a model with a larger window."
     )
+
+
+MAX_EXAMPLES = 2
+# `hints`: beginnings of words in goals that the example fits. No example ends with task_complete, because a small model
+# would copy it. Thoughts work the answer out before it is written: small models do not do that inside a command.
+EXAMPLES = (
+    ("search find who web", "Find who built the tower and keep it.", "I do not know it yet, so I search.", "google",
+     {"query": "who built the tower"}),
+    ("read copy", "Copy the first line of in.txt to out.txt.", "First I look at in.txt.", "read_file",
+     {"filename": "in.txt"}),
+    ("memor remember recall agreed", "Use the port we agreed on.", "I recall what was agreed.", "memory_recall",
+     {"query": "the port we agreed on"}),
+    ("sort order alphabet", "Sort these into fruit.txt, one per line: pear, fig, apple.", "In order: apple, fig, pear.",
+     "write_to_file", {"filename": "fruit.txt", "text": "apple\nfig\npear"}),
+    ("add plus sum multipl minus subtract divi times calculat comput half double twice total result",
+     "Add 31 and 26 and write only the result into sum.txt.", "31 + 26 = 57.", "write_to_file",
+     {"filename": "sum.txt", "text": "57"}),
+    ("summar short brief", "Write a summary of at most six words into mill.txt: The mill by the river burned in May, "
+     "and by winter the village had built it again.", "The main point in six words.", "write_to_file",
+     {"filename": "mill.txt", "text": "The burned mill was soon rebuilt."}),
+    ("only find found extract", "Write only the street found in this text into street.txt: Eve lives at 9 Mill Lane, "
+     "call first.", "The street is 9 Mill Lane.", "write_to_file", {"filename": "street.txt", "text": "9 Mill Lane"}),
+    ("json object key", "Write size.json: a JSON object with the keys size (the number 5) and name (the text Ann).",
+     "One JSON object.", "write_to_file", {"filename": "size.json", "text": '{"size": 5, "name": "Ann"}'}),
+    ("exactly list things line lines row item each", "Write exactly three colours into colours.txt, one per line.",
+     "Three: red, green, blue.", "write_to_file", {"filename": "colours.txt", "text": "red\ngreen\nblue"}),
+    ("write save put", "Write the word Blue into out.txt.", "I write Blue.", "write_to_file",
+     {"filename": "out.txt", "text": "Blue"}),
+)  # fmt: skip
+
+
+def examples_text(situation: Situation, commands: Sequence[CommandSpec]) -> str:
+    """The examples of offered commands that fit the goals best."""
+    names = {spec.name for spec in commands}
+    fitting = sorted(
+        (each for each in EXAMPLES if each[3] in names), key=lambda each: -matches(each[0].split(), situation)
+    )
+    lines = [
+        f"Goal: {goal} Done so far: nothing.\n{_reply(thought, name, given)}"
+        for _, goal, thought, name, given in fitting[:MAX_EXAMPLES]
+    ]
+    form = _reply("why", "a command", {})
+    return "\n".join(("Examples of one step each:", *lines)) if lines else f"A reply looks like this:\n{form}"
+
+
+def _reply(thought: str, name: str, arguments: Arguments) -> str:
+    return json.dumps({"thoughts": {"text": thought}, "command": {"name": name, "args": dict(arguments)}})

@@ -26,8 +26,8 @@ from agent_core.model.records.reservation import reached_budget
 from agent_core.oversight.policy import require_may_decide
 from agent_core.oversight.policy_change import change_policy, follow_policy, list_changes
 from agent_core.ports.database import UnitOfWork
-from agent_core.ports.rehearsal import Rehearsal
-from agent_core.service.rehearsal_limits import require_rehearsed
+from agent_core.ports.models import Rehearsal
+from agent_core.service.creation import require_rehearsed
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import list_helpers_below
 

@@ -20,7 +20,7 @@ from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
-from agent_core.service.deleting import newest_turn
+from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.spending.helper_tree import deliver_note, pause_leases
 

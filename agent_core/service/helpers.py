@@ -13,10 +13,10 @@ from agent_core.model.origin import is_name_of
 from agent_core.model.records.audit import AuditEntry
 from agent_core.oversight.untrusted_content import expose
 from agent_core.ports.database import UnitOfWork
-from agent_core.service.calling_off import call_off
-from agent_core.service.deleting import Deleted, remove_family
-from agent_core.service.erasing import Eraser
-from agent_core.service.free_names import find_free_name
+from agent_core.service.creation import find_free_name
+from agent_core.service.housekeeping.calling_off import call_off
+from agent_core.service.housekeeping.deleting import Deleted, remove_family
+from agent_core.service.housekeeping.erasing import Eraser
 from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import as_actor, deliver_note, find_helper, list_helpers_below, list_helpers_of
 from agent_core.text.lines import one_line, quoted

@@ -18,15 +18,20 @@ from agent_core.model.records.audit import AuditEntry
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import may_decide, require_may_create, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork, in_one_unit
-from agent_core.ports.rehearsal import Rehearsal
-from agent_core.service.agent_defaults import load_agent_defaults, save_agent_defaults
-from agent_core.service.archiving import AgentArchive, take_back
-from agent_core.service.calling_off import call_off
-from agent_core.service.creation_limits import DEFAULT_LIMITS, CreationLimits, require_below_limits
-from agent_core.service.deleting import Deleted, newest_turn, remove_family, sizes_of_files
-from agent_core.service.erasing import Eraser
-from agent_core.service.free_names import find_free_name
-from agent_core.service.rehearsal_limits import require_rehearsed
+from agent_core.ports.models import Rehearsal
+from agent_core.service.creation import (
+    DEFAULT_LIMITS,
+    CreationLimits,
+    find_free_name,
+    load_agent_defaults,
+    require_below_limits,
+    require_rehearsed,
+    save_agent_defaults,
+)
+from agent_core.service.housekeeping.archiving import AgentArchive, take_back
+from agent_core.service.housekeeping.calling_off import call_off
+from agent_core.service.housekeeping.deleting import Deleted, newest_turn, remove_family, sizes_of_files
+from agent_core.service.housekeeping.erasing import Eraser
 from agent_core.service.server_questions import ServerQuestions
 from agent_core.spending.helper_tree import (
     budget_of,

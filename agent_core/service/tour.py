@@ -10,7 +10,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.origin import Origin
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.files import Workspaces
-from agent_core.ports.rehearsal import Rehearsal, Tour
+from agent_core.ports.models import Rehearsal, Tour
 from agent_core.service.agents import AgentService
 
 NO_FILE_FINGERPRINT = ""

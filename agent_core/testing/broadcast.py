@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent_core.ports.broadcast import NoBroadcast, Topic
+from agent_core.ports.engine import NoBroadcast, Topic
 
 
 @dataclass(eq=False, slots=True)

@@ -11,8 +11,8 @@ from tempfile import mkdtemp
 from typing import Any, TypeVar
 from weakref import finalize
 
+from agent_core.persistence.connections import FileConnections
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.schema import upgrade
 
 T = TypeVar("T")

@@ -27,8 +27,7 @@ from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
 from agent_core.ports.engine import EngineFactory
 from agent_core.ports.files import Workspaces
-from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex
-from agent_core.ports.rehearsal import Rehearsal
+from agent_core.ports.models import Embedder, LanguageModel, MemoryIndex, Rehearsal
 from agent_core.ports.surface import ChatSurface
 from agent_core.prompt.profiles import ProfileName
 from agent_core.testing.clock import FakeClock

@@ -13,8 +13,8 @@ from agent_core.ports.tool_servers import (
     ServerResource,
     ServerState,
     ServerTool,
+    SourcePrompt,
 )
-from agent_core.ports.tool_sources import SourcePrompt
 from agent_core.testing.clock import START
 
 TEA_SERVER = ServerEntry(name="tea", reached=LocalProgram(command="tea"), place="the program tea")

@@ -12,9 +12,9 @@ from adapters.typed.actions import ActionDispatcher
 from adapters.typed.agent_templates import AgentTemplates, load_templates
 from agent_core.assembly import Core
 from agent_core.model.origin import SurfaceName
-from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database
+from agent_core.ports.engine import NO_BROADCAST, Broadcast
 from agent_core.ports.files import Workspaces
 from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface

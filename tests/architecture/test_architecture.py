@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -39,7 +40,7 @@ OFFENCES = {
     "surfaces": ("adapters/terminal/offence.py", "import adapters.web.page_context"),
     "chat": ("adapters/chat/offence.py", "import slack_sdk"),
     "core": ("agent_core/model/offence.py", "import agent_core.service.agents"),
-    "capabilities": ("agent_core/capabilities/media/offence.py", "import agent_core.service.views"),
+    "capabilities": ("agent_core/capabilities/media/offence.py", "import agent_core.service"),
     "features": ("agent_core/capabilities/files/offence.py", "import agent_core.capabilities.web"),
     "inbound": ("adapters/web/offence.py", "import agent_core.loop.advance"),
     "composition": ("bot/offence.py", "import agent_core.persistence.database"),
@@ -63,8 +64,7 @@ MODULES_OF_ONE_PLATFORM = {
     "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
     "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
     "discord/outbound/offers": "Slack answers a reply to its author alone, and such an answer cannot be deleted later",
-    "slack/outbound/template_menu": "a form of Discord is opened once; a menu in it could not fill it in",
-    "slack/outbound/prompts": "a menu for prompts, as for templates",
+    "slack/outbound/menus": "a form of Discord is opened once; a menu in it could not fill it in",
     "slack/outbound/views": "Slack opens views where Discord answers with messages",
     "slack/api/rotation": "a bot of Discord has one token, which does not expire",
     "slack/api/tokens": "each workspace of Slack has a token of its own",
@@ -293,3 +293,9 @@ def normal(name: str) -> str:
 def test_every_process_of_the_procfile_is_a_command() -> None:
     processes = [line.split("python -m bot ")[1] for line in (ROOT / "Procfile").read_text().splitlines()]
     assert set(processes) <= set(COMMANDS)
+
+
+def test_no_folder_has_more_than_15_modules(shipped: Sequence[Source]) -> None:
+    paths = (each.path for each in shipped if not each.path.name.startswith("__"))
+    modules = Counter(path.parent.as_posix() for path in paths if "migrations" not in path.parts)
+    assert {folder: number for folder, number in modules.items() if number > 15} == {}

@@ -10,7 +10,7 @@ DRIVERS = {  # of databases, and the modules that may call them past SQLAlchemy
     "aiosqlite": set[str](),
     "psycopg": {"agent_core/persistence/server_broadcast.py"},  # LISTEN is no statement of SQLAlchemy
 }
-DRIVER_CONNECTION = {"agent_core/persistence/file_connections.py"}  # a search of SQLite has a limit of time
+DRIVER_CONNECTION = {"agent_core/persistence/connections.py"}  # a search of SQLite has a limit of time
 
 
 def test_only_sqlalchemy_calls_a_driver_of_a_database() -> None:

@@ -25,7 +25,7 @@ from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import TEA_SERVER
 from agent_core.toolset.registry import CommandContext
 from bot.settings import load
-from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools
+from bot.wiring.tool_servers import ToolServerSet, changed_tools, serve_tools
 from tests.attacks.bare_tool_servers import program, until
 from tests.attacks.rows import attack
 from tests.patience import PATIENCE_SECONDS

@@ -10,7 +10,7 @@ import pytest
 
 from adapters.screens.decision_log import csv_text, json_line, row_text, who_text
 from agent_core.model.records.audit import AuditEntry
-from agent_core.service.decision_log import LogFilter
+from agent_core.service.reading.decision_log import LogFilter
 from agent_core.spending.helper_tree import as_actor
 from agent_core.testing.examples import ANA, NOON, an_agent
 from tests.attacks.rows import attack

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from adapters.web.file_preview import FilePreview, preview_of
+from adapters.web.pages.file_preview import FilePreview, preview_of
 from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
 from tests.attacks.rows import attack
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.typed.prompt_drafts import draft_from_prompt
-from agent_core.capabilities.tool_servers.prompts import MAX_DESCRIPTION_CHARACTERS, MAX_PROMPTS, MAX_TEXT_CHARACTERS
+from agent_core.capabilities.tool_servers.answers import MAX_DESCRIPTION_CHARACTERS, MAX_PROMPTS, MAX_TEXT_CHARACTERS
 from agent_core.errors import CommandError
 from agent_core.model.question import ServerQuestion
 from tests.attacks.rows import attack

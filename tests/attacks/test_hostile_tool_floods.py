@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.capabilities.tool_servers.flow_limit import MAX_BYTES
+from agent_core.capabilities.tool_servers.transports import MAX_BYTES
 from agent_core.errors import CommandError
 from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack

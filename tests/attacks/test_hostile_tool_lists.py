@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.capabilities.tool_servers.schemas import ToolArguments
+from agent_core.capabilities.tool_servers.servers import ToolArguments
 from agent_core.providers.clock import SystemClock
 from agent_core.toolset.registry import Commands
 from bot.settings import load
-from bot.tool_server_wiring import ToolServerSet, serve_tools
+from bot.wiring.tool_servers import ToolServerSet, serve_tools
 from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 

@@ -14,7 +14,7 @@ from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.toolset.registry import CommandContext, Commands
 from bot.settings import load
-from bot.tool_server_wiring import ToolServerSet, serve_tools
+from bot.wiring.tool_servers import ToolServerSet, serve_tools
 from tests.attacks.bare_tool_servers import program, until
 from tests.attacks.rows import attack
 

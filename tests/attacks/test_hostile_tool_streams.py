@@ -7,8 +7,7 @@ import httpx2
 import pytest
 from httpx2 import AsyncByteStream, Request
 
-from agent_core.capabilities.tool_servers.flow_limit import MAX_MESSAGES, FlowLimit
-from agent_core.capabilities.tool_servers.http_transport import CountedBody
+from agent_core.capabilities.tool_servers.transports import MAX_MESSAGES, CountedBody, FlowLimit
 from agent_core.errors import CommandError
 from agent_core.providers.clock import SystemClock
 from tests.attacks.bare_tool_servers import program, running, until

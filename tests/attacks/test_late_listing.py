@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.model.agent import Agent
 from agent_core.model.files import FileEntry
-from agent_core.service.text_search import TextSearches
+from agent_core.service.reading.text_search import TextSearches
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryFiles, InMemoryWorkspaces

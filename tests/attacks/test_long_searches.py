@@ -13,7 +13,7 @@ from agent_core.model.ids import TurnId, new_id
 from agent_core.model.turn import Turn
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.service.text_search import TextSearches
+from agent_core.service.reading.text_search import TextSearches
 from agent_core.testing.examples import CHANNEL, NOON, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces
 

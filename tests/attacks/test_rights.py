@@ -11,7 +11,7 @@ from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve, Policy
 from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import ActorKind
-from agent_core.service.creation_limits import CreationLimits
+from agent_core.service.creation import CreationLimits
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import reply_text
 from agent_core.testing.stage import Stage

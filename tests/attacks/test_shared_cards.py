@@ -16,8 +16,8 @@ from agent_core.model.agent import Acting, Agent
 from agent_core.model.command import Succeeded
 from agent_core.model.decision import Approval, Approve
 from agent_core.model.turn import Turn
-from agent_core.service.inbound_log import InboundLog
-from agent_core.service.thread_turns import ThreadTurns
+from agent_core.service.housekeeping.inbound_log import InboundLog
+from agent_core.service.reading.thread_turns import ThreadTurns
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel

@@ -13,8 +13,14 @@ from agent_core.capabilities.tool_servers.sign_ins import SignIn, SignIns, SignI
 from agent_core.errors import CommandError
 from agent_core.model.draft import AgentDraft
 from agent_core.persistence.database import SqlDatabase
-from agent_core.ports.tool_servers import ComeBack, RemoteAddress, ServerEntry, SignInTerms
-from agent_core.ports.tool_sources import PromptArgument, SourcePrompt
+from agent_core.ports.tool_servers import (
+    ComeBack,
+    PromptArgument,
+    RemoteAddress,
+    ServerEntry,
+    SignInTerms,
+    SourcePrompt,
+)
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.stage import Stage
@@ -22,8 +28,8 @@ from agent_core.testing.tool_servers import InMemoryToolServer
 from agent_core.toolset.registry import CommandContext, Commands
 from bot.bootstrap import migrate_database
 from bot.settings import Settings, load
-from bot.sign_in_wiring import SignInDesk
-from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools, tool_servers_finding
+from bot.wiring.sign_ins import SignInDesk
+from bot.wiring.tool_servers import ToolServerSet, changed_tools, serve_tools, tool_servers_finding
 from tests.attacks.bare_tool_servers import until
 from tests.attacks.rows import attack
 from tests.contract.servers.guarded import Doorkeeper, guarded_server

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, BrowserContext, ViewportSize, expect
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.testing.language_model import ScriptedModel
-from bot.browser_offer import link_file
+from bot.commands import link_file
 from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.served import served
 

@@ -28,7 +28,7 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.tables import metadata
 from agent_core.ports.database import Database
 from agent_core.ports.files import WorkspaceOwner
-from agent_core.service.erasing import GRACE
+from agent_core.service.housekeeping.erasing import GRACE
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL, NOON

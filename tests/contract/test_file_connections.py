@@ -10,10 +10,9 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from agent_core.errors import Conflict, DatabaseAway
 from agent_core.model.agent import Agent
+from agent_core.persistence.connections import FileConnections, Write, Writes
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.file_connections import FileConnections
 from agent_core.persistence.tables import preferences
-from agent_core.persistence.writes import Write, Writes
 from agent_core.ports.database import Database
 from agent_core.testing.examples import CHANNEL, an_agent, keep
 

@@ -14,11 +14,9 @@ from agent_core.engines.procrastinate_guards import RETRY_SECONDS
 from agent_core.errors import DatabaseAway
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
-from agent_core.persistence import schema, server_connections
-from agent_core.persistence.connections import job_queue_address, make_engine
+from agent_core.persistence import connections, schema
+from agent_core.persistence.connections import FileConnections, OutageLog, job_queue_address, make_engine
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.file_connections import FileConnections
-from agent_core.persistence.outages import OutageLog
 from agent_core.ports.database import UnitOfWork, in_one_unit, queue_in_one_unit
 from agent_core.ports.engine import EngineParts
 from agent_core.providers.clock import SystemClock
@@ -82,7 +80,7 @@ async def test_statements_that_time_out_leave_no_sessions_on_the_server(
     own_postgres: PostgresServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "STATEMENT_SECONDS", 0.3)
     await schema.upgrade(own_postgres.url)
     database, agent = SqlDatabase(own_postgres.url), an_agent()
     await keep(database, agent)

@@ -11,8 +11,8 @@ from agent_core.model.agent import Awaiting
 from agent_core.model.ids import MemoryId, ReservationId
 from agent_core.model.origin import ThreadRef
 from agent_core.model.records.reservation import Account
+from agent_core.persistence.connections import FileConnections
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.file_connections import FileConnections
 from agent_core.ports.database import UnitOfWork
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 

@@ -13,12 +13,10 @@ from agent_core.errors import CommitUnknown, Conflict, DatabaseAway
 from agent_core.model.ids import ReservationId
 from agent_core.model.model_calls import FREE
 from agent_core.model.records.reservation import Account, Reservation
-from agent_core.persistence import server_connections
-from agent_core.persistence.connections import make_engine
+from agent_core.persistence import connections as module
+from agent_core.persistence.connections import ServerConnections, Write, Writes, make_engine
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.server_connections import ServerConnections
 from agent_core.persistence.tables import deliveries, preferences
-from agent_core.persistence.writes import Write, Writes
 from agent_core.testing.examples import CHANNEL, NOON
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres_gate import PostgresGate, postgres_gate
@@ -184,7 +182,7 @@ async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_o
     postgres: str, database: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the latest by the limit of a statement: the server may be told before it has begun."""
-    monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(module, "STATEMENT_SECONDS", 1)
     connections = ServerConnections(postgres)
     for ticks in range(12):
         reading = asyncio.create_task(connections.rows(VERY_SLOW, {}))
@@ -204,7 +202,7 @@ async def test_the_read_of_a_cancelled_caller_ends_on_the_server_and_others_go_o
 async def test_a_save_that_waits_too_long_for_a_lock_ends_on_the_server_and_saves_nothing(
     postgres: str, database: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_connections, "STATEMENT_SECONDS", 0.3)
+    monkeypatch.setattr(module, "STATEMENT_SECONDS", 0.3)
     hasty, other = SqlDatabase(postgres), make_engine(postgres)
     with other.connect() as connection:
         connection.exec_driver_sql("LOCK TABLE preferences IN ACCESS EXCLUSIVE MODE")

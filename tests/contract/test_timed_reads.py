@@ -7,11 +7,9 @@ from sqlalchemy import Select, func, literal, select
 
 from agent_core.model.ids import NoteId
 from agent_core.persistence import text_search
-from agent_core.persistence.connections import Connections, TooLong
-from agent_core.persistence.file_connections import FileConnections
-from agent_core.persistence.server_connections import ServerConnections
+from agent_core.persistence.connections import Connections, FileConnections, ServerConnections, TooLong
 from agent_core.ports.database import Database
-from agent_core.service.text_search import SearchPage, TextSearches
+from agent_core.service.reading.text_search import SearchPage, TextSearches
 from agent_core.testing.examples import CHANNEL, a_note, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces
 

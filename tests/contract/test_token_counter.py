@@ -13,11 +13,12 @@ from threading import Event
 import pytest
 import tiktoken
 
-from agent_core.capabilities.models.tiktoken_counter import MAX_EXACT_CHARACTERS, TiktokenCounters
 from agent_core.capabilities.models.token_estimates import CachedCounts, EstimatedTokens, estimate
-from agent_core.capabilities.models.tokenizer_files import (
+from agent_core.capabilities.models.tokenizers import (
     ENCODINGS,
+    MAX_EXACT_CHARACTERS,
     EncodingFile,
+    TiktokenCounters,
     build_encoding,
     missing,
     read_encoding,
@@ -227,7 +228,7 @@ def test_a_file_with_another_content_than_it_should_have_is_not_used(
     encoding = ENCODINGS["cl100k_base"]
     tmp_path.joinpath(encoding.file).write_bytes(b"YQ== 0\n")
     right = read_encoding(encoding, tmp_path) or b""
-    monkeypatch.setattr("agent_core.capabilities.models.tokenizer_files.PACKAGE", "not_installed_here")
+    monkeypatch.setattr("agent_core.capabilities.models.tokenizers.PACKAGE", "not_installed_here")
     assert missing(tmp_path) == ("o200k_base", "cl100k_base")
     tmp_path.joinpath(encoding.file).write_bytes(right)
     assert missing(tmp_path) == ("o200k_base",)
@@ -240,7 +241,7 @@ def test_a_package_that_was_spoilt_has_no_file(tmp_path: Path, monkeypatch: pyte
     (data.parent / "__init__.py").touch()
     (data / "o200k_base.tiktoken.gz").write_bytes(gzip.compress(b"YQ== 0")[:12])
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("agent_core.capabilities.models.tokenizer_files.PACKAGE", "spoilt_tokens")
+    monkeypatch.setattr("agent_core.capabilities.models.tokenizers.PACKAGE", "spoilt_tokens")
     assert missing(None) == ("o200k_base", "cl100k_base")
 
 
@@ -260,6 +261,6 @@ def test_counts_are_kept_up_to_a_size() -> None:
 
 
 def test_nothing_is_loaded_before_a_model_is_counted_for() -> None:
-    code = "import sys, agent_core.capabilities.models.tiktoken_counter; print('tiktoken' in sys.modules)"
+    code = "import sys, agent_core.capabilities.models.tokenizers; print('tiktoken' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout == "False\n"

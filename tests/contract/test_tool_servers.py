@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.capabilities.tool_servers import local_process, mcp_server
+from agent_core.capabilities.tool_servers import mcp_server, transports
 from agent_core.capabilities.tool_servers.mcp_server import McpServer
 from agent_core.errors import CommandError
 from agent_core.ports.tool_servers import LocalProgram, RemoteAddress, ServerEntry
@@ -208,7 +208,7 @@ async def test_a_flood_closes_the_connection_and_costs_little(how: str) -> None:
 async def test_a_server_that_does_not_end_by_itself_is_ended_however_often_its_connection_is_cancelled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_process, "GRACE_SECONDS", 0.3)
+    monkeypatch.setattr(transports, "GRACE_SECONDS", 0.3)
     monkeypatch.setattr(mcp_server, "CANCEL_SECONDS", 0.05)
     stays = """
         import atexit, signal

@@ -17,7 +17,7 @@ from agent_core.capabilities.files.s3_storage import S3Bucket, S3Storage
 from agent_core.capabilities.files.s3_workspace import S3Workspaces
 from agent_core.errors import CommandError
 from agent_core.model.files import FileEntry
-from agent_core.service.zip_stream import zip_stream
+from agent_core.service.reading.zips import zip_stream
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 

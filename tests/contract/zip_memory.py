@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from agent_core.capabilities.files.folder_workspace import FolderFiles
-from agent_core.service.zip_stream import zip_stream
+from agent_core.service.reading.zips import zip_stream
 
 KIBIBYTE = 1024
 

@@ -17,7 +17,7 @@ from adapters.discord.inbound.submitted_forms import read as read_form
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.forms import draw_form
-from adapters.discord.outbound.message import DiscordMessage
+from adapters.discord.outbound.message import DiscordMessage, boxed, can_be_boxed, clean, escaped, quoted, timestamp
 from adapters.discord.outbound.render import (
     agent_message,
     agents_message,
@@ -32,7 +32,6 @@ from adapters.discord.outbound.render import (
     thoughts_message,
     whole_file,
 )
-from adapters.discord.outbound.texts import boxed, can_be_boxed, clean, escaped, quoted, timestamp
 from adapters.discord.outbound.turn_messages import folded_message, turn_message
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.cards import as_text, turn_card

@@ -38,7 +38,7 @@ from agent_core.model.command import Arguments, CommandCall, Proposal, Thoughts
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.turn import Turn
-from agent_core.service.approval_queue import WaitingAgent
+from agent_core.service.reading.approval_queue import WaitingAgent
 from agent_core.testing.examples import BEN, a_notice, a_turn, an_agent
 from tests.drawn_forms import edit_view
 from tests.example_counts import tried

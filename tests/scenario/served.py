@@ -19,11 +19,10 @@ from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.clock import Clock
 from agent_core.ports.models import LanguageModel, MemoryIndex
 from agent_core.providers.clock import SystemClock
-from agent_core.service.sign_outs import SignOuts
+from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
-from bot.http_server import serve_app
-from bot.web import application
+from bot.web import application, serve_app
 from bot.worker import work
 from tests.tables import make_tables
 from tests.wiring import actions_of

@@ -11,8 +11,7 @@ from adapters.terminal.surface import CHANNEL, TerminalSurface
 from adapters.typed.actions import ActionDispatcher
 from agent_core.model.draft import AgentDraft
 from agent_core.testing.stage import Stage
-from bot.solo import Terminal, solo
-from bot.solo_options import SoloOptions
+from bot.solo import SoloOptions, Terminal, solo
 from tests.free_lock import FreeLock
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.chat import LateLine, OpenForm

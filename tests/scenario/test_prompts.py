@@ -16,11 +16,10 @@ from adapters.terminal.streams import Streams
 from adapters.terminal.surface import CHANNEL as TERMINAL
 from adapters.terminal.surface import TerminalSurface
 from agent_core.errors import CommandError, InvalidInput
-from agent_core.ports.tool_sources import PromptArgument, SourcePrompt, ToolSource
+from agent_core.ports.tool_servers import PromptArgument, SourcePrompt, ToolSource
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
-from bot.solo import Terminal, solo
-from bot.solo_options import SoloOptions, parse
+from bot.solo import SoloOptions, Terminal, parse, solo
 from tests.free_lock import FreeLock
 from tests.scenario.chat import writing
 from tests.scenario.discord_app import Guild, text_of

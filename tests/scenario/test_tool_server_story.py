@@ -14,7 +14,7 @@ from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from bot.settings import load
-from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools
+from bot.wiring.tool_servers import ToolServerSet, changed_tools, serve_tools
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.surfaces import Name, opened
 from tests.scenario.test_signed_off import on_each_surface

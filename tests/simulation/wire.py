@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent_core.ports.broadcast import Topic
+from agent_core.ports.engine import Topic
 from tests.simulation.scheduler import Chance, Process
 
 MESSAGE_SECONDS = 0.1

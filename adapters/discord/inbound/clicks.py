@@ -26,7 +26,7 @@ from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_cus
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.inputs import edit_fields
-from adapters.discord.outbound.notification_messages import OUR_DIRECT
+from adapters.discord.outbound.notifications import OUR_DIRECT
 from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.form import Form

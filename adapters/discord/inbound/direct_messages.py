@@ -9,7 +9,7 @@ from adapters.chat.refusals import RefusedAction, attempt
 from adapters.discord.inbound.context import DiscordContext, acknowledge, open_form, tell
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound.forms import draw_form
-from adapters.discord.outbound.notification_messages import direct_id, parse_direct
+from adapters.discord.outbound.notifications import direct_id, parse_direct
 from adapters.screens.buttons import Button
 from adapters.screens.forms import reason_form
 from adapters.typed.actions import FormInput

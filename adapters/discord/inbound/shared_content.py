@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import discord
 
-from adapters.chat.shared_text import forwarded_text, joined
+from adapters.chat.texts import forwarded_text, joined
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.message_markup import typed_text
 from adapters.typed.typed_text import Mention, TypedText, handed_on

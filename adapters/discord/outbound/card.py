@@ -7,7 +7,7 @@ from discord import ui
 
 from adapters.discord.outbound.command_section import CommandTexts, command_part, whole_size
 from adapters.discord.outbound.controls import Item, element
-from adapters.discord.outbound.texts import (
+from adapters.discord.outbound.message import (
     boxed,
     can_be_boxed,
     clean,

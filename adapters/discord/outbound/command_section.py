@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.discord.outbound.texts import (
+from adapters.discord.outbound.message import (
     FENCE,
     boxed,
     can_be_boxed,

@@ -12,7 +12,7 @@ from discord import ui
 
 from adapters.discord.outbound.controls import MAX_OPTIONS
 from adapters.discord.outbound.inputs import MAX_INPUTS
-from adapters.discord.outbound.texts import NOTHING, cut_by_size, escaped, quoted, quoted_size
+from adapters.discord.outbound.message import NOTHING, cut_by_size, escaped, quoted, quoted_size
 from adapters.screens.form import Field, Form, Said
 from adapters.screens.text_fit import beginning, cut, fits
 from adapters.screens.visible_text import one_line, visible

@@ -18,14 +18,13 @@ from adapters.discord.outbound.controls import (
     rest_button,
     rows,
 )
-from adapters.discord.outbound.decision_log import log_message
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, upload_button
-from adapters.discord.outbound.full_text import all_of, file_name, text_file
-from adapters.discord.outbound.message import DiscordMessage, compose
-from adapters.discord.outbound.notification_messages import mention_text
-from adapters.discord.outbound.texts import (
+from adapters.discord.outbound.full_text import all_of, file_name, log_message, text_file
+from adapters.discord.outbound.message import (
     NOTHING,
+    DiscordMessage,
     clean,
+    compose,
     cut_by_size,
     escaped,
     escaped_size,
@@ -34,6 +33,7 @@ from adapters.discord.outbound.texts import (
     quoted_size,
     timestamp,
 )
+from adapters.discord.outbound.notifications import mention_text
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.cards import Labelled, spend_text, status_text, turn_card
 from adapters.screens.text_fit import beginning_by_size, units

@@ -16,8 +16,7 @@ from adapters.chat.thread_surface import ThreadSurface, thread_of
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
 from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.notification_messages import allowed_mentions
-from adapters.discord.outbound.notifications import DiscordNotifications
+from adapters.discord.outbound.notifications import DiscordNotifications, allowed_mentions
 from adapters.discord.outbound.offers import DiscordOffers
 from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
 from adapters.discord.outbound.render import notice_message, root_message, text_message

@@ -6,8 +6,7 @@ from discord import ui
 
 from adapters.discord.outbound.card import card_items
 from adapters.discord.outbound.controls import card_controls, element, turn_choosers
-from adapters.discord.outbound.message import DiscordMessage, compose
-from adapters.discord.outbound.texts import cut_by_size, escaped, timestamp
+from adapters.discord.outbound.message import DiscordMessage, compose, cut_by_size, escaped, timestamp
 from adapters.screens.buttons import ViewButton
 from adapters.screens.cards import Card, turn_card
 from adapters.screens.risk_labels import Level

@@ -13,8 +13,8 @@ from adapters.slack.api.client import SlackApi
 from adapters.slack.api.web_api import SlackRefused
 from agent_core.errors import NotAllowed, NotFound, SurfaceBusy, SurfaceError
 from agent_core.model.origin import Actor, ActorKind, ChannelScope, is_name_of
-from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
+from agent_core.ports.engine import NO_BROADCAST, Broadcast
 from agent_core.text.lines import short_name
 
 User: TypeAlias = Mapping[str, Any]

@@ -15,11 +15,10 @@ from adapters.slack.api.web_api import SlackRefused
 from adapters.slack.inbound.inbound_event import SlackEvent
 from adapters.slack.inbound.message_markup import typed_text
 from adapters.slack.outbound.blocks import Block
+from adapters.slack.outbound.menus import with_prompts, with_templates
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.prompts import with_prompts
 from adapters.slack.outbound.render import answer_message
 from adapters.slack.outbound.surface import SlackSurface
-from adapters.slack.outbound.template_menu import with_templates
 from adapters.typed.answers import Answer
 from adapters.typed.prompt_drafts import list_choices
 from adapters.typed.typed_text import TypedText

@@ -12,7 +12,7 @@ from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.forms import draw_form
-from adapters.slack.outbound.notification_messages import channel_of_block
+from adapters.slack.outbound.notifications import channel_of_block
 from adapters.typed.actions import FormInput
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
 from agent_core.model.agent import Agent

@@ -15,14 +15,13 @@ from adapters.slack.inbound.submitted_forms import FormContext, home_channel, pl
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.forms import agent_view, draw_form
+from adapters.slack.outbound.menus import chosen_prompt, chosen_template
 from adapters.slack.outbound.message import link_to
-from adapters.slack.outbound.prompts import chosen_prompt
-from adapters.slack.outbound.template_menu import chosen_template
 from adapters.typed.actions import FormInput
 from agent_core.errors import NotAllowed
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import ChannelScope, Origin
-from agent_core.service.approval_queue import WaitingAgent
+from agent_core.service.reading.approval_queue import WaitingAgent
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adapters.chat.messages import Sign, ThreadListener
-from adapters.chat.shared_text import forwarded_text, joined, table_text
+from adapters.chat.texts import forwarded_text, joined, table_text
 from adapters.screens.buttons import Button
 from adapters.slack.inbound.context import SlackContext, thread_of
 from adapters.slack.inbound.downloads import SlackDownloads

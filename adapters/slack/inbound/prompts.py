@@ -11,8 +11,7 @@ from adapters.slack.inbound.inbound_event import Body, SlackEvent
 from adapters.slack.inbound.submitted_forms import FormContext, fields_in, place_of
 from adapters.slack.outbound.blocks import Block
 from adapters.slack.outbound.forms import agent_view, draw_form
-from adapters.slack.outbound.prompts import asking_view
-from adapters.slack.outbound.template_menu import with_mark
+from adapters.slack.outbound.menus import asking_view, with_mark
 from adapters.typed.prompt_drafts import PromptChoice, arguments_typed, fill_in, find_choice, list_choices
 from agent_core.model.origin import Origin
 

@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 
 from agent_core.model.channel_settings import NO_TOOLS_KEY
 from agent_core.model.origin import Installation, whole_workspace
-from agent_core.ports.broadcast import NO_BROADCAST, Broadcast
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import Database, UnitOfWork, in_one_unit, queue_in_one_unit
+from agent_core.ports.engine import NO_BROADCAST, Broadcast
 
 logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from adapters.screens.decision_log import time_text
-from adapters.screens.text_fit import cut, pieces
+from adapters.screens.text_fit import cut, pieces, units
 from adapters.screens.visible_text import readable
-from adapters.slack.outbound.texts import NOTHING, escaped
 
 Block: TypeAlias = dict[str, Any]
+NOTHING = "–"  # Slack rejects empty texts
 
 # docs.slack.dev/reference/block-kit/blocks, …/block-elements, …/composition-objects, …/views
 MAX_MESSAGE_BLOCKS, MAX_VIEW_BLOCKS = 50, 100
@@ -35,6 +35,16 @@ DATE_FORMAT = "{date_short_pretty} {time}"
 MAX_NOTIFICATION = 300
 
 SLACK_ID = re.compile(r"[USW][A-Z0-9]+")
+
+
+def weight(text: str) -> int:
+    """The length of a text in a message, on the assumption that Slack counts & < > in their escaped form."""
+    return units(text) + 4 * text.count("&") + 3 * (text.count("<") + text.count(">"))
+
+
+def escaped(text: str) -> str:
+    """The text with &, < and > escaped, so that Slack reads no mention or link in it."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def notification(text: str) -> str:

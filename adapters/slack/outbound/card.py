@@ -21,9 +21,9 @@ from adapters.slack.outbound.blocks import (
     run,
     section,
     texts_in,
+    weight,
 )
 from adapters.slack.outbound.controls import element
-from adapters.slack.outbound.texts import weight
 
 # Limits of the parts that get their space first, in UTF-16 units.
 MAX_HEADLINE, MAX_STATE, MAX_REMARK, MAX_FOOTER = 200, 500, 500, 300

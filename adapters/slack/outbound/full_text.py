@@ -1,13 +1,26 @@
-"""Lays out the full content of a turn without cuts, in as many parts as Slack's limits for a view require."""
+"""The full content of a turn without cuts, in as many parts as a view needs, and rows of the decision log."""
 
 import json
 from collections.abc import Iterator, Sequence
 
 from adapters.chat.card_sections import command_sections, headline_sections
 from adapters.screens.cards import Card, Labelled
-from adapters.screens.text_fit import pieces, units
+from adapters.screens.decision_log import row_text, time_text
+from adapters.screens.text_fit import cut, pieces, units
 from adapters.screens.visible_text import one_line, readable
-from adapters.slack.outbound.blocks import MAX_TEXT, Block, line, preformatted, rich, run
+from adapters.slack.outbound.blocks import (
+    MAX_TEXT,
+    Block,
+    date_run,
+    line,
+    link_run,
+    notification,
+    preformatted,
+    rich,
+    run,
+)
+from adapters.slack.outbound.message import SlackMessage, card_link
+from agent_core.service.reading.decision_log import LogRow
 
 MAX_PART_BLOCKS, MAX_PART_TEXT = 90, 100_000
 # Slack rejects views of more than 250,000 bytes; the SDK sends up to six bytes for a character.
@@ -54,3 +67,18 @@ def _boxed(label: str, piece: str) -> list[Block]:
 def _said(label: str, piece: str) -> list[Block]:
     top = [run(label, "bold"), run("\n")] if label else []
     return [line(*top, run(piece))]
+
+
+MAX_ROW_TEXT = 500
+
+
+def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
+    """Rows of the decision log, one per line, each with a link to its card if the card still exists."""
+    lines = [line(run(f"{head}\n", "bold"))]
+    for row in rows:
+        url = card_link(row.entry.channel, row.card)
+        opens = [run(" · "), link_run(url, "card")] if url else []
+        at = time_text(row.entry.at)
+        said = row_text(row.entry).removeprefix(at)
+        lines.append(line(date_run(row.entry.at), run(cut(said, MAX_ROW_TEXT)), *opens, run("\n")))
+    return SlackMessage(notification(head), [rich(*lines)])

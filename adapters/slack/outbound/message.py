@@ -8,8 +8,7 @@ from typing import Any, Self, TypeAlias
 
 from adapters.screens.text_fit import cut, pieces
 from adapters.screens.visible_text import readable
-from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_TEXT, Block, notification, section
-from adapters.slack.outbound.texts import NOTHING
+from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_TEXT, NOTHING, Block, notification, section
 from agent_core.model.agent import Agent
 from agent_core.model.origin import ChannelScope
 

@@ -25,6 +25,7 @@ from adapters.slack.outbound.blocks import (
     actions,
     context,
     date_field,
+    escaped,
     line,
     mention_text,
     notification,
@@ -34,6 +35,7 @@ from adapters.slack.outbound.blocks import (
     rich,
     run,
     section,
+    weight,
 )
 from adapters.slack.outbound.controls import (
     delete_button,
@@ -42,10 +44,9 @@ from adapters.slack.outbound.controls import (
     rest_button,
     upload_button,
 )
-from adapters.slack.outbound.decision_log import log_message
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
+from adapters.slack.outbound.full_text import log_message
 from adapters.slack.outbound.message import SlackMessage, metadata
-from adapters.slack.outbound.texts import escaped, weight
 from adapters.typed.answers import Answer
 from agent_core.model.agent import Agent
 from agent_core.model.draft import AgentDraft

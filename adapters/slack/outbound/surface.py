@@ -8,9 +8,8 @@ from typing import Any, Literal
 from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.chat.card_edits import recorded, send_both
 from adapters.chat.joined_cards import CardContent
-from adapters.chat.recorded import recorded
-from adapters.chat.send_both import send_both
 from adapters.chat.thread_surface import ThreadSurface, thread_of
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import TurnLine

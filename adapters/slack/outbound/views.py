@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from adapters.chat.card_sections import thoughts_sections
-from adapters.chat.notification_texts import wait_text
 from adapters.chat.subcommand_answers import Link
+from adapters.chat.texts import wait_text
 from adapters.screens.buttons import Button, ViewButton, ViewVerb
 from adapters.screens.cards import Card, Labelled, money, turn_card
 from adapters.screens.forms import NEW_AGENT
@@ -27,12 +27,12 @@ from adapters.slack.outbound.blocks import (
 from adapters.slack.outbound.card import MAX_FOOTER, MAX_REMARK, command_in, footer_text, show_all_button
 from adapters.slack.outbound.controls import PREFIX, element, rest_button
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
-from adapters.slack.outbound.notification_messages import DIRECT_VERBS
+from adapters.slack.outbound.notifications import DIRECT_VERBS
 from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, rest_line, standing_text
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
-from agent_core.service.approval_queue import WaitingAgent
+from agent_core.service.reading.approval_queue import WaitingAgent
 
 HOME_VERBS = (*DIRECT_VERBS, "answer", "decline")
 MAX_OWN_AGENTS, MAX_WAITING, MAX_WAITING_TEXT = 15, 12, 600

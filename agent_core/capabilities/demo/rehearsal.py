@@ -22,8 +22,7 @@ from agent_core.capabilities.demo.rehearsal_prompt import (
 from agent_core.capabilities.demo.tour import REPORT_TITLE, TOUR_END, TOUR_GOAL, read_tour, tour_actions
 from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.model.model_calls import FREE, Message, Reply, Usage
-from agent_core.ports.models import CallOptions
-from agent_core.ports.rehearsal import Tour
+from agent_core.ports.models import CallOptions, Tour
 
 LABEL = "Demo · scripted, no AI"
 CONNECT_HINT = "To connect a model, put {settings} into .env and start again."

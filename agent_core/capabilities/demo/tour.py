@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_core.capabilities.demo.goal_patterns import Action
 from agent_core.model.decision import Policy
 from agent_core.model.draft import AgentDraft
-from agent_core.ports.rehearsal import Tour
+from agent_core.ports.models import Tour
 from agent_core.text.lines import one_line
 
 TOUR_GOAL = "Take the tour of Signoff"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agent_core.capabilities.capability import Capability, CommandParts, Finding, provided_finding
 from agent_core.capabilities.posts.commands import PublishCommands
 from agent_core.capabilities.posts.settings import PostSettings
-from agent_core.ports.social_posts import PostPublisher
+from agent_core.ports.media import PostPublisher
 from agent_core.toolset.registry import Command
 
 X_VARIABLES = "X_API_KEY, X_API_SECRET, X_ACCESS_TOKEN and X_ACCESS_TOKEN_SECRET"

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from agent_core.errors import CommandError
 from agent_core.model.command import Preview
-from agent_core.ports.social_posts import PostPublisher
+from agent_core.ports.media import PostPublisher
 from agent_core.toolset.registry import Command, CommandContext, declare
 
 MAX_POST_LENGTH = 280

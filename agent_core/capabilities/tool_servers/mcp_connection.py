@@ -15,22 +15,39 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from agent_core.capabilities.tool_servers.answers import answer_of, contents_of, resource_of, tool_of
-from agent_core.capabilities.tool_servers.flow_limit import MAX_BYTES, MAX_MESSAGE_BYTES, FlowLimit, TooMuchSent
-from agent_core.capabilities.tool_servers.http_transport import limited_client
+from agent_core.capabilities.tool_servers.answers import (
+    answer_of,
+    contents_of,
+    list_prompts,
+    resource_of,
+    text_of_prompt,
+    tool_of,
+)
 from agent_core.capabilities.tool_servers.people_calls import PeopleCalls
-from agent_core.capabilities.tool_servers.prompts import list_prompts, text_of_prompt
 from agent_core.capabilities.tool_servers.questions import elicitation_callback
 from agent_core.capabilities.tool_servers.readable_results import ReadableResults, read_results
 from agent_core.capabilities.tool_servers.sign_in_provider import sign_in_provider
 from agent_core.capabilities.tool_servers.sign_ins import SignIns
-from agent_core.capabilities.tool_servers.stdio_transport import stdio_transport
+from agent_core.capabilities.tool_servers.transports import (
+    MAX_BYTES,
+    MAX_MESSAGE_BYTES,
+    FlowLimit,
+    TooMuchSent,
+    limited_client,
+    stdio_transport,
+)
 from agent_core.errors import CommandError
 from agent_core.model.command import Arguments
 from agent_core.plugins.loaded import one_line
 from agent_core.ports.clock import Clock
-from agent_core.ports.tool_servers import LocalProgram, ServerAnswer, ServerEntry, ServerResource, ServerTool
-from agent_core.ports.tool_sources import SourcePrompt
+from agent_core.ports.tool_servers import (
+    LocalProgram,
+    ServerAnswer,
+    ServerEntry,
+    ServerResource,
+    ServerTool,
+    SourcePrompt,
+)
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

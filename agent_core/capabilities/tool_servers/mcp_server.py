@@ -21,8 +21,8 @@ from agent_core.ports.tool_servers import (
     ServerResource,
     ServerState,
     ServerTool,
+    SourcePrompt,
 )
-from agent_core.ports.tool_sources import SourcePrompt
 from agent_core.toolset.time_limit import TimeLimit
 
 if TYPE_CHECKING:

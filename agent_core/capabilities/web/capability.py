@@ -11,8 +11,7 @@ from agent_core.capabilities.web.search import WebSearchCommands
 from agent_core.capabilities.web.settings import WebSettings
 from agent_core.errors import SettingsError
 from agent_core.ports.documents import Documents
-from agent_core.ports.search import Search
-from agent_core.ports.web import Web
+from agent_core.ports.web import Search, Web
 from agent_core.toolset.registry import Command
 
 INTERNAL_HOSTS = "ALLOW_INTERNAL_HOSTS"

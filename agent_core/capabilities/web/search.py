@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-from agent_core.ports.search import Search, WebHit
+from agent_core.ports.web import Search, WebHit
 from agent_core.text.lines import one_line
 from agent_core.toolset.registry import Command, CommandContext, declare
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agent_core.errors import NothingReceived
-from agent_core.ports.search import WebHit
+from agent_core.ports.web import WebHit
 from agent_core.providers.limited_replies import MAX_JSON_BYTES, ReplyTooLong, read_limited
 from agent_core.providers.outbound_proxy import is_loopback
 

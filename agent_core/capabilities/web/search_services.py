@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from agent_core.capabilities.web.search_engines import SearchRequest, request_hits
-from agent_core.ports.search import WebHit
+from agent_core.ports.web import WebHit
 
 BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
 TAVILY_URL = "https://api.tavily.com/search"

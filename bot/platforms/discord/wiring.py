@@ -14,8 +14,8 @@ from adapters.discord.outbound.posted import DiscordSender
 from adapters.discord.outbound.surface import DiscordSurface
 from adapters.typed.actions import ActionDispatcher
 from agent_core.assembly import Core
-from agent_core.service.inbound_log import InboundLog
-from agent_core.service.thread_turns import ThreadTurns
+from agent_core.service.housekeeping.inbound_log import InboundLog
+from agent_core.service.reading.thread_turns import ThreadTurns
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
 

@@ -24,8 +24,8 @@ from adapters.slack.install.oauth import SlackApp, oauth_flow
 from adapters.slack.outbound.surface import SlackSurface
 from adapters.typed.actions import ActionDispatcher
 from agent_core.assembly import Core
-from agent_core.service.inbound_log import InboundLog
-from agent_core.service.thread_turns import ThreadTurns
+from agent_core.service.housekeeping.inbound_log import InboundLog
+from agent_core.service.reading.thread_turns import ThreadTurns
 from bot.platforms.platform import PlatformParts
 from bot.settings import Settings
 

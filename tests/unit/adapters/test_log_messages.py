@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.outbound import decision_log as discord_log
+from adapters.discord.outbound import full_text as discord_log
 from adapters.discord.outbound import message as discord_message
 from adapters.discord.outbound import render as discord_render
 from adapters.screens.decision_log import NEWEST_ROWS, time_text
@@ -19,7 +19,7 @@ from adapters.typed.answers import Answer, Attachment
 from agent_core.model.note import Notice
 from agent_core.model.origin import ChannelScope
 from agent_core.model.records.audit import AuditEntry
-from agent_core.service.decision_log import LogRow
+from agent_core.service.reading.decision_log import LogRow
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
 
 SLACK, DISCORD = ChannelScope("slack", "T1", "C1"), ChannelScope("discord", "1", "2")

@@ -23,7 +23,7 @@ from agent_core.model.model_calls import Usage
 from agent_core.model.origin import Actor
 from agent_core.model.records.reservation import Account
 from agent_core.model.turn import SeenProposal
-from agent_core.service.decision_log import LogFilter
+from agent_core.service.reading.decision_log import LogFilter
 from agent_core.spending.budget_ledger import charge_account
 from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -5,7 +5,7 @@ import pytest
 from adapters.typed.prompt_drafts import MAX_KEY, PromptChoice, find_choice, left_out_text
 from adapters.typed.subcommands import NewPrompt, NewSentence, subcommand_of
 from agent_core.errors import InvalidInput
-from agent_core.ports.tool_sources import SourcePrompt
+from agent_core.ports.tool_servers import SourcePrompt
 
 NAMES = ("plan", "plan a party", "茶", "tea\u200b", 'a "b"', "a.b", "x" * 200, "/etc:1|2", "@everyone", "-" * 79)
 CHOICES = tuple(PromptChoice(f"server-{'s' * 23}", SourcePrompt(name=name)) for name in NAMES)

@@ -40,7 +40,7 @@ from agent_core.model.files import FileEntry
 from agent_core.model.lease import Lease
 from agent_core.model.question import AskedQuestion, ServerQuestion
 from agent_core.model.turn import Turn
-from agent_core.service.approval_queue import WaitingAgent
+from agent_core.service.reading.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_notice
 from docs.pictures.scenes import scenes
 from tests.drawn_forms import agent_modal

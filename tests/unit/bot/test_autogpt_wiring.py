@@ -9,9 +9,9 @@ import pytest
 from agent_core.capabilities.autogpt.worker import LOAD_SECONDS
 from agent_core.errors import SettingsError
 from agent_core.providers.clock import SystemClock
-from bot.autogpt_wiring import load_all_plugins, plugin_environment
-from bot.plugin_findings import plugins_finding
+from bot.findings.plugins import plugins_finding
 from bot.settings import Settings, load
+from bot.wiring.plugins import load_all_plugins, plugin_environment
 from tests.autogpt_plugins import plugin_source, zipped
 from tests.packages import SANDBOX, need
 

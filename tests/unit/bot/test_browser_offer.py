@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.browser_offer import OFFER
+from bot.commands import OFFER
 from bot.private_files import PAGE_LINK
 
 ADDRESS = "http://127.0.0.1:8700"
@@ -19,7 +19,7 @@ OFFERING = f"""
 import asyncio, fcntl, sys, termios
 from contextlib import suppress
 from pathlib import Path
-from bot.browser_offer import offer_browser
+from bot.commands import offer_browser
 
 if sys.stdin.isatty():
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

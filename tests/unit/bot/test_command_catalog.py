@@ -13,8 +13,8 @@ from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.toolset.registry import Command, Commands, declare
 from bot.features import Features
-from bot.model_wiring import make_model
 from bot.settings import Settings, load
+from bot.wiring.models import make_model
 from docs.reference.generate import every_command
 from examples.own_command.replace_text import Replacement, replace_text
 

@@ -23,13 +23,14 @@ from agent_core.capabilities.web.capability import WebCapability
 from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.providers.confinement import bwrap_options
 from agent_core.testing.sandbox import RecordingSandbox
-from bot import doctor
 from bot.bootstrap import probes
-from bot.doctor import Probes, Tables, findings, report
 from bot.features import Features
-from bot.model_wiring import check_model_endpoint, default_model_sees, default_window
+from bot.findings import doctor
+from bot.findings.doctor import Probes, Tables, findings, report
 from bot.platforms.chat_platforms import PLATFORMS
 from bot.settings import Settings, load
+from bot.wiring import models
+from bot.wiring.models import check_model_endpoint, default_model_sees, default_window
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin
@@ -734,8 +735,9 @@ async def test_whether_agents_can_look_at_pictures(
 
 @pytest.mark.parametrize(("facts", "sees"), [({}, False), ({"input_modalities": ["text", "image"]}, True)])
 async def test_the_endpoints_list_is_asked_whether_its_model_sees(
-    tmp_path: Path, facts: dict[str, object], sees: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: dict[str, object], sees: bool
 ) -> None:
+    monkeypatch.setattr(models, "LISTING_SECONDS", 30.0)  # a busy machine may take longer than people wait
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = facts
         assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url)) is sees

@@ -7,8 +7,8 @@ from pydantic import BaseModel
 
 from agent_core.capabilities.autogpt.discovery import MAX_PARSED_BYTES, Choice, Discovery
 from agent_core.toolset.registry import CommandContext, declare
-from bot.model_findings import PromptWindow, prompt_finding
-from bot.plugin_findings import disabled_finding
+from bot.findings.models import PromptWindow, prompt_finding
+from bot.findings.plugins import disabled_finding
 from bot.settings import load
 from tests.autogpt_plugins import plugin_source
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent_core.errors import EngineTaken
 from agent_core.testing.clock import FakeClock
-from bot.leadership import STAND_BY_SECONDS, lead
+from bot.startup import STAND_BY_SECONDS, lead
 from tests.patience import PATIENCE_SECONDS
 
 

@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 
 from agent_core.errors import SettingsError
-from bot.mcp_findings import how_to_connect, mcp_finding
+from bot.findings.mcp_clients import how_to_connect, mcp_finding
 from bot.settings import Settings, load
 from bot.startup import engine_of_home_if_free
 
@@ -22,7 +22,7 @@ def settings_with(folder: Path, **variables: str) -> Settings:
 
 @pytest.mark.slow
 def test_the_sdk_is_loaded_by_no_process_that_serves_no_client() -> None:
-    code = "import bot.bootstrap, bot.commands, bot.doctor, sys; print(sorted({'mcp', 'mcp_types'} & set(sys.modules)))"
+    code = "import bot.bootstrap, bot.commands, sys; print(sorted({'mcp', 'mcp_types'} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
 

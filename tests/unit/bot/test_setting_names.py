@@ -17,8 +17,8 @@ from agent_core.model.channel_settings import Sites
 from agent_core.model.model_calls import Usage
 from bot.bootstrap import assemble
 from bot.features import Features
-from bot.model_wiring import make_model
 from bot.settings import Settings, load
+from bot.wiring.models import make_model
 
 
 @pytest.fixture

@@ -31,8 +31,7 @@ from agent_core.testing.examples import NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.toolset.registry import CommandContext, NoArguments, declare
-from bot.solo import LOCK_LOST, Terminal, export, run_while_locked, solo
-from bot.solo_options import SoloOptions, parse
+from bot.solo import LOCK_LOST, SoloOptions, Terminal, export, parse, run_while_locked, solo
 from tests.free_lock import FreeLock
 from tests.patience import PATIENCE_SECONDS
 from tests.wiring import actions_of

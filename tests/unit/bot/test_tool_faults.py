@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from agent_core.capabilities.tool_servers.mcp_server import McpServer
-from agent_core.ports.tool_servers import LocalProgram, ServerEntry
-from agent_core.ports.tool_sources import ToolSource
+from agent_core.ports.tool_servers import LocalProgram, ServerEntry, ToolSource
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.clock import FakeClock
+from bot.findings.tool_faults import FILE, ToolFaults, faults_finding, faults_kept, read_faults
 from bot.settings import Settings, load
-from bot.tool_faults import FILE, ToolFaults, faults_finding, faults_kept, read_faults
 
 pytestmark = pytest.mark.proves("tools:faults")
 DYING = "import sys; sys.stderr.write('no licence\\u202e for ' + __import__('os').environ['TEA_KEY']); sys.exit(3)"

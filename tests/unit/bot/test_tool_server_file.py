@@ -24,7 +24,7 @@ from agent_core.testing.stage import Stage
 from agent_core.testing.tool_servers import InMemoryToolServer
 from agent_core.toolset.registry import Commands
 from bot.settings import Settings, load
-from bot.tool_server_wiring import ToolServerSet, changed_tools, serve_tools, tool_servers_finding
+from bot.wiring.tool_servers import ToolServerSet, changed_tools, serve_tools, tool_servers_finding
 from tests.attacks.bare_tool_servers import program
 from tests.patience import PATIENCE_SECONDS
 

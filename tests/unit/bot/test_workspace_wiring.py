@@ -20,15 +20,15 @@ from agent_core.model.files import StorageIdentity
 from agent_core.model.ids import AgentId
 from agent_core.persistence.database import SqlDatabase
 from agent_core.persistence.schema import upgrade
-from agent_core.service.shared_storage import record_storage
+from agent_core.service.housekeeping.shared_storage import record_storage
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
 from bot.bootstrap import assemble, probes
-from bot.doctor import findings, report
 from bot.features import Features
+from bot.findings.doctor import findings, report
 from bot.settings import Settings, load
 from bot.transfer_commands import export_data
-from bot.workspace_wiring import check_storage, find_workspaces_fault, make_workspaces, stored_files
+from bot.wiring.workspaces import check_storage, find_workspaces_fault, make_workspaces, stored_files
 from tests.standins.s3 import S3Gate
 
 ADA = an_agent(id=AgentId("0ada"))

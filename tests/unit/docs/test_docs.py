@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import COMMANDS
-from bot.solo_options import _parser
+from bot.solo import _parser
 from docs.reference.generate import PAGE, commands_page
 from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
 from tests.attacks.rows import PAGE as ATTACKS

@@ -8,7 +8,7 @@ from adapters.screens.turn_lines import line_of, permission_of
 from agent_core.model.command import Failed, Interrupted, Succeeded
 from agent_core.model.decision import Approval, Approve, Reject
 from agent_core.model.turn import Turn
-from agent_core.service.thread_turns import ThreadTurns
+from agent_core.service.reading.thread_turns import ThreadTurns
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from adapters.discord.outbound import notification_messages as discord_messages
+from adapters.discord.outbound import notifications as discord_messages
 from adapters.screens.cards import READ_UNTRUSTED, turn_card
-from adapters.slack.outbound import notification_messages as slack_messages
+from adapters.slack.outbound import notifications as slack_messages
 from adapters.slack.outbound.blocks import MAX_VIEW_BLOCKS
 from adapters.slack.outbound.views import home
 from agent_core.model.agent import Agent, Awaiting
@@ -17,7 +17,7 @@ from agent_core.model.decision import Approve
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
 from agent_core.model.turn import Turn
-from agent_core.service.approval_queue import WaitingAgent
+from agent_core.service.reading.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent
 from tests.scenario.slack_app import text_of
 

@@ -22,7 +22,7 @@ from agent_core.errors import (
 from agent_core.model.agent import Agent
 from agent_core.model.decision import Approve
 from agent_core.model.turn import Turn
-from agent_core.service.inbound_log import InboundLog
+from agent_core.service.housekeeping.inbound_log import InboundLog
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from tests.wiring import actions_of

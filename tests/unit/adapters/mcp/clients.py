@@ -28,10 +28,10 @@ from agent_core.model.decision import Decision
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.oversight.secrets import Secrets
 from agent_core.providers.clock import SystemClock
-from agent_core.service.creation_limits import CreationLimits
+from agent_core.service.creation import CreationLimits
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
-from bot.http_server import serve_app
+from bot.web import serve_app
 from tests.patience import PATIENCE_SECONDS
 
 TOKEN, SECRET = "t" * 32, "sk-operators-own-key"

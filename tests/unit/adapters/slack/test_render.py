@@ -56,7 +56,7 @@ from agent_core.model.model_calls import Budget, Usage
 from agent_core.model.origin import ChannelScope, ThreadRef
 from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
-from agent_core.service.approval_queue import WaitingAgent
+from agent_core.service.reading.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
 from docs.pictures.scenes import scenes
 from tests.drawn_forms import edit_view, number_view, reason_view

@@ -23,7 +23,7 @@ from agent_core.model.draft import AgentDraft
 from agent_core.model.lease import Lease
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
-from bot.solo_options import SoloOptions, parse
+from bot.solo import SoloOptions, parse
 
 AGENT = an_agent(channel=CHANNEL)
 PLAIN = Look(width=40)

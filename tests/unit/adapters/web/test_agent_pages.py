@@ -25,7 +25,7 @@ from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from bot.commands import memory_hints
-from bot.model_wiring import Models
+from bot.wiring.models import Models
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served

@@ -81,7 +81,7 @@ async def test_an_agents_page_and_files_are_its_own(ana: PageChat) -> None:
 
 
 async def test_a_page_leads_to_older_rows_with_its_filter(ana: PageChat, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_core.service.decision_log.PAGE_ROWS", 1)
+    monkeypatch.setattr("agent_core.service.reading.decision_log.PAGE_ROWS", 1)
     page = await get(ana, f"{CHANNEL}/audit", person="ana")
     older = re.search(r'href="(\?person=ana&amp;before=\w+)">Older', page)
     assert older

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.web.drafting import FILLED_IN, NO_SENTENCE, NOTHING_TO_DRAFT
+from adapters.web.pages.drafting import FILLED_IN, NO_SENTENCE, NOTHING_TO_DRAFT
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.service.drafting import NO_ANSWER, NOT_AFFORDABLE, NOT_IN_DEMO
 from agent_core.testing.language_model import ScriptedModel

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.screens.durations import short_span, span_text
-from adapters.web.drawings import (
+from adapters.web.pages.drawings import (
     LANE_WIDTH,
     MIN_WIDTH,
     Row,

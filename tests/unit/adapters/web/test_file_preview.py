@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from adapters.web.file_preview import (
+from adapters.web.pages.file_preview import (
     MAX_CELL_CHARACTERS,
     MAX_COLUMNS,
     MAX_PREVIEW_CHARACTERS,

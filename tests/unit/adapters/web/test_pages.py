@@ -17,8 +17,8 @@ from agent_core.ports.database import in_one_unit
 from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.testing.examples import NOON
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from bot.doctor import Probes, Tables, findings, report
 from bot.features import Features
+from bot.findings.doctor import Probes, Tables, findings, report
 from bot.settings import load
 from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of

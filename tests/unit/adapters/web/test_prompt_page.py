@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from agent_core.errors import CommandError
-from agent_core.ports.tool_sources import PromptArgument, SourcePrompt, ToolSource
+from agent_core.ports.tool_servers import PromptArgument, SourcePrompt, ToolSource
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from tests.scenario.page import PageChat, text_of

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from adapters.screens.cards import status_text, status_word, turn_card
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.errors import NotPossible
-from agent_core.loop.live_output import INTERVAL_SECONDS
+from agent_core.loop.live_progress import OUTPUT_SECONDS
 from agent_core.model.agent import Agent, Awaiting
 from agent_core.model.decision import Approve
 from agent_core.model.question import AskedQuestion, ServerQuestion
@@ -72,7 +72,7 @@ async def test_the_card_has_the_buttons_and_the_agent_waits_until_it_is_answered
         asking.answered.set()
         await asking.said.wait()
         await stage.fake_clock.until_sleeping()
-        stage.fake_clock.advance(INTERVAL_SECONDS)
+        stage.fake_clock.advance(OUTPUT_SECONDS)
         await stage.shown.until(lambda shown: not any(turn.open_question for turn in shown.cards.values()))
         assert not (await stage.views.agent(agent.channel, agent.id)).needs_people
         asking.ended.set()

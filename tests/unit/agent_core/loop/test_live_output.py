@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from adapters.screens.cards import turn_card
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.errors import ThreadGone
-from agent_core.loop.live_output import INTERVAL_SECONDS
+from agent_core.loop.live_progress import OUTPUT_SECONDS
 from agent_core.model.agent import Agent
 from agent_core.model.command import Interrupted, Succeeded
 from agent_core.model.decision import Approve
@@ -66,7 +66,7 @@ async def test_what_a_command_gives_stands_on_its_card_while_it_runs_and_not_aft
     assert [await slow.said.get(), await slow.said.get()] == ["compiling", "linking"]
     await stage.fake_clock.until_sleeping()
     assert "linking" not in stage.shown.cards[turn.id].live
-    stage.fake_clock.advance(INTERVAL_SECONDS)
+    stage.fake_clock.advance(OUTPUT_SECONDS)
     await stage.shown.until(lambda shown: "linking" in shown.cards[turn.id].live)
     assert turn_card(agent, stage.shown.cards[turn.id]).outcome == "compiling\nlinking"
     slow.say.put_nowait("end")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.screens.cards import status_text
-from agent_core.loop.live_thinking import INTERVAL_SECONDS, activity
+from agent_core.loop.live_progress import THINKING_SECONDS, activity
 from agent_core.model.agent import Agent, Awaiting, Stopped, Thinking
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
@@ -91,7 +91,7 @@ async def test_a_long_thought_is_told_every_few_seconds_and_not_after_the_propos
         ):
             model.write(WRITING, is_reasoning=reasoning)
             await stage.fake_clock.until_sleeping(2)  # the sweep and the line
-            stage.fake_clock.advance(INTERVAL_SECONDS)
+            stage.fake_clock.advance(THINKING_SECONDS)
             await stage.shown.until(partial(shows, agent.id, text))
         model.say(DONE)
         await stage.shown.until(partial(shows, agent.id, "waiting for a decision"))
@@ -180,6 +180,6 @@ async def test_the_line_holds_no_part_of_a_secret() -> None:
         await model.asked.wait()
         model.write('{"name": "write_to_file", "filename": "' + secret + '"')
         await stage.fake_clock.until_sleeping(2)
-        stage.fake_clock.advance(INTERVAL_SECONDS)
+        stage.fake_clock.advance(THINKING_SECONDS)
         await stage.shown.until(lambda shown: "writing" in status_text(shown.agents[agent.id]))
     assert "a1b2" not in status_text(stage.shown.agents[agent.id])

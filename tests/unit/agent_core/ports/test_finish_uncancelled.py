@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from agent_core.errors import Superseded
-from agent_core.loop.live_thinking import INTERVAL_SECONDS, LiveThinking
+from agent_core.loop.live_progress import THINKING_SECONDS, LiveThinking
 from agent_core.model.ids import AgentId
-from agent_core.persistence.server_connections import ServerConnections
-from agent_core.persistence.writes import DecidedWrite, Write, Writes
+from agent_core.persistence.connections import DecidedWrite, ServerConnections, Write, Writes
 from agent_core.ports.database import finish_uncancelled
 from agent_core.testing.clock import FakeClock
 
@@ -88,7 +87,7 @@ async def test_a_line_about_a_thought_may_fail_after_the_model_has_answered(capl
     thinking = LiveThinking(claim=gate, clock=clock)  # type: ignore[arg-type]
     task = asyncio.create_task(thinking.run(think()))
     await clock.until_sleeping()
-    clock.advance(INTERVAL_SECONDS)
+    clock.advance(THINKING_SECONDS)
     await task
     assert complaints(caplog) == []
 

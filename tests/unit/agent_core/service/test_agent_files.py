@@ -8,7 +8,7 @@ from agent_core.errors import NotFound, OutsideWorkspace
 from agent_core.model.decision import Approve, ApproveEdited, Reject
 from agent_core.model.ids import AgentId
 from agent_core.model.origin import ChannelScope
-from agent_core.service.agent_files import FileAddition, FileHistory, FileVersion
+from agent_core.service.reading.agent_files import FileAddition, FileHistory, FileVersion
 from agent_core.service.uploads import FileUploads
 from agent_core.testing.examples import ANA
 from agent_core.testing.language_model import ScriptedModel, reply_text

@@ -21,8 +21,8 @@ from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Actor
 from agent_core.model.records.audit import ENDED, RAN, AuditEntry
 from agent_core.ports.database import UnitOfWork, in_one_unit
-from agent_core.service import decision_log
-from agent_core.service.decision_log import EVERY_ROW, PAGE_ROWS, LogFilter
+from agent_core.service.reading import decision_log
+from agent_core.service.reading.decision_log import EVERY_ROW, PAGE_ROWS, LogFilter
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent, an_entry, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from agent_core.service.inbound_log import InboundLog
+from agent_core.service.housekeeping.inbound_log import InboundLog
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
 

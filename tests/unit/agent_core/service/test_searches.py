@@ -12,7 +12,7 @@ from agent_core.model.origin import ChannelScope
 from agent_core.model.records.text_search import LabelledText, excerpt_of
 from agent_core.model.turn import Turn
 from agent_core.ports.database import Database
-from agent_core.service.text_search import MAX_FOUND, TextSearches
+from agent_core.service.reading.text_search import MAX_FOUND, TextSearches
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import CHANNEL, NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.files import InMemoryWorkspaces

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from agent_core.model.agent import Stopped
 from agent_core.model.ids import NoteId, TurnId, new_id
-from agent_core.service.views import TURNS_PER_PAGE
+from agent_core.service.reading.views import TURNS_PER_PAGE
 from agent_core.testing.examples import ANA, CHANNEL, NOON, a_note, a_turn, an_agent, keep
 from agent_core.testing.stage import Stage
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.service.zip_names import names_in_zip
+from agent_core.service.reading.zips import names_in_zip
 
 PARTS = st.text("aAéE\u0301.: ()2c", min_size=1, max_size=4).filter(lambda part: part not in (".", ".."))
 PATHS = st.lists(st.lists(PARTS, min_size=1, max_size=3).map("/".join), unique=True, max_size=12)

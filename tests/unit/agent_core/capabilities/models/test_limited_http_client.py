@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from agent_core.capabilities.models.anthropic_model import CLAUDE_WINDOW_TOKENS, ClaudeModel
-from agent_core.capabilities.models.limited_http_client import MAX_EVENT_BYTES, MAX_LIST_BYTES
+from agent_core.capabilities.models.model_endpoint import MAX_EVENT_BYTES, MAX_LIST_BYTES
 from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.errors import ModelRefused
 from agent_core.model.model_calls import Message

@@ -7,7 +7,7 @@ from agent_core.capabilities.web.search_engines import GoogleSearch, MetaSearch
 from agent_core.capabilities.web.search_services import brave_search, searxng_search, tavily_search
 from agent_core.errors import CommandError
 from agent_core.model.command import CommandCall
-from agent_core.ports.search import Search, WebHit
+from agent_core.ports.web import Search, WebHit
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.toolset.registry import CommandContext, Commands

@@ -1,0 +1,1 @@
+"""The pages of the local workspace, one module each."""

