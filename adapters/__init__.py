@@ -1,1 +1,1 @@
-"""The surfaces (one package each), and the texts and buttons that all surfaces share."""
+"""The surfaces (one package each), and what they share: `screens`, `typed` and, for chat platforms, `chat`."""

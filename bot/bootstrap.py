@@ -1,4 +1,4 @@
-"""The composition root: assembles one process, with the parts that the modules `bot/*_wiring.py` choose.
+"""The composition root: assembles one process, with the parts that the modules of `bot/wiring` choose.
 
 Slow imports (a model's SDK, migrations) happen only if a setting needs them.
 """

@@ -1,4 +1,4 @@
-"""The commands of the command line, called with the loaded settings."""
+"""The commands of the command line, called with the loaded settings; `run` offers to open the page in a browser."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Closes Signoff's files to other accounts of the machine: new files by the umask, existing ones by their mode."""
+"""Closes Signoff's files to other accounts of the machine, and keeps the key of the page's address in one."""
 
 import logging
 import os

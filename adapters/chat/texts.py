@@ -48,7 +48,10 @@ def settings_lines(agent: Agent) -> tuple[str, ...]:
 
 
 def wait_text(agent: Agent, turn: Turn | None) -> str:
-    """What an agent waits for: `⚠ execute · Ada waits for a decision: turn 3, execute_python_file`; or its end."""
+    """What an agent waits for, in reminders and direct messages.
+
+    For example `⚠ execute · Ada waits for a decision: turn 3, execute_python_file`; or how the agent ended.
+    """
     name = one_line(readable(agent.title))
     if isinstance(agent.status, Finished):
         return f"{name} is done."

@@ -27,6 +27,7 @@ Verb = Literal[
     "answer",
     "decline",
 ]
+# The page has labels of its own, in adapters/web/templates.
 LABELS: dict[Verb, str] = {
     "approve": "Approve",
     "edit": "Edit",

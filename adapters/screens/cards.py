@@ -110,7 +110,7 @@ class Card:
 
     @property
     def marked_headline(self) -> str:
-        """The headline; if the command can execute, publish or spend, these classes are written before it."""
+        """The headline; if the command can delete, execute, publish or spend, these classes are written before it."""
         return _after_alert(self.risks, self.headline)
 
 

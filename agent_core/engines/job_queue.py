@@ -28,7 +28,7 @@ for _name in ("procrastinate", "psycopg.pool"):  # an outage of the database is 
 
 SWEEP_SECONDS = 2.0
 CANCEL_SECONDS = 4.0  # for what a cancelled step saves and shows
-ADVANCE = "advance"  # the name of the task, also in persistence/jobs.py
+ADVANCE = "advance"  # the name of the task, also in _DEFER of persistence/write_buffer.py
 MAKE_TABLES = 4711  # an advisory lock: processes that start at the same time make the tables once
 
 # The job, and its worker, in which something runs. A task that lost its job does not take a later one for its own.

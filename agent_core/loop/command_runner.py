@@ -1,4 +1,4 @@
-"""Runs an approved command through a chain of hooks and turns every outcome, also an error, into a Result."""
+"""Previews and runs commands inside hooks; every outcome is a Result. `Extensions` is what a host adds to the loop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

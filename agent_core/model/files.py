@@ -1,4 +1,4 @@
-"""Workspace files and sandboxed programs, as values."""
+"""Workspace files, their trash, the storage that they are in, and sandboxed programs, as values."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""The rules of approval, as pure functions: who may decide, what runs without approval, when a lease ends."""
+"""The rules of approval: decisions, free classes, leases, untrusted content, repetition, and secrets to hide."""

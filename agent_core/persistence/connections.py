@@ -1,4 +1,4 @@
-"""Engines of SQLAlchemy with the options of this program, transactions, and what the drivers' errors mean.
+"""Connections to SQLite and PostgreSQL, the writes that they save in one transaction, and what drivers' errors mean.
 
 Most reads find a few rows by an index in less time than a switch to another thread takes. SQLite has one writer, and a
 commit waits for the disk.

@@ -1,4 +1,4 @@
-"""Buffers the reads and writes of one unit of work until its commit: records, log entries and jobs."""
+"""Keeps the writes of a unit of work until its commit; the base of the SQL repositories, and that of jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -412,7 +412,7 @@ class TextSearch(Protocol):
         """Notes by text and author."""
 
     async def turns_changing(self, agent: Agent, path: str, *, among: int, most: int) -> tuple[tuple[Turn, ...], bool]:
-        """The agent's turns that changed the file (`model.file_changes`), among its newest `among` turns.
+        """The agent's turns that changed the file (`changes_file` of `model.turn`), among its newest `among` turns.
 
         `path`: normalised. `most`: of how many turns that may have changed it a database looks at the record. Also
         return whether there may be more.

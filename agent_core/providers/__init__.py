@@ -1,1 +1,1 @@
-"""Implementations of the ports: clock, models, embedders, indexes, web access, sandbox, files, media."""
+"""What several features share: the clock, the egress gateway, confinement, bounded replies and processes."""

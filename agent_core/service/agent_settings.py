@@ -1,4 +1,4 @@
-"""Settings of agents and channels that people change: goals, models, budgets and allowed web sites."""
+"""What people set for agents and channels: goals, models, budgets, policy, web sites and tools."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

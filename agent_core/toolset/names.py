@@ -1,4 +1,4 @@
-"""The names of commands, as they are compared."""
+"""Finds what a command's name means: how names are compared, and the error for an unknown one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

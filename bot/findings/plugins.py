@@ -1,4 +1,4 @@
-"""The finding of `signoff doctor` on plugins: what each adds, and what is left out of them."""
+"""The findings of `signoff doctor` on plugins, their faults, and names in DISABLED_COMMANDS that stop the start."""
 
 from collections.abc import Iterable
 from typing import Any, cast

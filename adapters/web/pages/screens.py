@@ -1,4 +1,4 @@
-"""Renders the pages with forms; an invalid form is shown again with the typed values and error messages."""
+"""The pages of a thread, a channel and a new agent; an invalid form is shown again with its values and errors."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Prices of model calls in US dollars: the operator's, else those in the price list of the library genai-prices."""
+"""What a model call costs in US dollars: by the operator's prices, else by the library genai-prices."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

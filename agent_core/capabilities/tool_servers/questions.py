@@ -1,4 +1,4 @@
-"""Questions of a server to people (elicitation): what it asks, read strictly, and the call to which a question belongs.
+"""What a server asks people (elicitation), read strictly. `people_calls` finds the call to which it belongs.
 
 Only forms are offered, of the flat schemas of the protocol. No pattern of a server is ever run.
 """

@@ -1,6 +1,6 @@
 """The SDK's transports and a server's program, with limits on what it may send before any of it is parsed.
 
-It runs with the rights of Signoff, since it is the operator's own program, and is given few variables.
+The program runs with the rights of Signoff, since it is the operator's own, and is given few variables.
 """
 
 import asyncio

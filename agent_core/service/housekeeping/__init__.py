@@ -1,1 +1,1 @@
-"""What is removed, archived and put in order, by people or by time."""
+"""What is removed or archived, and what processes note for each other: events, sign-outs, where files are."""

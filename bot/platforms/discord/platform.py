@@ -1,4 +1,4 @@
-"""Discord's entry in the platform catalog; it is imported without discord.py."""
+"""Discord's entry in `PLATFORMS`; it is imported without discord.py."""
 
 from dataclasses import dataclass
 
