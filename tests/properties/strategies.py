@@ -20,7 +20,7 @@ trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=4) | st.dict
 arguments = st.dictionaries(st.text(max_size=20), trees, max_size=4)
 
 st.register_type_strategy(str, texts)
-st.register_type_strategy(float, st.floats(allow_nan=False))  # no value of the model is NaN, which equals nothing
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))  # no value of the model is either
 st.register_type_strategy(datetime, times)
 st.register_type_strategy(Decimal, amounts)
 st.register_type_strategy(CommandCall, st.builds(CommandCall, texts, arguments))
