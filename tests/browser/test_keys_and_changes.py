@@ -169,7 +169,7 @@ async def test_cards_are_selected_and_approved_by_keys_and_one_that_others_decid
 async def test_the_first_refresh_draws_nothing_again_that_is_as_it_was(ana: BrowserChat, model: ScriptedModel) -> None:
     await waiting(ana, model, "Ada")
     served = "[...document.querySelectorAll('#thread > *')].every(each => !signature(each).includes('aria-disabled'))"
-    assert await ana.page.evaluate(served)
+    await ana.page.wait_for_function(served)  # buttons of a new card are held back for a moment
 
 
 async def test_the_button_of_the_selected_approves_at_the_first_press(ana: BrowserChat, model: ScriptedModel) -> None:

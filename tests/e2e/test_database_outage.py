@@ -169,8 +169,8 @@ async def test_an_outage_is_two_lines_of_the_log_and_agents_and_pages_go_on(
             await process.stop()
             await process.listen()
             lines = [line for line in process.lines if " WARNING " in line or " ERROR " in line or "Traceback" in line]
-            assert ["away" in line for line in lines if "persistence.outages" in line] == [True, False]
-            assert [line for line in lines if "persistence.outages" not in line] == []
+            assert ["away" in line for line in lines if "persistence.connections" in line] == [True, False]
+            assert [line for line in lines if "persistence.connections" not in line] == []
 
 
 @pytest.mark.proves("engine:only-one")
