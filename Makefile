@@ -67,8 +67,6 @@ format: .venv/.dev ## format the code and mend what can be mended
 	@$(PY) -m ruff check --fix .
 
 reference: .venv/.run ## write .env.example and the generated pages of docs/reference anew
-	@$(PY) -c 'from bot import settings; print(settings.example_file(), end="")' > .env.example
-	@$(PY) -c 'from bot import settings; print(settings.reference(), end="")' > docs/reference/settings.md
 	@$(PY) -m docs.reference.generate
 
 # Each stamp is as new as the last complete install, so that a second start costs nothing.

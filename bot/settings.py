@@ -5,13 +5,13 @@ The environment overrides the file. An empty value counts as not set.
 
 import difflib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource
 
-from agent_core.capabilities.declaring import OWN_WORDS, Variable, variables_of
+from agent_core.capabilities.declaring import OWN_WORDS, variables_of
 from agent_core.capabilities.files.settings import FileSettings
 from agent_core.capabilities.media.settings import MediaSettings
 from agent_core.capabilities.memory.settings import MemorySettings
@@ -159,46 +159,3 @@ def _refuse_misspelt(written: Iterable[str], env_file: str | Path | None) -> Non
         if name not in USUAL_NAMES and (close := _closest(name)):
             right = VARIABLES[close]
             raise SettingsError(right.name, f"is written {name} in {env_file}.", right.example)
-
-
-SECTIONS = tuple(dict.fromkeys(variable.section for variable in VARIABLES.values()))
-# What people set on the first day, and all that `.env.example` offers.
-FIRST_DAY = (
-    *("SIGNOFF_HOME", "HOST", "PORT", "WEB_TOKEN", "DATABASE_URL"),
-    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "SMART_MODEL"),
-    *("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "DISCORD_TOKEN"),
-    *("EXECUTE_LOCAL_COMMANDS", "DEFAULT_BUDGET_USD", "MAX_AGENTS_PER_CHANNEL"),
-)
-
-
-def example_file() -> str:
-    """The content of `.env.example`: the variables of the first day with an example, all commented out."""
-    lines = ["# Copy this file to .env and remove the # from what you set. All settings: docs/reference/settings.md"]
-    for section in SECTIONS:
-        offered = [variable for variable in _of(section) if variable.name in FIRST_DAY]
-        lines += ["", f"## {section}"] if offered else []
-        for variable in offered:
-            lines += ["", f"# {variable.meaning} Default: {variable.default}.", f"# {variable.name}={variable.example}"]
-    return "\n".join(lines) + "\n"
-
-
-def reference() -> str:
-    lines = ["# Settings", "", INTRODUCTION]
-    for section in SECTIONS:
-        lines += ["", f"## {section}", "", "| variable | what it is | must be | when not set |", "|---|---|---|---|"]
-        for variable in _of(section):
-            named = f"`{variable.name}`<br>`{variable.example}`"
-            lines.append(f"| {named} | {variable.meaning} | {variable.rule} | {variable.default} |")
-    return "\n".join(lines) + "\n"
-
-
-INTRODUCTION = (
-    "Set variables in the environment or in a file `.env` in the working directory. The environment takes precedence, "
-    "and an empty value counts as none. The first column has an example below each name. If a value is invalid, "
-    "Signoff does not start and prints one line with the variable, the problem and an example. "
-    "`python -m bot doctor` shows what is on, what is off, and why."
-)
-
-
-def _of(section: str) -> Iterator[Variable]:
-    return (variable for variable in VARIABLES.values() if variable.section == section)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, time, timedelta
-from typing import Literal
 from zoneinfo import ZoneInfo
 
 from agent_core.model.command import CommandSpec
@@ -119,8 +118,6 @@ PREFERENCE = "notify"  # the channel's preference with its settings; with a pers
 PERSON = f"{PREFERENCE}/"
 SATURDAY = 5
 MAX_QUIET_DAYS = 8
-
-NotificationKind = Literal["reminder", "direct"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from agent_core.toolset.registry import Command, Commands
 from bot.features import Features
 from bot.settings import Settings
 from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
+from docs.reference.settings_page import EXAMPLE_FILE, SETTINGS_PAGE, example_file, settings_page
 
 PAGE = Path(__file__).parent / "commands.md"
 INTRODUCTION = f"""# Commands
@@ -123,3 +124,5 @@ def _listed(words: Sequence[str]) -> str:
 if __name__ == "__main__":
     PAGE.write_text(commands_page(), encoding="utf-8")
     PLUGIN_PAGE.write_text(plugin_page(), encoding="utf-8")
+    SETTINGS_PAGE.write_text(settings_page(), encoding="utf-8")
+    EXAMPLE_FILE.write_text(example_file(), encoding="utf-8")

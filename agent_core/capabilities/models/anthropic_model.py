@@ -20,13 +20,13 @@ from agent_core.capabilities.models.completion import Completion, check_error, m
 from agent_core.capabilities.models.dialect import STREAM_WORD, TOOL_DESCRIPTION, Dialect
 from agent_core.capabilities.models.endpoint_errors import Ability
 from agent_core.capabilities.models.endpoint_model import EndpointModel
+from agent_core.capabilities.models.settings import ANTHROPIC_URL
 from agent_core.model.model_calls import TURN_TOOL, Image, Message
 from agent_core.ports.models import CallOptions
 
 Thinking: TypeAlias = Literal["adaptive", "budget", "none"]
 Choice: TypeAlias = Literal["tool", "auto", "none"]
 
-ANTHROPIC_URL = "https://api.anthropic.com"
 DEFAULT_CLAUDE_MODEL = "claude-sonnet-5-5"  # in the SDK's list of models, November 2026
 CLAUDE_WINDOW_TOKENS = 200_000  # the smallest window of a current Claude model
 CLAUDE = Ability(name="messages", address_hint="; Anthropic's own is https://api.anthropic.com")

@@ -20,6 +20,7 @@ from agent_core.capabilities.models.endpoint_errors import (
     to_model_error,
 )
 from agent_core.capabilities.models.prices import Prices
+from agent_core.capabilities.models.settings import OPENAI_URL
 from agent_core.errors import ModelError
 from agent_core.ports.clock import Clock
 from agent_core.providers.clock import SystemClock
@@ -100,7 +101,6 @@ async def check_redirect(response: Response) -> None:
         raise RedirectedElsewhere(f"{target.scheme}://{target.netloc.decode(errors='replace')}")
 
 
-OPENAI_URL = "https://api.openai.com/v1"
 # Submodules that the SDKs import when they are first used.
 RESOURCES = {"OpenAI": ("chat.completions", "models", "embeddings"), "Anthropic": ("messages", "models")}
 

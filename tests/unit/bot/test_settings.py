@@ -12,10 +12,10 @@ from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
 from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import SettingsError
-from bot import settings as declared
 from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import VARIABLES, Settings, load, unread_names
 from bot.wiring.models import make_model, wanted_profile
+from docs.reference import settings_page
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = {variable.name: variable.example for variable in VARIABLES.values()}
@@ -511,7 +511,7 @@ def test_every_field_has_a_variable_and_every_variable_a_field() -> None:
 
 @pytest.mark.parametrize(
     ("file", "content"),
-    [(".env.example", declared.example_file()), ("docs/reference/settings.md", declared.reference())],
+    [(".env.example", settings_page.example_file()), ("docs/reference/settings.md", settings_page.settings_page())],
 )
 def test_the_files_made_of_the_variables_are_up_to_date(file: str, content: str) -> None:
     assert (ROOT / file).read_text() == content, "Run `make reference`."
@@ -520,10 +520,12 @@ def test_the_files_made_of_the_variables_are_up_to_date(file: str, content: str)
 def test_the_example_file_offers_what_people_set_on_the_first_day(tmp_path: Path) -> None:
     text = (ROOT / ".env.example").read_text()
     offered = [line[2:] for line in text.splitlines() if line[2:].partition("=")[0] in VARIABLES]
-    assert [line.partition("=")[0] for line in offered] == [*declared.FIRST_DAY]
+    assert [line.partition("=")[0] for line in offered] == [*settings_page.FIRST_DAY]
     assert text.count("\n") <= 60
     assert "docs/reference/settings.md" in text
-    assert load({}, in_file(tmp_path, "\n".join(offered))) == load({n: EXAMPLES[n] for n in declared.FIRST_DAY}, None)
+    assert load({}, in_file(tmp_path, "\n".join(offered))) == load(
+        {n: EXAMPLES[n] for n in settings_page.FIRST_DAY}, None
+    )
 
 
 def test_every_example_can_be_written_into_the_file(tmp_path: Path) -> None:
