@@ -33,7 +33,7 @@ from agent_core.model.records.deletion import Retention
 from agent_core.oversight.secrets import Secrets
 from agent_core.persistence.connections import first_line, job_queue_address
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.engine_lock import engine_lock, leader_lock
+from agent_core.persistence.locks import engine_lock, leader_lock
 from agent_core.persistence.schema import HEAD, can_work, is_importing, upgrade, version
 from agent_core.persistence.server_broadcast import ServerBroadcast
 from agent_core.ports.clock import Clock
@@ -43,7 +43,7 @@ from agent_core.ports.models import LanguageModel
 from agent_core.ports.surface import ChatSurface
 from agent_core.providers.clock import SystemClock
 from agent_core.service.creation import CreationLimits
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.findings.doctor import Probes, Tables
 from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
@@ -127,8 +127,8 @@ async def assemble(
         await check_storage(settings, workspaces, database)
         stack.push_async_callback((models := Models.of(settings, database)).close)
         plugins = await load_all_plugins(settings, clock)
-        stack.push_async_callback((features := Features.of(settings, plugins, clock)).close)
-        await features.open()
+        stack.push_async_callback((capabilities := Capabilities.of(settings, plugins, clock)).close)
+        await capabilities.open()
         parts = _platform_parts(settings, models, database, workspaces, clock, broadcast)
         platforms = wire_platforms(settings, parts, stack) if with_platforms else []
         ports = CorePorts(
@@ -137,16 +137,16 @@ async def assemble(
             index=models.index,
             surfaces=(*surfaces, *(platform.surface for platform in platforms)),
             workspaces=workspaces,
-            sandbox=features.programs.sandbox,
+            sandbox=capabilities.programs.sandbox,
             clock=clock,
             tokens=models.tokens,
             embedder=models.embedder,
             engine=LocalEngine if is_alone or settings.sqlite_file else _job_queue(settings),
             rehearsal=models.rehearsal,
         )
-        core = Core.assemble(ports, features.commands, _options(settings, features))
+        core = Core.assemble(ports, capabilities.commands, _options(settings, capabilities))
         await stack.enter_async_context(core.engine.connect())
-        await stack.enter_async_context(serve_core(settings, features.servers, core, clock))
+        await stack.enter_async_context(serve_core(settings, capabilities.servers, core, clock))
         yield Signoff(settings=settings, models=models, core=core, broadcast=broadcast, platforms=platforms)
 
 
@@ -232,7 +232,7 @@ def probes(settings: Settings) -> Probes:
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
         tokenizers=partial(missing, settings.tokenizers),
-        features=Features.of(settings).every,
+        capabilities=Capabilities.of(settings),
         files=partial(find_workspaces_fault, settings),
         window=partial(default_window, settings),
         unread_names=unread_names,
@@ -276,7 +276,7 @@ def queue_app(settings: Settings) -> "App":
     return App(connector=PsycopgConnector(conninfo=job_queue_address(settings.database_url)))
 
 
-def _options(settings: Settings, features: Features) -> CoreOptions:
+def _options(settings: Settings, capabilities: Capabilities) -> CoreOptions:
     return CoreOptions(
         default_budget=settings.default_budget_usd,
         limits=CreationLimits(
@@ -293,7 +293,7 @@ def _options(settings: Settings, features: Features) -> CoreOptions:
         commands_setting="DISABLED_CATEGORIES",
         profile=wanted_profile(settings),
         secrets=Secrets.of(settings.secrets),
-        extensions=with_tool_servers(features.extensions, features.servers, settings),
+        extensions=with_tool_servers(capabilities.extensions, capabilities.servers, settings),
         retention=Retention(history_days=settings.history_days, audit_days=settings.audit_days),
     )
 

@@ -19,7 +19,7 @@ from adapters.web.surface import WebSurface
 from agent_core.service.housekeeping.sign_outs import SignOuts
 from agent_core.text.lines import counted
 from bot.bootstrap import Signoff, assemble, make_home, migrate_database, probes, system_clock
-from bot.features import make_renderer
+from bot.capabilities import make_renderer
 from bot.findings.doctor import findings, report
 from bot.findings.mcp_clients import how_to_connect
 from bot.private_files import PAGE_LINK, page_key
@@ -36,7 +36,7 @@ from bot.startup import (
 )
 from bot.transfer_commands import export_data, import_data
 from bot.web import application, serve_app, waiting_application
-from bot.wiring.mcp_server import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
+from bot.wiring.mcp_clients import Pipes, mcp_routes, serve_client, take_pipes, told_by_engine, told_by_nobody
 from bot.wiring.models import Models
 from bot.worker import until_one_ends, until_told, work
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationInfo, field_validator
 
 from agent_core.capabilities.declaring import Rule, SettingsGroup, refuse_if, setting
-from agent_core.capabilities.value_types import (
+from agent_core.capabilities.setting_types import (
     LOOPBACK,
     LOWER_CASE,
     UPPER_CASE,

@@ -19,8 +19,8 @@ from agent_core.capabilities.models.settings import ModelSettings
 from agent_core.capabilities.plugins.settings import PluginSettings
 from agent_core.capabilities.posts.settings import PostSettings
 from agent_core.capabilities.programs.settings import ProgramSettings
+from agent_core.capabilities.setting_types import passwords, sqlite_file, without_secrets
 from agent_core.capabilities.tool_servers.settings import ToolServerSettings
-from agent_core.capabilities.value_types import passwords, sqlite_file, without_secrets
 from agent_core.capabilities.web.settings import WebSettings
 from agent_core.errors import SettingsError
 from bot.platforms.discord.settings import DiscordSettings

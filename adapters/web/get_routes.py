@@ -14,11 +14,11 @@ from adapters.web.guard import SIGN_OUT
 from adapters.web.page_context import STATIC, WebContext
 from adapters.web.pages.decision_log import LogPages
 from adapters.web.pages.file_pages import FilePages
+from adapters.web.pages.form_pages import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.pages.glance import GlancePages
 from adapters.web.pages.memory import MemoryPages
 from adapters.web.pages.policy import PolicyPage
 from adapters.web.pages.prompt_page import PromptPage
-from adapters.web.pages.screens import FormState, channel_page, new_agent_page, thread_page
 from adapters.web.pages.search import SearchPages
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, queue_page, redirect_home

@@ -19,10 +19,7 @@ from adapters.web.page_context import WebContext
 from adapters.web.pages.answering import send_answer
 from adapters.web.pages.drafting import DraftingRoute
 from adapters.web.pages.file_pages import FilePages
-from adapters.web.pages.memory import MemoryPages
-from adapters.web.pages.policy import PolicyPage
-from adapters.web.pages.prompt_page import PromptPage
-from adapters.web.pages.screens import (
+from adapters.web.pages.form_pages import (
     FormState,
     after_saving,
     channel_page,
@@ -30,6 +27,9 @@ from adapters.web.pages.screens import (
     thread_page,
     with_errors_shown,
 )
+from adapters.web.pages.memory import MemoryPages
+from adapters.web.pages.policy import PolicyPage
+from adapters.web.pages.prompt_page import PromptPage
 from adapters.web.pages.tools import ToolPage
 from adapters.web.pages.waiting import APPROVE, approve_selected
 from adapters.web.render import agent_path, channel_path, page

@@ -1,4 +1,4 @@
-"""The seam of features: what a feature brings into a process. `bot/features.py` has the list of all."""
+"""The seam of features: what a feature brings into a process. `bot/capabilities.py` has the list of all."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

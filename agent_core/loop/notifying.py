@@ -13,12 +13,12 @@ from agent_core.model.channel_settings import (
     LONGEST_REMINDER,
     OWNER,
     PREFERENCE,
-    Notification,
     NotificationSettings,
     parse_notification_settings,
 )
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor
+from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 from agent_core.oversight.policy import require_may_decide
 from agent_core.ports.clock import Clock

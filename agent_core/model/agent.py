@@ -6,12 +6,13 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Self, TypeAlias
 
-from agent_core.model.channel_settings import FIRST_REMINDER, MAX_REMINDERS, Notification
+from agent_core.model.channel_settings import FIRST_REMINDER, MAX_REMINDERS
 from agent_core.model.decision import Policy
 from agent_core.model.ids import AgentId, MemoryId
 from agent_core.model.lease import Lease
 from agent_core.model.model_calls import FREE, NO_USAGE, Budget, CallKind, Usage
 from agent_core.model.origin import Actor, ChannelScope, ThreadRef
+from agent_core.model.records.notification import Notification
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from agent_core.model.command import CommandSpec
-from agent_core.model.ids import TurnId
 
 SITES_KEY = "sites"  # the channel's preference that holds them
 
@@ -118,25 +117,6 @@ PREFERENCE = "notify"  # the channel's preference with its settings; with a pers
 PERSON = f"{PREFERENCE}/"
 SATURDAY = 5
 MAX_QUIET_DAYS = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notification:
-    """A message that was sent about one wait of an agent, and that is taken back when the wait ends.
-
-    `since`: when the wait began. `turn`: the turn that waits, or None while the agent is paused.
-    `to`: the person who got it as a direct message, or "" for a reminder in the agent's thread.
-    `address`: where the surface posted it, or "" if it could not be delivered and is not tried again.
-    `is_planned`: it is about to be sent. If the process dies meanwhile it may stand, and the surface looks for it.
-    `reminded`: how many reminders of the wait were no longer due when it was sent.
-    """
-
-    since: datetime
-    turn: TurnId | None = None
-    to: str = ""
-    address: str = ""
-    is_planned: bool = False
-    reminded: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

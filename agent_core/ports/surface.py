@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agent_core.model.agent import Agent
-from agent_core.model.channel_settings import Notification
 from agent_core.model.note import Notice
 from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef
+from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 
 

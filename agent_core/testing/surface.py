@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from agent_core.errors import NotFound, SurfaceError
 from agent_core.model.agent import Agent
-from agent_core.model.channel_settings import Notification
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.note import Notice
 from agent_core.model.origin import Actor, ChannelScope, SurfaceName, ThreadRef, is_name_of
+from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 
 

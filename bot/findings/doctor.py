@@ -13,6 +13,7 @@ from agent_core.capabilities.capability import Capability, Finding
 from agent_core.capabilities.models.settings import MODEL_VARIABLES, Endpoint
 from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.text.lines import counted
+from bot.capabilities import Capabilities
 from bot.findings.mcp_clients import mcp_finding
 from bot.findings.models import ChosenModel, PromptWindow, model_finding, prompt_finding
 from bot.findings.plugins import extension_findings
@@ -59,7 +60,7 @@ class Probes:
     `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
     `database`: the result of the database check; for SQLite called only if the file exists.
     `tokenizers`: the encodings whose files are missing.
-    `features`: the features, not opened.
+    `capabilities`: the capabilities, not opened.
     `window`: the context window of the default model and the prompt for it; None without an endpoint.
     `files`: what keeps the bucket of the agents' files from being used, to complete "The storage …", or "".
     `unread_names`: names that are set and not read, each with the variable that is probably meant.
@@ -70,7 +71,7 @@ class Probes:
     database: Callable[[], Awaitable[Tables]]
     platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
     tokenizers: Callable[[], Sequence[str]]
-    features: Sequence[Capability]
+    capabilities: Capabilities
     window: Callable[[], Awaitable[PromptWindow | None]] = no_window
     files: Callable[[], Awaitable[str]] = no_fault
     unread_names: Callable[[], Mapping[str, str]] = dict
@@ -78,13 +79,13 @@ class Probes:
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """The findings for the surfaces, then for models, database and files, then for each feature."""
-    platforms, models, window, tokens, (database, files), (features, servers) = await asyncio.gather(
+    platforms, models, window, tokens, (database, files), (capabilities, servers) = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
         _models(settings, probes),
         _answer_or(None, probes.window, PATIENCE + 1),
         _tokens(settings, probes),
         asyncio.gather(_database(settings, probes), _files(settings, probes)),
-        asyncio.gather(_features(probes.features), tool_servers_finding(settings)),
+        asyncio.gather(_findings_of(probes.capabilities.every), tool_servers_finding(settings)),
     )
     return (
         _web(settings),
@@ -102,13 +103,13 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *files,
         *_open_files(settings),
         templates_finding(settings.templates_dir),
-        *filter(None, [*await extension_findings(settings), servers]),
-        *features,
+        *filter(None, [*await extension_findings(probes.capabilities), servers]),
+        *capabilities,
     )
 
 
-async def _features(features: Iterable[Capability]) -> list[Finding]:
-    return [each for found in await asyncio.gather(*(feature.findings() for feature in features)) for each in found]
+async def _findings_of(capabilities: Iterable[Capability]) -> list[Finding]:
+    return [each for found in await asyncio.gather(*(each.findings() for each in capabilities)) for each in found]
 
 
 def report(found: Sequence[Finding]) -> str:

@@ -1,6 +1,7 @@
 """The findings of `signoff doctor` on plugins, their faults, and names in DISABLED_COMMANDS that stop the start."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 from agent_core.capabilities.capability import CommandParts, Finding
@@ -9,7 +10,7 @@ from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loaded import LoadedPlugin, one_line
 from agent_core.plugins.registration import PluginSet
 from agent_core.text.lines import counted
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.findings.tool_faults import faults_finding
 from bot.settings import Settings
 from bot.wiring.plugins import plugin_environment, try_plugins
@@ -19,12 +20,13 @@ NOTHING = cast("Any", None)  # commands are declared here, and none of them runs
 NO_PARTS = CommandParts(database=NOTHING, clock=NOTHING, memory=NOTHING, helpers=NOTHING, metered_model=NOTHING)
 
 
-async def plugins_finding(settings: Settings) -> Finding | None:
+async def plugins_finding(capabilities: Capabilities) -> Finding | None:
     """The finding on plugins, or None where none is named: each with its commands, and what is left out. No secrets."""
+    settings = capabilities.settings
     if not settings.has_plugins:
         return _without_plugins(settings)
     try:
-        found = _registered(settings, await try_plugins(settings))
+        found = _registered(capabilities, await try_plugins(settings))
     except SettingsError as fault:
         return Finding(name="plugins", state="fault", why=str(fault), variable="PLUGIN_PYTHON")
     titles = ", ".join(f"{each.title} ({counted(len(each.commands), 'command')})" for each in found.working) or "none"
@@ -40,15 +42,15 @@ async def plugins_finding(settings: Settings) -> Finding | None:
     )
 
 
-async def extension_findings(settings: Settings) -> list[Finding | None]:
+async def extension_findings(capabilities: Capabilities) -> list[Finding | None]:
     """The findings on plugins, on what failed in them and in servers, and on what is switched off."""
-    return [await plugins_finding(settings), faults_finding(settings), disabled_finding(settings)]
+    return [await plugins_finding(capabilities), faults_finding(capabilities.settings), disabled_finding(capabilities)]
 
 
-def disabled_finding(settings: Settings) -> Finding | None:
+def disabled_finding(capabilities: Capabilities) -> Finding | None:
     """The finding on DISABLED_COMMANDS and DISABLED_CATEGORIES if `run` would not start for a name in them."""
     try:
-        Features.of(settings).commands(NO_PARTS)
+        capabilities.commands(NO_PARTS)
     except SettingsError as fault:
         return Finding(
             name="commands", state="fault", why=f"run does not start: {fault.fault}", variable=fault.variable
@@ -85,9 +87,9 @@ def _quoted(names: Iterable[str]) -> str:
     return ", ".join(one_line(name, MAX_NAME_CHARACTERS) for name in names)
 
 
-def _registered(settings: Settings, found: PluginSet) -> PluginSet:
+def _registered(capabilities: Capabilities, found: PluginSet) -> PluginSet:
     """The plugins after they were asked for all that they add, beside the commands of Signoff."""
-    Features.of(settings, found).every_command(NO_PARTS)
+    replace(capabilities, plugins=found).every_command(NO_PARTS)
     found.guidance()
     return found
 

@@ -1,1 +1,1 @@
-"""Builds the parts that the settings choose: with `bot.bootstrap` and `bot.features`, what names concrete classes."""
+"""Builds the parts that the settings choose: what names concrete classes, with `bot.bootstrap` and `capabilities`."""

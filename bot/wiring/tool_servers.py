@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from adapters.screens.visible_text import visible
 from agent_core.assembly import Core
 from agent_core.capabilities.capability import Finding
-from agent_core.capabilities.tool_servers.servers import ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.errors import CommandError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.loop.command_runner import Extensions

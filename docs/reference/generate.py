@@ -14,7 +14,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.toolset.registry import Command, Commands
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.settings import Settings
 from docs.reference.plugin_page import PLUGIN_PAGE, plugin_page
 from docs.reference.settings_page import EXAMPLE_FILE, SETTINGS_PAGE, example_file, settings_page
@@ -44,9 +44,9 @@ folder {LIMITS.workspace_bytes:,} bytes and {LIMITS.files:,} files.
 def every_command() -> Commands:
     """The registry of a fresh machine: nothing taken away, and what a setting has to allow off with the reason."""
     settings, database = Settings(), TemporaryDatabase()
-    features = Features.of(settings)
-    has_git = replace(features.web, git_fault=str)  # whether this machine has git does not matter here
-    features = replace(features, every=tuple(has_git if each is features.web else each for each in features.every))
+    known = Capabilities.of(settings)
+    has_git = replace(known.web, git_fault=str)  # whether this machine has git does not matter here
+    capabilities = replace(known, every=tuple(has_git if each is known.web else each for each in known.every))
     ports = CorePorts(
         database=database,
         model=RehearsalModel(),
@@ -54,7 +54,7 @@ def every_command() -> Commands:
         surfaces=(),
         workspaces=InMemoryWorkspaces(),
     )
-    return Core.assemble(ports, features.commands).commands
+    return Core.assemble(ports, capabilities.commands).commands
 
 
 def commands_page() -> str:

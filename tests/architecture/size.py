@@ -36,7 +36,7 @@ ROOMS: Mapping[str, Room] = {
     "screens": Room(3_830, ("adapters",)),
     "slack and discord": Room(6_410, ("adapters/slack", "adapters/discord")),
     "web and terminal": Room(3_360, ("adapters/web", "adapters/terminal")),
-    "bot": Room(3_500, ("bot",)),
+    "bot": Room(3_450, ("bot",)),
     "tests": Room(67_460, ("tests",)),
     "benchmarks": Room(2_570, ("benchmarks",)),
 }

@@ -16,7 +16,7 @@ from agent_core.model.agent import Agent
 from agent_core.model.files import ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.confinement.backend import LIMITS, ProgramLimits
+from agent_core.providers.confinement.limits import LIMITS, ProgramLimits
 from agent_core.testing.examples import an_agent
 from tests.packages import SANDBOX, need
 from tests.patience import PATIENCE_SECONDS

@@ -16,7 +16,7 @@ from agent_core.capabilities.web.confined_browser_start import arguments_for
 from agent_core.errors import CommandError
 from agent_core.model.channel_settings import Sites
 from agent_core.providers.confinement import bwrap_options
-from agent_core.providers.confinement.backend import BROWSER_USER
+from agent_core.providers.confinement.limits import BROWSER_USER
 from agent_core.providers.egress.address_policy import InternalHosts
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import open_tunnel

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from adapters.screens.visible_text import visible
-from agent_core.capabilities.tool_servers.servers import ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.model.agent import Acting
 from agent_core.model.command import CommandCall, Proposal, Thoughts
 from agent_core.model.decision import Approval, Approve

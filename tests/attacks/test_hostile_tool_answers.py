@@ -7,7 +7,7 @@ import pytest
 
 from adapters.screens.visible_text import visible
 from agent_core.capabilities.tool_servers.answers import answer_of
-from agent_core.capabilities.tool_servers.servers import MAX_SHOWN_CHARACTERS, ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import MAX_SHOWN_CHARACTERS, ServerCommands
 from agent_core.errors import CommandError
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles

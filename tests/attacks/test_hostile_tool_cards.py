@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.capabilities.tool_servers.servers import ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
 from agent_core.ports.tool_servers import ServerAnswer, ServerEntry, ServerTool

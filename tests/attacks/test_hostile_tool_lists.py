@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.capabilities.tool_servers.servers import ToolArguments
+from agent_core.capabilities.tool_servers.server_commands import ToolArguments
 from agent_core.providers.clock import SystemClock
 from agent_core.toolset.registry import Commands
 from bot.settings import load

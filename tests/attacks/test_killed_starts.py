@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from agent_core.providers.confinement import bwrap_process
-from agent_core.providers.confinement.backend import LIMITS, NotStarted
 from agent_core.providers.confinement.bwrap_process import GATE, has_more_filters, start_bwrap
+from agent_core.providers.confinement.limits import LIMITS, NotStarted
 from tests.e2e.process import ROOT
 from tests.packages import SANDBOX, need
 

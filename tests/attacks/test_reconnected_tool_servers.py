@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.capabilities.tool_servers.servers import ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.errors import CommandError
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles

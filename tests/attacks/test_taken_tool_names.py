@@ -2,7 +2,7 @@
 
 from adapters.screens.visible_text import visible
 from agent_core.capabilities.autogpt.declared import AddedCommand
-from agent_core.capabilities.tool_servers.servers import ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.plugins.declaring import taken_commands
 from agent_core.plugins.loaded import LoadedPlugin
 from agent_core.plugins.plugin import Plugin

@@ -9,7 +9,7 @@ import pytest
 
 from agent_core.errors import EngineTaken
 from agent_core.persistence import schema
-from agent_core.persistence.engine_lock import CHECK_SECONDS, engine_lock, import_lock, leader_lock
+from agent_core.persistence.locks import CHECK_SECONDS, engine_lock, import_lock, leader_lock
 from agent_core.testing.clock import FakeClock
 from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer

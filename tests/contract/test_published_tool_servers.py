@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters.screens.visible_text import visible
-from agent_core.capabilities.tool_servers.servers import ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.ports.tool_servers import LocalProgram, ServerEntry
 from tests.contract.test_tool_servers import connected, until
 from tests.packages import NotInstalled, need

@@ -18,7 +18,7 @@ from agent_core.model.ids import AgentId
 from agent_core.ports.files import Files, Workspaces
 from agent_core.ports.sandbox import Sandbox
 from agent_core.providers.clock import SystemClock
-from agent_core.providers.confinement.backend import LIMITS
+from agent_core.providers.confinement.limits import LIMITS
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.sandbox import RecordingSandbox

@@ -26,7 +26,7 @@ from agent_core.model.origin import Installation
 from agent_core.model.records.memory import Memory, MemoryVersion, Vector
 from agent_core.persistence import row_transfer, schema
 from agent_core.persistence.database import SqlDatabase
-from agent_core.persistence.engine_lock import engine_lock
+from agent_core.persistence.locks import engine_lock
 from agent_core.persistence.row_transfer import NAMES, read_rows
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL, NOON, a_note, a_turn, an_agent, keep

@@ -16,7 +16,7 @@ from adapters.screens.ui_text import AWAY
 from adapters.terminal.console import STOPPED
 from agent_core.errors import EngineTaken
 from agent_core.persistence import schema
-from agent_core.persistence.engine_lock import import_lock
+from agent_core.persistence.locks import import_lock
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.language_model import reply_text
 from tests.e2e.process import Program, clean, free_port, keyed, running, serving

@@ -22,7 +22,7 @@ from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.toolset.registry import Commands
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.settings import Settings
 from tests.autogpt_plugins import Plugins, plugin_source, zipped
 from tests.packages import SANDBOX, need
@@ -58,7 +58,7 @@ def stage_of(plugins: Plugins, found: PluginSet, *replies: str) -> Stage:
     return Stage(
         model=ScriptedModel(*replies),
         commands=commands,
-        extensions=Features.of(Settings(), found).extensions,
+        extensions=Capabilities.of(Settings(), found).extensions,
         workspaces=plugins.pool.workspaces,
     )
 

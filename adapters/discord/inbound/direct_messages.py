@@ -14,9 +14,9 @@ from adapters.screens.buttons import Button
 from adapters.screens.forms import reason_form
 from adapters.typed.actions import FormInput
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
-from agent_core.model.channel_settings import Notification
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import Actor, ChannelScope, Origin
+from agent_core.model.records.notification import Notification
 
 
 @dataclass(frozen=True, slots=True)

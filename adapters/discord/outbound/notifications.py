@@ -21,7 +21,7 @@ from adapters.screens.cards import Card, turn_card
 from adapters.screens.ui_text import OPEN_CARD
 from agent_core.errors import ThreadGone
 from agent_core.model.agent import Agent, Finished
-from agent_core.model.channel_settings import Notification
+from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

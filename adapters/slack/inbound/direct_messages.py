@@ -16,9 +16,9 @@ from adapters.slack.outbound.notifications import channel_of_block
 from adapters.typed.actions import FormInput
 from agent_core.errors import AlreadyDecided, ChangedSinceShown, NotFound, NotPossible
 from agent_core.model.agent import Agent
-from agent_core.model.channel_settings import Notification
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.origin import ChannelScope, Origin
+from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 
 

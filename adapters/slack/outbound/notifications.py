@@ -35,8 +35,8 @@ from adapters.slack.outbound.message import SlackMessage, card_link, link_to, me
 from adapters.slack.outbound.posted import find_posted
 from agent_core.errors import ThreadGone
 from agent_core.model.agent import Agent, Finished
-from agent_core.model.channel_settings import Notification
 from agent_core.model.origin import ChannelScope, ThreadRef
+from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 
 DIRECT_VERBS = ("approve", "reject", "run again", "it ran", "skip")

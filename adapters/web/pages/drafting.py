@@ -6,7 +6,7 @@ from aiohttp import web
 
 from adapters.typed.form_values import FormValues, fields_of
 from adapters.web.page_context import WebContext
-from adapters.web.pages.screens import FormState, new_agent_page
+from adapters.web.pages.form_pages import FormState, new_agent_page
 from adapters.web.requests import CHANNEL, form_of
 from agent_core.errors import NotPossible
 from agent_core.model.draft import AgentDraft

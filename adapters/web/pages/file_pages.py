@@ -10,7 +10,7 @@ from aiohttp.client_exceptions import ClientConnectionResetError
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
 from adapters.web.pages.file_preview import FilePreview, medium_of, preview_of
-from adapters.web.pages.screens import NOTHING, FormState, after_saving, thread_page, with_errors_shown
+from adapters.web.pages.form_pages import NOTHING, FormState, after_saving, thread_page, with_errors_shown
 from adapters.web.render import agent_path
 from adapters.web.requests import (
     AGENT,

@@ -8,7 +8,7 @@ from adapters.typed.management_commands import MEMORY_FILE
 from adapters.web.guard import Handler
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
-from adapters.web.pages.screens import NOTHING, FormState, with_errors_shown
+from adapters.web.pages.form_pages import NOTHING, FormState, with_errors_shown
 from adapters.web.requests import (
     AGENT,
     FormFile,

@@ -7,7 +7,7 @@ from aiohttp import web
 from adapters.typed.form_values import FormValues, fields_of_policy, policy_of
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
-from adapters.web.pages.screens import NOTHING, FormState, with_errors_shown
+from adapters.web.pages.form_pages import NOTHING, FormState, with_errors_shown
 from adapters.web.requests import AGENT, agent_id_of, channel_of, form_of, is_own, redirect_to_parent
 from agent_core.model.decision import PolicyChange
 

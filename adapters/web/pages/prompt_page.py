@@ -8,7 +8,7 @@ from adapters.screens.visible_text import visible
 from adapters.typed.form_values import fields_of
 from adapters.typed.prompt_drafts import PromptChoice, arguments_typed, fill_in
 from adapters.web.page_context import WebContext
-from adapters.web.pages.screens import NOTHING, FormState, new_agent_page
+from adapters.web.pages.form_pages import NOTHING, FormState, new_agent_page
 from adapters.web.requests import CHANNEL, channel_of, form_of
 from agent_core.errors import InvalidInput, NotPossible
 

@@ -9,7 +9,7 @@ from adapters.screens.ui_text import first_word
 from adapters.typed.tool_settings import TOO_MANY, parse_tool_change
 from adapters.web.identity import person_of
 from adapters.web.page_context import WebContext
-from adapters.web.pages.screens import NOTHING, FormState, with_errors_shown
+from adapters.web.pages.form_pages import NOTHING, FormState, with_errors_shown
 from adapters.web.requests import CHANNEL, channel_of, form_of, is_own, redirect_to
 
 TOOLS, SWITCHED = f"{CHANNEL}/tools", "switched"

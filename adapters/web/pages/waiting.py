@@ -11,7 +11,7 @@ from adapters.screens.cards import turn_card
 from adapters.typed.actions import FormInput
 from adapters.web import identity
 from adapters.web.page_context import GENERAL, WebContext
-from adapters.web.pages.screens import after_saving
+from adapters.web.pages.form_pages import after_saving
 from adapters.web.requests import form_of, is_own, redirect_to
 from agent_core.errors import InvalidInput, NotAllowed, PersonError
 from agent_core.model.agent import Agent

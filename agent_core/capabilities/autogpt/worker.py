@@ -22,8 +22,8 @@ from agent_core.model.channel_settings import Sites
 from agent_core.model.command import replace_lone_surrogates
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import finish_uncancelled
-from agent_core.providers.confinement.backend import LIMITS, ProgramLimits, user_for
 from agent_core.providers.confinement.bwrap_process import BwrapProcess, wait_readable
+from agent_core.providers.confinement.limits import LIMITS, ProgramLimits, user_for
 from agent_core.providers.egress.gateway import EgressGateway
 from agent_core.providers.egress.proxy import MAX_HEADER_BYTES, EgressProxy
 

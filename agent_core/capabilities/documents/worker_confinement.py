@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from agent_core.providers.confinement.backend import BROWSER_USER
 from agent_core.providers.confinement.bwrap_options import (
     NAMESPACES,
     PROCESS_OPTIONS,
@@ -23,6 +22,7 @@ from agent_core.providers.confinement.bwrap_options import (
 )
 from agent_core.providers.confinement.bwrap_process import ADVICE
 from agent_core.providers.confinement.interpreter import USR
+from agent_core.providers.confinement.limits import BROWSER_USER
 
 PROBE_TIMEOUT_SECONDS, MAX_ERROR_CHARACTERS = 20.0, 300
 OWN_USER = ("--unshare-user", "--disable-userns", "--cap-drop", "ALL")

@@ -15,7 +15,7 @@ from agent_core.capabilities.export.progress import Progress
 from agent_core.capabilities.files.workspace_paths import folder_name
 from agent_core.capabilities.files.workspace_transfer import StoredFiles, WorkspaceFile
 from agent_core.errors import EngineTaken, FilesTaken, TransferRefused
-from agent_core.persistence.engine_lock import import_lock
+from agent_core.persistence.locks import import_lock
 from agent_core.persistence.row_transfer import NAMES, finish_import, read_rows, start_import, write_rows
 from agent_core.persistence.schema import HEAD
 from agent_core.ports.clock import Clock

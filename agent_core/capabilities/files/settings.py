@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
-from agent_core.capabilities.value_types import Secret, WebAddress, WorkspaceAddress
+from agent_core.capabilities.setting_types import Secret, WebAddress, WorkspaceAddress
 
 NO_BUCKET = "needs WORKSPACE_URL beside it, the bucket: s3://bucket/prefix."
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from agent_core.capabilities.declaring import needs_beside, refuse_if, setting
 from agent_core.capabilities.models.settings import ModelSettings
-from agent_core.capabilities.value_types import ModelName, Secret, WebAddress
+from agent_core.capabilities.setting_types import ModelName, Secret, WebAddress
 
 USER_AND_PASSWORD = "a user, a colon and a password, without blanks"  # noqa: S105 (words about one)
 

@@ -6,7 +6,7 @@ from pydantic import field_validator
 
 from agent_core.capabilities.declaring import needs_beside, refuse_if, setting
 from agent_core.capabilities.models.settings import Endpoint, ModelSettings
-from agent_core.capabilities.value_types import HostAddress, Secret, WebAddress
+from agent_core.capabilities.setting_types import HostAddress, Secret, WebAddress
 
 LOCAL = "local"
 USUAL_EMBEDDINGS = "text-embedding-3-small"

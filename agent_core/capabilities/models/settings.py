@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from agent_core.capabilities.declaring import SettingsGroup, needs_beside, refuse_if, setting
-from agent_core.capabilities.value_types import (
+from agent_core.capabilities.setting_types import (
     LOWER_CASE,
     AzureAddress,
     Folder,

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from agent_core.capabilities.declaring import SettingsGroup, setting
-from agent_core.capabilities.value_types import LOWER_CASE, ClassesByName, Folder, Names, Seconds
+from agent_core.capabilities.setting_types import LOWER_CASE, ClassesByName, Folder, Names, Seconds
 
 
 class PluginSettings(SettingsGroup):

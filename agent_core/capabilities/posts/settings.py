@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
-from agent_core.capabilities.value_types import Secret, WebAddress
+from agent_core.capabilities.setting_types import Secret, WebAddress
 
 OTHER_KEYS = ("x_api_key", "x_api_secret", "x_access_token")
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_core.ports.sandbox import NOTHING_SEALED
-from agent_core.providers.confinement.backend import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
 from agent_core.providers.confinement.bwrap_options import (
     NAMESPACES,
     PROCESS_OPTIONS,
@@ -29,6 +28,7 @@ from agent_core.providers.confinement.bwrap_options import (
 from agent_core.providers.confinement.bwrap_process import BwrapProcess, start_bwrap
 from agent_core.providers.confinement.cgroup import Cgroup, Cgroups
 from agent_core.providers.confinement.interpreter import USR, Interpreter
+from agent_core.providers.confinement.limits import FIRST_USER, LIMITS, NotStarted, ProgramLimits, user_for
 from agent_core.providers.confinement.process_tree import count_threads
 from agent_core.providers.confinement.seccomp import build_filter
 from agent_core.providers.process_end import end_process

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from uuid import uuid4
 
 from agent_core.ports.sandbox import NOTHING_SEALED
-from agent_core.providers.confinement.backend import LIMITS, NotStarted, ProgramLimits, user_for
+from agent_core.providers.confinement.limits import LIMITS, NotStarted, ProgramLimits, user_for
 from agent_core.providers.own_process import is_gone, own_process
 from agent_core.providers.process_end import end_process
 

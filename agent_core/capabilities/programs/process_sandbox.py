@@ -20,7 +20,7 @@ from agent_core.model.files import Background, ProgramRun
 from agent_core.model.ids import AgentId
 from agent_core.ports.clock import Clock
 from agent_core.ports.sandbox import NOTHING_SEALED
-from agent_core.providers.confinement.backend import LIMITS, ProgramLimits, SandboxBackend, user_for
+from agent_core.providers.confinement.limits import LIMITS, ProgramLimits, SandboxBackend, user_for
 
 FIRST_OUTPUT_SECONDS = 1.0  # wait for the first output of a background program
 MAX_ENDED_LISTED = 4

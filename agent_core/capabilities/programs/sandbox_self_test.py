@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from agent_core.errors import CommandError
 from agent_core.model.files import ProgramRun
-from agent_core.providers.confinement.backend import NotStarted
+from agent_core.providers.confinement.limits import NotStarted
 
 Run: TypeAlias = Callable[[Sequence[str], Path, float], Awaitable[ProgramRun]]
 

@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar, Literal
 
 from agent_core.capabilities.declaring import SettingsGroup, setting
-from agent_core.capabilities.value_types import LOWER_CASE
+from agent_core.capabilities.setting_types import LOWER_CASE
 
 
 class ProgramSettings(SettingsGroup):

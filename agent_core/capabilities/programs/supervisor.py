@@ -10,7 +10,7 @@ from agent_core.capabilities.programs.program_output import ProgramOutput
 from agent_core.model.files import ProgramRun
 from agent_core.ports.clock import Clock
 from agent_core.ports.database import finish_uncancelled
-from agent_core.providers.confinement.backend import ProgramLimits, SandboxedProcess
+from agent_core.providers.confinement.limits import ProgramLimits, SandboxedProcess
 
 CHUNK_BYTES = 65_536
 MIN_WATCH_SECONDS, MAX_WATCH_SECONDS, REPORT_SECONDS = 0.25, 2.0, 1.0

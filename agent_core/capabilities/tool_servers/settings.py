@@ -3,8 +3,8 @@
 from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, refuse_if, setting
+from agent_core.capabilities.setting_types import Seconds, Secret
 from agent_core.capabilities.tool_servers.server_file import ToolServers
-from agent_core.capabilities.value_types import Seconds, Secret
 
 KEY_LENGTH = 16
 NO_SIGN_IN_KEY = "must be set, to 16 characters or more: the servers with oauth in MCP_SERVERS need it ({})."

@@ -15,7 +15,6 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-from agent_core.providers.confinement.backend import BROWSER_USER
 from agent_core.providers.confinement.bwrap_options import (
     NAMESPACES,
     PROCESS_OPTIONS,
@@ -29,6 +28,7 @@ from agent_core.providers.confinement.bwrap_options import (
 )
 from agent_core.providers.confinement.bwrap_process import ADVICE, wait_readable
 from agent_core.providers.confinement.interpreter import USR, Interpreter
+from agent_core.providers.confinement.limits import BROWSER_USER
 from agent_core.providers.egress.proxy import MAX_HEADER_BYTES, EgressProxy
 
 STARTER = Path(__file__).with_name("confined_browser_start.py")

@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from agent_core.capabilities.declaring import SettingsGroup, needs_beside, setting
-from agent_core.capabilities.value_types import Names, Secret, WebAddress
+from agent_core.capabilities.setting_types import Names, Secret, WebAddress
 
 
 class WebSettings(SettingsGroup):

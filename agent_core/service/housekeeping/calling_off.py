@@ -8,9 +8,9 @@ from datetime import datetime
 
 from agent_core.errors import PersonError, SurfaceError
 from agent_core.model.agent import Agent, Stopped
-from agent_core.model.channel_settings import Notification
 from agent_core.model.ids import TurnId
 from agent_core.model.origin import Actor
+from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 from agent_core.ports.database import UnitOfWork
 from agent_core.ports.surface import ChatSurface

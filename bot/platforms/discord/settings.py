@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from agent_core.capabilities.declaring import SettingsGroup, setting
-from agent_core.capabilities.value_types import GatewayAddress, Secret, WebAddress
+from agent_core.capabilities.setting_types import GatewayAddress, Secret, WebAddress
 
 
 class DiscordSettings(SettingsGroup):

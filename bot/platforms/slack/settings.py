@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from agent_core.capabilities.declaring import refuse_if, setting
-from agent_core.capabilities.value_types import AllowedWorkspaces, Secret, WebAddress
+from agent_core.capabilities.setting_types import AllowedWorkspaces, Secret, WebAddress
 from bot.running_settings import RunningSettings
 
 WRONG_KIND = "must begin with {}: Slack has several kinds of tokens."

@@ -9,6 +9,7 @@ import pytest
 from agent_core.capabilities.autogpt.worker import LOAD_SECONDS
 from agent_core.errors import SettingsError
 from agent_core.providers.clock import SystemClock
+from bot.capabilities import Capabilities
 from bot.findings.plugins import plugins_finding
 from bot.settings import Settings, load
 from bot.wiring.plugins import load_all_plugins, plugin_environment
@@ -54,7 +55,7 @@ async def test_plugins_of_autogpt_are_loaded_beside_signoffs_own(settings: Setti
 @pytest.mark.slow
 async def test_the_doctor_names_plugins_and_what_is_left_out(settings: Settings) -> None:
     need(*SANDBOX)
-    finding = await plugins_finding(settings)
+    finding = await plugins_finding(Capabilities.of(settings))
     assert finding is not None
     assert finding.state == "warn"
     assert "TeaPlugin sha256:" in finding.why
@@ -72,7 +73,9 @@ async def test_a_plugin_that_hangs_holds_the_start_no_longer_than_plugin_seconds
     zipped(tmp_path / "plugins" / "tea.zip", {"tea_plugin/__init__.py": plugin_source()})
     given = {"PLUGINS_DIR": str(tmp_path / "plugins"), "ALLOWLISTED_PLUGINS": "SlowPlugin,TeaPlugin"}
     began = SystemClock().elapsed()
-    finding = await plugins_finding(load({"SIGNOFF_HOME": str(tmp_path), "PLUGIN_SECONDS": "3", **given}, None))
+    finding = await plugins_finding(
+        Capabilities.of(load({"SIGNOFF_HOME": str(tmp_path), "PLUGIN_SECONDS": "3", **given}, None))
+    )
     assert SystemClock().elapsed() - began < LOAD_SECONDS
     assert finding is not None
     assert finding.why.startswith("TeaPlugin sha256:")
@@ -84,14 +87,14 @@ async def test_without_a_sandbox_plugins_of_autogpt_are_off_and_others_are_not(
 ) -> None:
     missing = "agent_core.capabilities.programs.bubblewrap.missing_tools"
     monkeypatch.setattr(missing, lambda _tools: "bwrap is not installed")
-    finding = await plugins_finding(settings)
+    finding = await plugins_finding(Capabilities.of(settings))
     assert finding is not None
     assert finding.why.startswith("own sha256:")
     assert "plugins of AutoGPT are off: they run in the sandbox bubblewrap only. The sandbox cannot" in finding.why
 
 
 async def test_with_files_in_a_bucket_plugins_of_autogpt_are_off_and_others_are_not(settings: Settings) -> None:
-    finding = await plugins_finding(settings.model_copy(update={"workspace_url": "s3://bucket/x"}))
+    finding = await plugins_finding(Capabilities.of(settings.model_copy(update={"workspace_url": "s3://bucket/x"})))
     assert finding is not None
     assert finding.why.startswith("own sha256:")
     assert "plugins of AutoGPT are off: the agents' files are in a bucket, and programs and plugins" in finding.why
@@ -103,7 +106,7 @@ async def test_a_python_that_is_none_is_a_fault_of_its_setting(settings: Setting
     wrong = settings.model_copy(update={"plugin_python": tmp_path / "python"})
     with pytest.raises(SettingsError, match="PLUGIN_PYTHON"):
         await load_all_plugins(wrong, SystemClock())
-    finding = await plugins_finding(wrong)
+    finding = await plugins_finding(Capabilities.of(wrong))
     assert finding is not None
     assert (finding.state, finding.variable) == ("fault", "PLUGIN_PYTHON")
 
@@ -129,7 +132,7 @@ def test_without_plugins_nothing_of_autogpt_is_imported() -> None:
 async def test_the_doctor_names_what_no_plugin_has(settings: Settings) -> None:
     need(*SANDBOX)
     wrong = {"denylisted_plugins": ("Coffee", "mate"), "plugin_classes": {"TeaPlugin": ("read",), "Tee": ("read",)}}
-    finding = await plugins_finding(settings.model_copy(update=wrong))
+    finding = await plugins_finding(Capabilities.of(settings.model_copy(update=wrong)))
     assert finding is not None
     assert "DENYLISTED_PLUGINS names Coffee, which no plugin has" in finding.why
     assert "PLUGIN_CLASSES names Tee, which no plugin has" in finding.why
@@ -137,7 +140,9 @@ async def test_the_doctor_names_what_no_plugin_has(settings: Settings) -> None:
 
 
 async def test_settings_of_plugins_without_a_plugin_are_told() -> None:
-    finding = await plugins_finding(load({"PLUGIN_CLASSES": "Tea=read", "ALLOWLISTED_PLUGINS": "Tea"}, None))
+    finding = await plugins_finding(
+        Capabilities.of(load({"PLUGIN_CLASSES": "Tea=read", "ALLOWLISTED_PLUGINS": "Tea"}, None))
+    )
     assert finding is not None
     assert finding.state == "warn"
     assert finding.why.startswith("none: ALLOWLISTED_PLUGINS, PLUGIN_CLASSES changes nothing")

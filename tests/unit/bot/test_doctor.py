@@ -24,7 +24,7 @@ from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.providers.confinement import bwrap_options
 from agent_core.testing.sandbox import RecordingSandbox
 from bot.bootstrap import probes
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.findings import doctor
 from bot.findings.doctor import Probes, Tables, findings, report
 from bot.platforms.chat_platforms import PLATFORMS
@@ -105,7 +105,7 @@ class World:
             database=self.database,
             platforms={"slack": self.slack, "discord": self.discord},
             tokenizers=lambda: self.missing_tokenizers,
-            features=tuple(map(self.seen, Features.of(settings).every)),
+            capabilities=replace(known := Capabilities.of(settings), every=tuple(map(self.seen, known.every))),
         )
 
     def seen(self, feature: Capability) -> Capability:
@@ -515,7 +515,7 @@ async def test_claude_without_its_sdk_leaves_open_whether_it_sees(
 ) -> None:
     monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
     settings = settings_with(tmp_path, ANTHROPIC_API_KEY="sk-ant-1")
-    [media] = [each for each in Features.of(settings).every if isinstance(each, MediaCapability)]
+    [media] = [each for each in Capabilities.of(settings).every if isinstance(each, MediaCapability)]
     [told] = [finding for finding in await media.findings() if finding.name == "vision"]
     assert (told.state, told.why) == (
         "off",
@@ -694,7 +694,7 @@ async def test_only_bubblewrap_needs_programs_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str, is_told: bool
 ) -> None:
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
-    said = Features.of(settings_with(tmp_path, SANDBOX=sandbox)).programs.find_missing()
+    said = Capabilities.of(settings_with(tmp_path, SANDBOX=sandbox)).programs.find_missing()
     assert said.startswith("bwrap is not installed. Install it: ") == is_told
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from agent_core.capabilities.autogpt.discovery import MAX_PARSED_BYTES, Choice, Discovery
 from agent_core.toolset.registry import CommandContext, declare
+from bot.capabilities import Capabilities
 from bot.findings.models import PromptWindow, prompt_finding
 from bot.findings.plugins import disabled_finding
 from bot.settings import load
@@ -24,14 +25,14 @@ def brew(_given: Nothing, _context: CommandContext) -> str:
 
 @pytest.mark.parametrize("variable", ["DISABLED_COMMANDS", "DISABLED_CATEGORIES"])
 def test_the_doctor_says_that_a_name_nothing_has_stops_the_start(variable: str) -> None:
-    finding = disabled_finding(load({variable: "web_saerch"}, None))
+    finding = disabled_finding(Capabilities.of(load({variable: "web_saerch"}, None)))
     assert finding is not None
     assert (finding.state, finding.variable) == ("fault", variable)
     assert finding.why.startswith("run does not start: 'web_saerch' is none of ")
 
 
 def test_the_doctor_says_nothing_of_names_that_are_there() -> None:
-    assert disabled_finding(load({"DISABLED_COMMANDS": "write_to_file"}, None)) is None
+    assert disabled_finding(Capabilities.of(load({"DISABLED_COMMANDS": "write_to_file"}, None))) is None
 
 
 def test_a_command_that_is_no_async_function_is_refused_when_it_is_declared() -> None:

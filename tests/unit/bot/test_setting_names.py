@@ -16,7 +16,7 @@ from agent_core.errors import CommandError, SettingsError
 from agent_core.model.channel_settings import Sites
 from agent_core.model.model_calls import Usage
 from bot.bootstrap import assemble
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.settings import Settings, load
 from bot.wiring.models import make_model
 
@@ -123,7 +123,7 @@ async def test_a_sandbox_that_cannot_run_is_told_with_its_variable(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     given = {"SIGNOFF_HOME": str(tmp_path), "EXECUTE_LOCAL_COMMANDS": "true", "SANDBOX": "docker"}
-    programs = Features.of(load(given, None)).programs
+    programs = Capabilities.of(load(given, None)).programs
     await programs.open()
     assert programs.off.startswith("the sandbox (SANDBOX=docker) failed its self-test.")
 

@@ -12,8 +12,8 @@ import pytest
 from adapters.screens.visible_text import visible
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.tool_servers.mcp_server import FRESH_SECONDS
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.capabilities.tool_servers.server_file import read_tool_servers
-from agent_core.capabilities.tool_servers.servers import ServerCommands
 from agent_core.errors import SettingsError
 from agent_core.loop.command_runner import Extensions
 from agent_core.model.decision import Approve

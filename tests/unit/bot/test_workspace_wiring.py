@@ -24,7 +24,7 @@ from agent_core.service.housekeeping.shared_storage import record_storage
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
 from bot.bootstrap import assemble, probes
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.findings.doctor import findings, report
 from bot.settings import Settings, load
 from bot.transfer_commands import export_data
@@ -86,7 +86,7 @@ async def test_a_bucket_keeps_files_and_no_program_runs(tmp_path: Path, s3_bucke
 @pytest.mark.parametrize(("allowed", "state"), [("true", "fault"), ("false", "off")])
 async def test_the_doctor_tells_what_programs_need_beside_a_bucket(tmp_path: Path, allowed: str, state: str) -> None:
     settings = settings_for(tmp_path, WORKSPACE_URL="s3://b-1/x", EXECUTE_LOCAL_COMMANDS=allowed)
-    [finding] = await Features.of(settings).programs.findings()
+    [finding] = await Capabilities.of(settings).programs.findings()
     assert finding.state == state
     assert f"{IN_A_BUCKET}. Set WORKSPACE_URL to a folder of this machine" in finding.why
 

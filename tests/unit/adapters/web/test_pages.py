@@ -17,7 +17,7 @@ from agent_core.ports.database import in_one_unit
 from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.testing.examples import NOON
 from agent_core.testing.language_model import ScriptedModel, reply_text
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.findings.doctor import Probes, Tables, findings, report
 from bot.settings import load
 from tests.scenario.chat import writing
@@ -314,7 +314,7 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
         database=no_tables,
         platforms={},
         tokenizers=tuple,
-        features=Features.of(load({}, None)).every,
+        capabilities=Capabilities.of(load({}, None)),
     )
     said = report(await findings(load({"SIGNOFF_HOME": str(tmp_path)}, None), probes)).splitlines()
     assert [line for line in shown if line != "…" and line not in said] == []

@@ -6,7 +6,7 @@ import pytest
 
 from adapters.screens.visible_text import visible
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
-from agent_core.capabilities.tool_servers.servers import ServerCommands
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands
 from agent_core.errors import SignoffError
 from agent_core.loop.card_checks import ChangedTools
 from agent_core.model.agent import Agent

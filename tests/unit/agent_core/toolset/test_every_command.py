@@ -23,7 +23,7 @@ from agent_core.testing.sandbox import RecordingSandbox
 from agent_core.testing.stage import Stage
 from agent_core.testing.web import InMemoryWeb
 from agent_core.toolset.registry import Command, CommandContext, Commands
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.settings import Settings
 from docs.reference.generate import every_command
 
@@ -59,7 +59,7 @@ async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
     stage = Stage(model=ScriptedModel())
     agent = an_agent()
     await keep(stage.database, agent)
-    features = Features.of(Settings(allow_downloads=True))
+    capabilities = Capabilities.of(Settings(allow_downloads=True))
     doubles: Mapping[type[Capability], Mapping[str, Any]] = {
         WebCapability: {"web": web or InMemoryWeb(), "search": Nobody(), "git_fault": str},
         ProgramCapability: {"sandbox": RecordingSandbox(workspaces=stage.workspaces), "off": ""},
@@ -67,10 +67,11 @@ async def everything(web: Web | None = None) -> tuple[Commands, CommandContext]:
         PostCapability: {"publisher": Nobody()},
     }
     every = tuple(
-        replace(cast("Any", each), **doubles[type(each)]) if type(each) in doubles else each for each in features.every
+        replace(cast("Any", each), **doubles[kind]) if (kind := type(each)) in doubles else each
+        for each in capabilities.every
     )
-    features = replace(features, every=every)
-    commands = features.commands(parts_of(stage.core))
+    capabilities = replace(capabilities, every=every)
+    commands = capabilities.commands(parts_of(stage.core))
     context = CommandContext(agent=agent, files=stage.workspaces.of(agent), tracker=SpendingTracker())
     await context.files.write("a.txt", b"one\n")
     return commands, context

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent_core.capabilities.models.anthropic_model import ANTHROPIC_URL, CLAUDE, CLAUDE_WINDOW_TOKENS, ClaudeModel
+from agent_core.capabilities.models.anthropic_model import CLAUDE, CLAUDE_WINDOW_TOKENS, ClaudeModel
 from agent_core.capabilities.models.prices import Prices
+from agent_core.capabilities.models.settings import ANTHROPIC_URL
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, ModelProgress

@@ -24,10 +24,10 @@ from agent_core.capabilities.programs.sandbox_self_test import Listener
 from agent_core.model.ids import AgentId
 from agent_core.providers.clock import SystemClock
 from agent_core.providers.confinement import bwrap_options, seccomp
-from agent_core.providers.confinement.backend import LIMITS, user_for
 from agent_core.providers.confinement.bwrap_options import hidden_folders, system_view
 from agent_core.providers.confinement.cgroup import Cgroup, Cgroups
 from agent_core.providers.confinement.interpreter import Interpreter
+from agent_core.providers.confinement.limits import LIMITS, user_for
 from agent_core.providers.confinement.process_tree import SocketUse
 from agent_core.providers.own_process import own_process
 from agent_core.providers.system_packages import install_command

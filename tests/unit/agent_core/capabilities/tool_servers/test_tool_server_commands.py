@@ -8,7 +8,7 @@ import pytest
 from adapters.screens.visible_text import visible
 from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
-from agent_core.capabilities.tool_servers.servers import ServerCommands, legible_name
+from agent_core.capabilities.tool_servers.server_commands import ServerCommands, legible_name
 from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.plugins.loaded import LoadedPlugin

@@ -1,4 +1,4 @@
-"""The list of features, and the commands that they and the plugins give to agents."""
+"""The list of capabilities, and the commands that they and the plugins give to agents."""
 
 import logging
 from collections.abc import Collection, Iterable
@@ -17,7 +17,7 @@ from agent_core.capabilities.memory.capability import MemoryCapability
 from agent_core.capabilities.models.capability import FunctionCapability
 from agent_core.capabilities.posts.capability import PostCapability, make_publisher
 from agent_core.capabilities.programs.capability import ProgramCapability
-from agent_core.capabilities.tool_servers.servers import CATEGORY as TOOLS
+from agent_core.capabilities.tool_servers.server_commands import CATEGORY as TOOLS
 from agent_core.capabilities.web.capability import WebCapability
 from agent_core.capabilities.web.pages import load_sites
 from agent_core.errors import SettingsError
@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """The features of a process: Signoff's own, plugins, and tool servers.
+class Capabilities:
+    """The capabilities of a process: Signoff's own, plugins, and tool servers.
 
     `web` and `programs` are also in `every`, which is in the order in which prompts list commands.
     """
@@ -53,8 +53,8 @@ class Features:
     servers: ToolServerSet = field(default_factory=ToolServerSet)
 
     @classmethod
-    def of(cls, settings: Settings, plugins: PluginSet | None = None, clock: Clock | None = None) -> "Features":
-        """The features as the settings choose them, before they are opened."""
+    def of(cls, settings: Settings, plugins: PluginSet | None = None, clock: Clock | None = None) -> "Capabilities":
+        """The capabilities as the settings choose them, before they are opened."""
         documents = DocumentReader()
         web = WebCapability.of(settings, documents, public_url=settings.public_url, port=settings.port)
         programs = ProgramCapability.of(

@@ -12,7 +12,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.toolset.registry import Command, Commands, declare
-from bot.features import Features
+from bot.capabilities import Capabilities
 from bot.settings import Settings, load
 from bot.wiring.models import make_model
 from docs.reference.generate import every_command
@@ -72,7 +72,7 @@ def commands_of(settings: Settings) -> Commands:
         surfaces=(),
         workspaces=InMemoryWorkspaces(),
     )
-    return Core.assemble(ports, Features.of(settings).commands).commands
+    return Core.assemble(ports, Capabilities.of(settings).commands).commands
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Protocols and limits shared by the sandbox backends (bubblewrap, Docker)."""
+"""What a program of an agent may use at most, the user that it runs as, and the protocols of the sandbox backends."""
 
 import os
 from asyncio import StreamReader
