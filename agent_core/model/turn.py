@@ -35,8 +35,6 @@ from agent_core.model.question import AskedQuestion
 from agent_core.text.lines import one_line, unseparated
 
 TurnState = Literal["proposed", "approved", "running", "interrupted", "done", "rejected", "withdrawn"]
-
-
 PROCESS_DIED = Interrupted()
 
 
@@ -338,8 +336,6 @@ class SeenProposal:
 
 
 UNKNOWN_PROPOSAL = SeenProposal()
-
-
 MAIN_ARGUMENTS = ("command_line", "url", "filename", "path", "query", "key", "turn")
 JOINED_ARGUMENTS: Mapping[str, str] = {"args": " ", "clone_path": " → "}  # shown behind the main one
 MAX_TARGET_CHARACTERS = 500

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 MILLION = Decimal(1_000_000)
 PRICE_UNIT = Decimal("0.000000001")
 CLAUDE_CACHE_WRITE_SURCHARGE = Decimal("0.25")  # Anthropic's price for its cache of five minutes, of the prompt's price
-
-
 # Names that no public server has; one without a dot is that of a container or a machine nearby.
 PRIVATE_NAMES = (".local", ".lan", ".internal", ".home.arpa", ".localhost", ".localdomain")
 SOLD_BY_THEIR_MAKERS = ("anthropic", "google", "openai", "x-ai")  # no server of one's own runs their models

@@ -176,8 +176,6 @@ async def _until(holds: Callable[[], bool], clock: Clock, seconds: float) -> boo
 UNAUTHORIZED = 401
 FIELD = b"\ndata:"  # a message in a stream of events
 CONNECT_SECONDS, READ_SECONDS = 30.0, 3_600.0  # a call's own limit is that of its caller
-
-
 NOT_LET_IN = 'let nobody in without a key (401): its entry needs "headers" with one, or "oauth": true'
 KEY_REFUSED = 'did not take the key in the "headers" of its entry (401): it may have ended'
 
