@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
+from adapters.chat.agent_messages import root_screen
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.card_edits import CardEdits, JoinedEdit
 from adapters.chat.joined_cards import CardContent, JoinedCards
 from adapters.chat.standing import StandingLines
 from adapters.chat.status_updates import StatusUpdates
+from adapters.screens.message.card import card_screen, folded_screen
+from adapters.screens.message.pieces import Screen
 from adapters.screens.turn_lines import TurnLine
 from agent_core.errors import SurfaceError, ThreadGone
 from agent_core.model.agent import Agent
@@ -65,12 +68,8 @@ class ThreadSurface(ABC, Generic[M]):
         """Show the agent's status now."""
 
     @abstractmethod
-    def _draw(self, agent: Agent, card: CardContent, model: str) -> M:
-        """The card. `model`: the label of the language model, if it is shown."""
-
-    @abstractmethod
-    def _fold_to(self, agent: Agent, lines: Sequence[TurnLine]) -> M:
-        """A finished card in short."""
+    def draw(self, screen: Screen) -> M:
+        """The message as the platform sends it."""
 
     @abstractmethod
     async def _find(self, agent: Agent, message: M, mark: TurnLine) -> str:
@@ -120,8 +119,14 @@ class ThreadSurface(ABC, Generic[M]):
 
     def _present(self, agent: Agent, card: CardContent) -> M:
         if card.is_folded:
-            return self._fold_to(agent, card.lines)
-        return self._draw(agent, card, "" if agent.model else self.model.label)
+            return self.draw(folded_screen(agent, card.lines))
+        model, most = "" if agent.model else self.model.label, self.continuous_limit
+        return self.draw(card_screen(agent, card.newest, card.place.earlier, model=model, continuous_limit=most))
+
+    def _root(self, agent: Agent, files: str = "") -> M:
+        """The first message of the agent's thread. `files`: how many files it has."""
+        standing, last = self.standing.line(agent), self.standing.last_line(agent)
+        return self.draw(root_screen(agent, model=self.model.label, standing=standing, files=files, last=last))
 
     async def _fold_soon(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         """Fold a finished card. If that fails the card stays as it is, which is longer but as true."""
@@ -130,7 +135,7 @@ class ThreadSurface(ABC, Generic[M]):
 
     async def _fold(self, agent: Agent, lines: Sequence[TurnLine]) -> None:
         if stands := message_in(thread_of(agent), lines[-1].address):
-            await self._try_edit(agent, stands, self._fold_to(agent, lines), lines[0])
+            await self._try_edit(agent, stands, self.draw(folded_screen(agent, lines)), lines[0])
 
     async def _try_edit(self, agent: Agent, stands: str, message: M, mark: TurnLine) -> None:
         edit = partial(self._edit_card, agent, stands, message, mark)

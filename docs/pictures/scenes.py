@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from adapters.chat.agent_messages import notice_screen
+from adapters.screens.message.card import card_screen, folded_screen
 from adapters.screens.turn_lines import line_of
+from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.render import notice_message
-from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.model.agent import Acting, Agent, AgentStatus, Awaiting, Stopped, Thinking
 from agent_core.model.command import CommandCall, Proposal, RiskClass, Succeeded, Thoughts
@@ -76,10 +77,10 @@ class Scene:
     def message(self) -> SlackMessage:
         """The same in Slack."""
         if self.notice:
-            return notice_message(self.agent, self.notice)
+            return draw(notice_screen(self.agent, self.notice))
         if self.is_folded:
-            return folded_message(self.agent, [line_of(self.turn)])
-        return turn_message(self.agent, self.turn, [line_of(turn) for turn in self.earlier])
+            return draw(folded_screen(self.agent, [line_of(self.turn)]))
+        return draw(card_screen(self.agent, self.turn, [line_of(turn) for turn in self.earlier]))
 
 
 async def scenes(now: datetime) -> tuple[Scene, ...]:

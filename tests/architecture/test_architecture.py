@@ -62,7 +62,6 @@ MODULES_OF_ONE_PLATFORM = {
     "slack/inbound/routing": "discord.py calls methods of its client, in the connection; Bolt takes listeners",
     "discord/inbound/form_store": "Slack keeps refused forms open, and drafts in buttons; Discord does neither",
     "slack/outbound/blocks": "discord.py has classes for components; Slack's SDK leaves blocks as JSON",
-    "discord/outbound/command_section": "Discord draws markdown, so a command needs code blocks that nothing ends",
     "discord/outbound/offers": "Slack answers a reply to its author alone, and such an answer cannot be deleted later",
     "slack/outbound/menus": "a form of Discord is opened once; a menu in it could not fill it in",
     "slack/outbound/views": "Slack opens views where Discord answers with messages",

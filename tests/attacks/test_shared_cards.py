@@ -10,7 +10,6 @@ from adapters.chat.joined_cards import MAX_JOINED, JoinedCards
 from adapters.chat.refusals import redraw_if_outdated
 from adapters.chat.services import ChatServices
 from adapters.screens.buttons import Button
-from adapters.slack.outbound.turn_messages import folded_message
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Acting, Agent
 from agent_core.model.command import Succeeded
@@ -22,6 +21,7 @@ from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, NOON, a_turn, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
+from tests.slack_messages import folded_message
 from tests.wiring import actions_of
 
 AGENT = an_agent(turns=200)

@@ -18,21 +18,6 @@ from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_cus
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage, boxed, can_be_boxed, clean, escaped, quoted, timestamp
-from adapters.discord.outbound.render import (
-    agent_message,
-    agents_message,
-    answer_message,
-    delete_message,
-    files_message,
-    note_message,
-    notice_message,
-    offer_message,
-    root_message,
-    text_message,
-    thoughts_message,
-    whole_file,
-)
-from adapters.discord.outbound.turn_messages import folded_message, turn_message
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.cards import as_text, turn_card
 from adapters.screens.question_form import question_form
@@ -48,6 +33,22 @@ from agent_core.model.files import FileEntry
 from agent_core.model.ids import AgentId, TurnId
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import BEN, NOON, a_notice, a_turn, an_agent
+from tests.discord_messages import (
+    agent_message,
+    agents_message,
+    answer_message,
+    delete_message,
+    files_message,
+    folded_message,
+    note_message,
+    notice_message,
+    offer_message,
+    root_message,
+    text_message,
+    thoughts_message,
+    turn_message,
+    whole_file,
+)
 from tests.drawn_forms import agent_modal, edit_modal
 from tests.example_counts import tried
 from tests.properties.cards import (

@@ -17,20 +17,11 @@ from adapters.screens.text_fit import cut, pieces, units
 from adapters.screens.turn_lines import line_of
 from adapters.screens.visible_text import readable, visible
 from adapters.slack.inbound.submitted_forms import FormContext, changed_arguments
-from adapters.slack.outbound.card import MAX_REVIEW
 from adapters.slack.outbound.controls import parse_action
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.inputs import entries, written
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.render import (
-    agents_message,
-    note_message,
-    notice_message,
-    offer_message,
-    root_message,
-)
-from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from adapters.slack.outbound.views import home, show_all, thoughts_view
 from agent_core.errors import NotPossible
 from agent_core.model.agent import Agent, Paused
@@ -53,6 +44,15 @@ from tests.properties.cards import (
     spec_of,
     texts,
     without_halves,
+)
+from tests.slack_messages import (
+    agents_message,
+    folded_message,
+    note_message,
+    notice_message,
+    offer_message,
+    root_message,
+    turn_message,
 )
 
 PLACE = FormContext("slack/T1/C1", "edit:turn:1", "12.3")
@@ -246,7 +246,7 @@ def test_an_argument_is_on_the_card_verbatim_or_the_card_offers_all_of_it(pair: 
     asked += len(json.dumps([preview.title, preview.body])) + 300 if preview else 0
     if asked < 4000 and all(len(name) < 20 for name in turn.call.arguments) and not (preview and preview.title):
         assert given_arguments <= shown
-        assert offers_all == (len(turn.review) > MAX_REVIEW or turn_card(agent, turn).repeats_preview)
+        assert offers_all == turn_card(agent, turn).repeats_preview
 
 
 @pytest.mark.slow

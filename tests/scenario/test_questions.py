@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.discord.outbound import render as discord_render
 from adapters.discord.outbound.forms import draw_form
 from adapters.screens.forms import reply_form
 from adapters.screens.ui_text import REPLY_DOES
-from adapters.slack.outbound import render as slack_render
 from adapters.terminal.input_parser import FreeText, parse_answer
 from adapters.typed.actions import ASKED
 from agent_core.errors import ModelRefused
@@ -17,6 +15,8 @@ from agent_core.model.draft import AgentDraft
 from agent_core.testing.examples import a_notice, an_agent
 from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
+from tests import discord_messages as discord_render
+from tests import slack_messages as slack_render
 from tests.scenario.chat import writing
 from tests.scenario.discord_app import ESCAPED, Guild
 from tests.scenario.discord_app import at_work as at_work_in

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from discord import ui
 
+from adapters.chat.agent_messages import refused_screen
 from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.submitted_forms import AnswerForm
+from adapters.discord.outbound.draw import draw
 from adapters.discord.outbound.forms import draw_form
 from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.render import refused_message
 from adapters.screens.buttons import Button
 from adapters.screens.question_form import question_form, sent_texts
 from adapters.typed.actions import FormInput
@@ -37,5 +38,5 @@ async def send_answer(context: DiscordContext, sent: AnswerForm, origin: Origin)
     except InvalidInput as error:
         form = replace(context.forms.blank(origin, sent.button.shown), agent_id=agent.id)
         await context.forms.save(replace(form, fields=texts, problems=error.problems))
-        return refused_message(error.problems, sent.button)
+        return draw(refused_screen(error.problems, sent.button))
     return None

@@ -25,9 +25,9 @@ from adapters.discord.inbound.prompts import KEY, DiscordPrompts
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE, parse_custom_id
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton, file_of_button
 from adapters.discord.outbound.forms import draw_form
+from adapters.discord.outbound.full_text import reply_message, thoughts_message, whole_message
 from adapters.discord.outbound.inputs import edit_fields
 from adapters.discord.outbound.notifications import OUR_DIRECT
-from adapters.discord.outbound.render import reply_message, thoughts_message, whole_message
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.form import Form
 from adapters.screens.forms import agent_form, edit_form, number_form, reason_form, reply_form

@@ -9,7 +9,7 @@ from adapters.chat.refusals import RefusedAction, attempt
 from adapters.discord.inbound.context import DiscordContext, acknowledge, open_form, tell
 from adapters.discord.inbound.inbound_event import origin_of
 from adapters.discord.outbound.forms import draw_form
-from adapters.discord.outbound.notifications import direct_id, parse_direct
+from adapters.discord.outbound.notifications import DirectButton, parse_direct
 from adapters.screens.buttons import Button
 from adapters.screens.forms import reason_form
 from adapters.typed.actions import FormInput
@@ -42,7 +42,7 @@ class DiscordDirectListener:
         if button.verb == "reject":
             seen = self.context.views
             _, turn = await seen.open_to(origin.by, origin.channel, TurnId(button.subject), button.shown)
-            form = reason_form(turn, direct_id(origin.channel.channel, button))
+            form = reason_form(turn, str(DirectButton(origin.channel.channel, button)))
             await open_form(interaction, draw_form(form))
         else:
             await self._decide(button, FormInput(), interaction, origin)

@@ -7,6 +7,7 @@ from datetime import datetime
 
 import discord
 
+from adapters.chat.agent_messages import choice_screen
 from adapters.chat.catchup import retry_while_rate_limited
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.discord.api.client import DiscordRefused
@@ -14,9 +15,10 @@ from adapters.discord.inbound.context import DiscordContext
 from adapters.discord.inbound.downloads import fetch_file
 from adapters.discord.inbound.inbound_event import thread_of, written_by
 from adapters.discord.inbound.shared_content import read_typed, shared_text
+from adapters.discord.outbound.draw import draw
+from adapters.discord.outbound.full_text import answer_message, text_message
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import files_of, ready
-from adapters.discord.outbound.render import answer_message, choice_message, text_message
 from adapters.screens.buttons import Button
 from adapters.typed.answers import Answer
 from adapters.typed.typed_text import TypedText
@@ -67,7 +69,7 @@ class DiscordThreadMessage:
             agent = await self._find_offering(buttons[0])
         except NotFound:  # it was deleted meanwhile
             return
-        if sent := await self._answer(choice_message(said, buttons)):
+        if sent := await self._answer(draw(choice_screen(said, buttons))):
             self.context.surface.offers.remember(agent, sent.channel.id, sent.id)
 
     async def _find_offering(self, button: Button) -> Agent:

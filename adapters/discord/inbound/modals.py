@@ -6,6 +6,7 @@ from typing import Any
 
 import discord
 
+from adapters.chat.agent_messages import choice_screen, note_screen, refused_screen
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.texts import creation_text
 from adapters.discord.inbound import submitted_forms
@@ -27,8 +28,9 @@ from adapters.discord.inbound.submitted_forms import (
     PromptForm,
     TextForm,
 )
+from adapters.discord.outbound.draw import draw
+from adapters.discord.outbound.full_text import answer_message, text_message
 from adapters.discord.outbound.message import DiscordMessage
-from adapters.discord.outbound.render import answer_message, choice_message, note_message, refused_message, text_message
 from adapters.screens.buttons import Button, ViewButton
 from adapters.typed.actions import FormInput, takes_long
 from adapters.typed.form_values import times_of
@@ -83,7 +85,7 @@ class DiscordModalListener:
         except InvalidInput as error:
             form = replace(self.context.forms.blank(origin), fields=sent.fields, problems=error.problems)
             await self.context.forms.save(form)
-            return refused_message(error.problems, ViewButton("new agent", form.key))
+            return draw(refused_screen(error.problems, ViewButton("new agent", form.key)))
         return text_message(creation_text(agent))
 
     async def _send(self, sent: EditForm | AnswerForm, origin: Origin) -> DiscordMessage | None:
@@ -102,7 +104,7 @@ class DiscordModalListener:
         except InvalidInput as error:
             form = replace(self.context.forms.blank(origin, turn.id), agent_id=turn.agent_id)
             await self.context.forms.save(replace(form, fields=sent.fields, problems=error.problems))
-            return refused_message(error.problems, button)
+            return draw(refused_screen(error.problems, button))
         return None
 
     async def _reply(self, sent: TextForm, interaction: discord.Interaction, origin: Origin) -> None:
@@ -111,11 +113,11 @@ class DiscordModalListener:
             await show_thinking(interaction)
         answer = await self.context.actions.reply(sent.button, sent.text, origin)
         if answer.buttons:
-            await tell(interaction, choice_message(answer.text, answer.buttons))
+            await tell(interaction, draw(choice_screen(answer.text, answer.buttons)))
         elif answer.kept or answer.is_wanted or answer.is_asked or interaction.response.is_done():
             await tell(interaction, answer_message(answer))
         if answer.kept and (agent := answer.kept.agent).thread:
             thread = int(agent.thread.thread)
             await self.context.surface.sending.post(
-                thread, note_message(agent, origin.by, sent.text), str(interaction.id)
+                thread, draw(note_screen(agent, origin.by, sent.text)), str(interaction.id)
             )

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 import discord
 from discord import app_commands
 
+from adapters.chat.agent_messages import offer_screen, refused_screen
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.inbound_event import scope_of
 from adapters.discord.inbound.submitted_forms import PromptForm
+from adapters.discord.outbound.draw import draw
+from adapters.discord.outbound.extra_buttons import DiscordDraftButton, OpensForm
 from adapters.discord.outbound.forms import draw_form
-from adapters.discord.outbound.render import filled_in_message, refused_message
 from adapters.screens.buttons import ViewButton
 from adapters.screens.forms import prompt_form
 from adapters.screens.text_fit import cut
@@ -66,11 +68,12 @@ class DiscordPrompts:
             problems = filled.error.problems if isinstance(filled.error, InvalidInput) else {}
             await self.context.forms.save(replace(blank, fields={**sent.fields, KEY: sent.key}))
             told = {"": filled.text} if not problems else _named(problems, choice)
-            await tell(interaction, refused_message(told, ViewButton("new agent", blank.key)))
+            await tell(interaction, draw(refused_screen(told, ViewButton("new agent", blank.key))))
             return
         draft = filled.draft.like(await self.context.service.load_agent_defaults(origin))
         await self.context.forms.save(replace(blank, agent_draft=draft))
-        await tell(interaction, filled_in_message(draft, blank.key, said=filled.said))
+        opens = OpensForm(DiscordDraftButton("change", blank.key))
+        await tell(interaction, draw(offer_screen(draft, (opens,), said=filled.said)))
 
     async def _fill_in(self, choice: PromptChoice, sent: PromptForm, origin: Origin) -> FilledPrompt:
         arguments = arguments_typed(choice, sent.fields)

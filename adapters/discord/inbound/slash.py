@@ -8,13 +8,16 @@ from typing import Any, get_args
 import discord
 from discord import app_commands
 
+from adapters.chat.agent_messages import offer_screen
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommand_answers import run_subcommand
 from adapters.discord.inbound.context import DiscordContext, open_form, show_thinking, tell
 from adapters.discord.inbound.inbound_event import origin_of, scope_of
 from adapters.discord.inbound.prompts import DiscordPrompts
-from adapters.discord.outbound import render
+from adapters.discord.outbound.draw import draw
+from adapters.discord.outbound.extra_buttons import draft_buttons, upload_button
 from adapters.discord.outbound.forms import draw_form
+from adapters.discord.outbound.full_text import answer_message
 from adapters.discord.outbound.message import DiscordMessage, link_to
 from adapters.screens.forms import agent_form
 from adapters.screens.visible_text import one_line
@@ -112,13 +115,14 @@ class DiscordSlashListener:
             case ThreadSubcommand() as wish:
                 return await self._grant(wish, interaction, origin)
             case at_once:
-                return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
+                answer = await run_subcommand(at_once, origin, self.context, link_to, upload_button)
+                return answer if isinstance(answer, str) else draw(answer)
 
     async def _grant(self, wish: ThreadSubcommand, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Run a thread command. Defer the answer, as the command may take longer than Discord's limit of 3 seconds."""
         await show_thinking(interaction)
         answer, _ = await grant_to_agent(self.context.actions.management_commands, wish, origin)
-        return render.answer_message(answer)
+        return answer_message(answer)
 
     async def _draft(self, sentence: str, interaction: discord.Interaction, origin: Origin) -> DiscordMessage:
         """Draft an agent from a sentence.
@@ -131,7 +135,7 @@ class DiscordSlashListener:
         draft = drafted.draft.like(await self.context.service.load_agent_defaults(origin))
         form = replace(self.context.forms.blank(origin), agent_draft=draft)
         await self.context.forms.save(form)
-        return render.offer_message(draft, form.key, said=drafted.said)
+        return draw(offer_screen(draft, draft_buttons(form.key), said=drafted.said))
 
 
 def commands_of(slash: DiscordSlashListener) -> app_commands.Group:

@@ -10,15 +10,13 @@ from discord import ui
 from adapters.chat.extra_buttons import DeleteButton, ExtraVerb, UploadButton
 from adapters.discord.outbound.extra_buttons import DiscordDraftButton
 from adapters.screens.buttons import Button, Verb, ViewButton, ViewVerb
-from adapters.screens.cards import Card
+from adapters.screens.message.pieces import Controls, Opens, Pressable
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import TurnLine
-from adapters.screens.ui_text import APPROVE_N
-from adapters.screens.visible_text import one_line
-from agent_core.model.agent import Agent
+from adapters.screens.ui_text import APPROVE_N, covered_parts
 from agent_core.model.ids import TurnId
 
-Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | DiscordDraftButton
+Pressed: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | DiscordDraftButton
 Item: TypeAlias = ui.Item[ui.LayoutView]
 Row: TypeAlias = ui.ActionRow[ui.LayoutView]
 SHOW_ALL_OF = "Show all of turn…"
@@ -36,7 +34,7 @@ OUR_BUTTON = re.compile(rf"(?P<verb>{'|'.join(map(re.escape, VERBS))}):(?P<rest>
 OUR_CHOICE = re.compile(r"(times|show all of):(?P<turn>.+)")
 
 
-def parse_custom_id(custom_id: str) -> Pressable:
+def parse_custom_id(custom_id: str) -> Pressed:
     """The button of a `custom_id` or of a chosen option; raise InvalidInput if it is not Signoff's."""
     verb = custom_id.partition(":")[0]
     if verb == "upload":
@@ -50,17 +48,13 @@ def parse_custom_id(custom_id: str) -> Pressable:
 
 def element(pressable: Pressable, *, label: str = "") -> ui.Button[ui.LayoutView]:
     custom_id = str(pressable)
-    style = STYLES.get(custom_id.partition(":")[0], discord.ButtonStyle.secondary)
+    verb = getattr(pressable, "verb", "") or custom_id.partition(":")[0]
+    style = STYLES.get(verb, discord.ButtonStyle.secondary)
     return ui.Button(label=cut(label or pressable.label, MAX_LABEL), custom_id=custom_id, style=style)
 
 
-def link_button(label: str, url: str) -> ui.Button[ui.LayoutView]:
-    return ui.Button(label=cut(one_line(label), MAX_LABEL), url=url)
-
-
-def rest_button(agent: Agent) -> ui.Button[ui.LayoutView]:
-    """The Resume button for an agent that is paused, stopped or finished, else the Stop button."""
-    return element(Button("resume" if agent.is_at_rest else "stop", agent.id))
+def link_button(opens: Opens) -> ui.Button[ui.LayoutView]:
+    return ui.Button(label=cut(opens.label, MAX_LABEL), url=opens.url)
 
 
 def rows(buttons: Sequence[Item]) -> Iterator[Row]:
@@ -68,19 +62,17 @@ def rows(buttons: Sequence[Item]) -> Iterator[Row]:
         yield ui.ActionRow(*buttons[start : start + MAX_ROW_BUTTONS])
 
 
-def card_controls(agent: Agent, card: Card, openings: Sequence[ViewButton], covered: tuple[str, str]) -> list[Row]:
-    """The rows of a card in its current state: decisions, Approve ×N, what shows more; apart from them Stop, Revoke.
-
-    `covered`: what Approve ×N covers, and what asks each time under it.
-    """
+def card_controls(controls: Controls) -> list[Row]:
+    """The rows of a card in its current state: decisions, Approve ×N, what shows more; apart from them Stop, Revoke."""
+    card = controls.card
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
     reviews = [each for each in card.buttons if each.verb == "review"]
     stops = [each for each in card.buttons if each.verb in ("stop", "revoke")]
     first = [each for each in card.buttons if each not in (*several, *reviews, *stops)]
     if approve := next((each for each in first if each.verb == "approve"), None):
-        first.append(Button("reply", agent.id, shown=approve.shown))
-    more: list[Pressable] = [*reviews, *openings]
-    chosen: list[Row] = [ui.ActionRow(_times(several, covered))] if several else []
+        first.append(Button("reply", controls.agent.id, shown=approve.shown))
+    more: list[Pressable] = [*reviews, *controls.openings]
+    chosen: list[Row] = [ui.ActionRow(_times(several, covered_parts(controls.turn)))] if several else []
     return [*rows([*map(element, first)]), *chosen, *rows([*map(element, more)]), *rows([*map(element, stops)])]
 
 

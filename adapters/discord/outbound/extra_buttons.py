@@ -33,3 +33,19 @@ class DiscordDraftButton(ColonSeparatedButton):
     @property
     def label(self) -> str:
         return self.verb.capitalize()
+
+
+@dataclass(frozen=True, slots=True)
+class OpensForm:
+    """The button Change where nothing can be created before the form was seen."""
+
+    change: DiscordDraftButton
+    label = "Open the form"
+
+    def __str__(self) -> str:
+        return str(self.change)
+
+
+def draft_buttons(key: str) -> tuple[DiscordDraftButton, DiscordDraftButton]:
+    """Create and Change; `key`: the draft's key in the store."""
+    return DiscordDraftButton("create", key), DiscordDraftButton("change", key)

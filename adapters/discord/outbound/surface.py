@@ -1,7 +1,6 @@
 """Discord as a ChatSurface: each agent has a root message with a thread; each turn is one message in the thread."""
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,18 +8,19 @@ from typing import Literal
 
 import discord
 
+from adapters.chat.agent_messages import notice_screen
 from adapters.chat.background import BackgroundTasks
-from adapters.chat.joined_cards import CardContent
 from adapters.chat.status_updates import is_kept_waiting
 from adapters.chat.thread_surface import ThreadSurface, thread_of
 from adapters.discord.api.client import DiscordRefused
 from adapters.discord.api.directory import MemberDirectory
+from adapters.discord.outbound.draw import draw
+from adapters.discord.outbound.full_text import text_message
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.notifications import DiscordNotifications, allowed_mentions
 from adapters.discord.outbound.offers import DiscordOffers
 from adapters.discord.outbound.posted import DiscordSender, file_of, files_of, is_marked, ready
-from adapters.discord.outbound.render import notice_message, root_message, text_message
-from adapters.discord.outbound.turn_messages import folded_message, turn_message
+from adapters.screens.message.pieces import Screen
 from adapters.screens.turn_lines import TurnLine
 from adapters.screens.visible_text import one_line, visible
 from adapters.typed.answers import Attachment
@@ -84,7 +84,7 @@ class DiscordSurface(ThreadSurface[DiscordMessage]):
         thread = thread_id(agent)
         if may_exist and await self.sending.find_posted(thread, notice.id, notice.at):
             return
-        await self.sending.post(thread, notice_message(agent, notice), notice.id)
+        await self.sending.post(thread, draw(notice_screen(agent, notice)), notice.id)
 
     async def status(self, agent: Agent) -> None:
         """Show the agent's status soon; of several changes in a row only the last is sent. Delete its past offers."""
@@ -124,12 +124,8 @@ class DiscordSurface(ThreadSurface[DiscordMessage]):
         with suppress(SurfaceError):
             await self.sending.delete(place, message)
 
-    def _draw(self, agent: Agent, card: CardContent, model: str) -> DiscordMessage:
-        earlier, most = card.place.earlier, self.continuous_limit
-        return turn_message(agent, card.newest, earlier, model=model, continuous_limit=most)
-
-    def _fold_to(self, agent: Agent, lines: Sequence[TurnLine]) -> DiscordMessage:
-        return folded_message(agent, lines)
+    def draw(self, screen: Screen) -> DiscordMessage:
+        return draw(screen)
 
     async def _find(self, agent: Agent, _message: DiscordMessage, mark: TurnLine) -> str:
         found = await self.sending.find_posted(thread_id(agent), mark.turn, mark.proposed_at)
@@ -143,10 +139,6 @@ class DiscordSurface(ThreadSurface[DiscordMessage]):
 
     def _forget_drawn(self, agent: Agent, stands: str) -> None:
         self.sending.forget(thread_id(agent), int(stands))
-
-    def _root(self, agent: Agent, files: str = "") -> DiscordMessage:
-        standing, last = self.standing.line(agent), self.standing.last_line(agent)
-        return root_message(agent, model=self.model.label, standing=standing, files=files, last=last)
 
     async def _open_or_find_thread(self, agent: Agent, place: discord.TextChannel, mark: str = "") -> int:
         """Create the root message and its thread, unless they exist; return their common id.

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 
+from adapters.chat.agent_messages import choice_screen, note_screen
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.chat.refusals import RefusedAction, attempt, redraw_if_outdated
 from adapters.chat.texts import creation_text, deletion_text
@@ -16,10 +17,10 @@ from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_press
 from adapters.slack.inbound.submitted_forms import FormContext
 from adapters.slack.outbound import views
 from adapters.slack.outbound.controls import parse_action
+from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from adapters.slack.outbound.forms import agent_view, draw_form
 from adapters.slack.outbound.message import SlackMessage
-from adapters.slack.outbound.render import choice_message, note_message
 from adapters.typed.actions import FormInput, takes_long
 from adapters.typed.typed_text import typed
 from agent_core.model.draft import AgentDraft
@@ -73,9 +74,9 @@ class SlackClickListener:
             answer = await self.context.actions.reply(button, text, origin)
         if answer.kept:
             note = answer.kept
-            self.context.soon(self.context.post(event, note_message(note.agent, origin.by, text)))
+            self.context.soon(self.context.post(event, draw(note_screen(note.agent, origin.by, text))))
         if answer.buttons:
-            self.context.soon(self.context.tell(event, choice_message(answer.text, answer.buttons)))
+            self.context.soon(self.context.tell(event, draw(choice_screen(answer.text, answer.buttons))))
         elif answer.is_asked:
             self.context.soon(self.context.tell(event, answer.text))
         elif answer.is_wanted:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from adapters.chat.agent_messages import choice_screen, explanation_screen, offer_screen
 from adapters.chat.messages import Sign, ThreadListener
 from adapters.chat.texts import forwarded_text, joined, table_text
 from adapters.screens.buttons import Button
@@ -12,8 +13,8 @@ from adapters.slack.inbound.context import SlackContext, thread_of
 from adapters.slack.inbound.downloads import SlackDownloads
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, is_from_person, of_message, with_thread
 from adapters.slack.inbound.shared_content import files_of, shared_parts
-from adapters.slack.outbound.extra_buttons import SlackDraftButton
-from adapters.slack.outbound.render import choice_message, explanation_message, offer_message
+from adapters.slack.outbound.draw import draw
+from adapters.slack.outbound.extra_buttons import SlackDraftButton, draft_buttons
 from adapters.typed.answers import Answer
 from adapters.typed.settings_file import FILENAME, decoded, is_settings, pasted_draft
 from adapters.typed.typed_text import TypedText
@@ -55,7 +56,7 @@ class SlackThreadMessage:
         self.context.soon(self.context.give(self.event, answer, self.agent.id, self.origin))
 
     async def offer(self, said: str, buttons: Sequence[Button]) -> None:
-        self.context.soon(self.context.tell(self.event, choice_message(said, buttons)))
+        self.context.soon(self.context.tell(self.event, draw(choice_screen(said, buttons))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class SlackMessageListener(ThreadListener):
         if file or is_settings(said):
             self.context.soon(self.context.tell_refusal(event, self._offer_settings(said, file, event)))
         elif said.casefold().strip(" !.") in ASKING_FOR_HELP:
-            self.context.soon(self.context.post(event, explanation_message()))
+            self.context.soon(self.context.post(event, draw(explanation_screen())))
         else:
             self.context.soon(self.context.tell_refusal(event, self._offer(said, payload["ts"], event)))
 
@@ -149,7 +150,7 @@ class SlackMessageListener(ThreadListener):
         offered = _named(draft).like(await self.context.service.load_agent_defaults(origin)).tidied()
         if not SlackDraftButton("create", offered).carries_draft:
             raise InvalidInput({"settings": TOO_LONG_TO_OFFER})
-        await self.context.post(event, offer_message(offered, said=FROM_SETTINGS))
+        await self.context.post(event, draw(offer_screen(offered, draft_buttons(offered), said=FROM_SETTINGS)))
 
     async def _read_settings(self, file: dict[str, Any], event: SlackEvent) -> AgentDraft:
         name, data = await self.downloads.fetch(event.workspace, file)
@@ -161,7 +162,7 @@ class SlackMessageListener(ThreadListener):
         self.context.soon(self.context.react(event, ts, REACTIONS["kept"]))
         drafted = await self.context.drafting.draft(sentence, origin)
         draft = _named(drafted.draft).like(last)
-        await self.context.post(event, offer_message(draft, sentence, said=drafted.said))
+        await self.context.post(event, draw(offer_screen(draft, draft_buttons(draft, sentence), said=drafted.said)))
 
 
 def _named(draft: AgentDraft) -> AgentDraft:

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 from adapters.chat.refusals import RefusedAction, attempt
 from adapters.chat.subcommand_answers import run_subcommand
+from adapters.screens.message.pieces import Screen
 from adapters.slack.inbound.context import Ack, SlackContext
 from adapters.slack.inbound.inbound_event import Body, SlackEvent, of_command
 from adapters.slack.inbound.prompts import SlackPrompts
-from adapters.slack.outbound import render, views
+from adapters.slack.outbound import views
 from adapters.slack.outbound.blocks import Block
+from adapters.slack.outbound.controls import upload_button
+from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.message import SlackMessage, link_to
 from adapters.typed.prompt_drafts import NO_PROMPTS, list_choices
@@ -25,6 +28,7 @@ from adapters.typed.subcommands import (
     subcommand_of,
 )
 from agent_core.errors import InvalidInput
+from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import Origin
 
 
@@ -40,27 +44,19 @@ class SlackSlashListener:
             await ack()
             return
         said = answer.text if isinstance(answer, RefusedAction) else answer
-        message = SlackMessage.plain(said) if isinstance(said, str) else said
+        message = SlackMessage.plain(said) if isinstance(said, str) else draw(said)
         await ack(text=message.text, blocks=message.blocks)
 
-    async def _answer(self, text: str, event: SlackEvent) -> str | SlackMessage:
+    async def _answer(self, text: str, event: SlackEvent) -> str | Screen:
         origin = await self.context.origin(event)
         match subcommand_of(text):
             case NewForm(draft):
-                last = await self.context.service.load_agent_defaults(origin)
-                form = agent_view(draft, last, origin.channel.key)
-                form = await self.context.with_starters(form, origin.channel)
-                self.context.soon(self.context.open(event, form))
-                return ""
+                return await self._open_form(draft, event, origin)
             case NewPrompt(key):
                 self.context.soon(self.context.open(event, await self._prompt_form(key, origin)))
                 return ""
             case NewTemplate(key):
-                draft = self.context.templates.get(key).draft
-                form = agent_view(draft, await self.context.service.load_agent_defaults(origin), origin.channel.key)
-                form = await self.context.with_starters(form, origin.channel, key)
-                self.context.soon(self.context.open(event, form))
-                return ""
+                return await self._open_form(self.context.templates.get(key).draft, event, origin, key)
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
                 draft = await self.context.service.draft_copy(agent.id, origin)
@@ -75,7 +71,13 @@ class SlackSlashListener:
                 self.context.soon(self.context.tell_refusal(event, self._grant(wish, event, origin)))
                 return ""
             case at_once:
-                return await run_subcommand(at_once, origin, context=self.context, render=render, link=link_to)
+                return await run_subcommand(at_once, origin, self.context, link_to, upload_button)
+
+    async def _open_form(self, draft: AgentDraft, event: SlackEvent, origin: Origin, chosen: str = "") -> str:
+        """Open the form for a new agent; `chosen`: the key of the template that fills it in."""
+        form = agent_view(draft, await self.context.service.load_agent_defaults(origin), origin.channel.key)
+        self.context.soon(self.context.open(event, await self.context.with_starters(form, origin.channel, chosen)))
+        return ""
 
     async def _prompt_form(self, key: str, origin: Origin) -> Block:
         """The form of a prompt; without a key the form for a new agent, which offers all prompts."""

@@ -5,10 +5,10 @@ from typing import Any, TypeAlias, get_args
 
 from adapters.chat.extra_buttons import DeleteButton, UploadButton
 from adapters.screens.buttons import Button, ViewButton, ViewVerb, foreign_button_error
-from adapters.screens.cards import Card
+from adapters.screens.message.pieces import Controls, Opens, Pressable
 from adapters.screens.text_fit import fits
 from adapters.screens.turn_lines import TurnLine
-from adapters.screens.ui_text import APPROVE_N, DELETE_MEANS, REPLY_DOES, STOP_MEANS
+from adapters.screens.ui_text import APPROVE_N, DELETE_MEANS, REPLY_DOES, STOP_MEANS, covered_text
 from adapters.slack.outbound.blocks import (
     MAX_ID,
     MAX_VALUE,
@@ -25,13 +25,14 @@ from adapters.slack.outbound.blocks import (
 )
 from adapters.slack.outbound.extra_buttons import SlackDraftButton
 from agent_core.model.agent import Agent
+from agent_core.model.ids import AgentId
 
-Pressable: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton
+Pressed: TypeAlias = Button | ViewButton | UploadButton | DeleteButton | SlackDraftButton
 PREFIX = "signoff."
 SHOW_ALL_OF = "Show all of…"
 
 
-def parse_action(action: Mapping[str, Any]) -> Pressable:
+def parse_action(action: Mapping[str, Any]) -> Pressed:
     """The button of an action in a `block_actions` payload; raise InvalidInput if it is not Signoff's.
 
     For a reply box this is the reply button; the text is in the action's `value`.
@@ -68,72 +69,68 @@ def action_id(pressable: Pressable) -> str:
             return f"{PREFIX}upload"
         case DeleteButton():
             return f"{PREFIX}delete"
+        case _:
+            raise TypeError(f"Slack has no such button: {pressable!r}")
 
 
 def element(pressable: Pressable, *, label: str = "", style: str = "", confirm: Block | None = None) -> Block:
     return button(label or pressable.label, action_id(pressable), str(pressable), style=style, confirm=confirm)
 
 
-def link_button(subject: str, url: str) -> Block:
+def main_element(pressable: Pressable, about: str) -> Block:
+    """A button in a row of its own. What ends or deletes the agent named `about` asks again first."""
+    match pressable:
+        case Button("stop"):
+            asked = confirmation(f"Stop {about}?", STOP_MEANS, yes="Stop", no="Keep going", danger=True)
+            return element(pressable, style="danger", confirm=asked)
+        case DeleteButton():
+            asked = confirmation(f"Delete {about}?", DELETE_MEANS, yes="Delete", no="Keep it", danger=True)
+            return element(pressable, style="danger", confirm=asked)
+        case Button("approve" | "answer") | ViewButton("new agent") | SlackDraftButton("create"):
+            return element(pressable, style="primary")
+        case _:
+            return element(pressable)
+
+
+def link_button(opens: Opens) -> Block:
     """A button that opens a web address; Slack sends a click event for it too."""
-    return button(ViewButton("open", subject).label, f"{PREFIX}open", str(ViewButton("open", subject)), url=url)
+    return button(opens.label, f"{PREFIX}open", str(ViewButton("open", opens.subject)), url=opens.url)
 
 
-def stop_button(agent: Agent) -> Block:
-    """The Stop button. Its confirmation says that the running command is ended."""
-    asked = confirmation(f"Stop {agent.name}?", STOP_MEANS, yes="Stop", no="Keep going", danger=True)
-    return element(Button("stop", agent.id), style="danger", confirm=asked)
+def upload_button(agent: AgentId, path: str) -> UploadButton | None:
+    """The button that uploads a file to the thread; None if the path is too long or not printable."""
+    upload = UploadButton(agent, path)
+    return upload if fits(str(upload), MAX_VALUE) and path.isprintable() else None
 
 
-def delete_button(agent: Agent) -> Block:
-    """The Delete button. Its confirmation says that the agent and its data are removed."""
-    asked = confirmation(f"Delete {agent.name}?", DELETE_MEANS, yes="Delete", no="Keep it", danger=True)
-    return element(DeleteButton(agent.id), style="danger", confirm=asked)
-
-
-def rest_button(agent: Agent) -> Block:
-    """The Resume button for an agent that is paused, stopped or finished, else the Stop button."""
-    return element(Button("resume", agent.id)) if agent.is_at_rest else stop_button(agent)
-
-
-def upload_button(agent: Agent, path: str) -> Block | None:
-    """A button that uploads a file to the thread; None if the path is too long or not printable."""
-    upload = UploadButton(agent.id, path)
-    return element(upload) if fits(str(upload), MAX_VALUE) and path.isprintable() else None
-
-
-def card_controls(agent: Agent, card: Card, covered: str) -> list[Block]:
+def card_controls(controls: Controls, openings: Sequence[ViewButton] = ()) -> list[Block]:
     """The buttons of a card in its current state, as blocks: the decisions, and apart from them Stop and Revoke.
 
-    `covered`: what Approve ×N covers, for its confirmation.
+    `openings`: what shows more of the card. In an open card Show all is in the menu of what is seldom needed.
     """
+    agent, card = controls.agent, controls.card
+    is_open = card.tone in ("open", "busy")
+    in_row = [each for each in openings if not (is_open and each.verb == "show all")]
+    in_menu: list[Pressable] = [each for each in card.buttons if each.verb == "review"]
+    in_menu += [each for each in openings if each not in in_row]
     several = [each for each in card.buttons if each.verb == "approve" and each.times > 1]
-    chosen: list[Block] = []
+    chosen = [element(each) for each in in_row if not is_open]
     stops: list[Block] = []
     for each in card.buttons:
-        match each:
-            case Button("approve", _, 1):
-                chosen.append(element(each, style="primary"))
-                chosen += [_times(each, several, covered)] if several else []
-            case Button("approve" | "review"):
-                pass
-            case Button("answer"):
-                chosen.append(element(each, style="primary"))
-            case Button("stop"):
-                stops.append(stop_button(agent))
-            case Button("revoke"):
-                stops.append(element(each))
-            case _:
-                chosen.append(element(each))
-    (chosen or stops).extend(_more(card))
-    return [actions(*row) for row in (chosen, stops) if row]
-
-
-def _more(card: Card) -> list[Block]:
-    """The menu of a card that is open or running: what is seldom needed."""
-    inside: list[Pressable] = [each for each in card.buttons if each.verb == "review"]
-    inside += [ViewButton("show all", card.turn)] if card.repeats_preview and card.tone in ("open", "busy") else []
-    return [menu(f"{PREFIX}more", *(option(each.label, str(each)) for each in inside))] if inside else []
+        if each in several or each.verb == "review":
+            continue
+        (stops if each.verb in ("stop", "revoke") else chosen).append(main_element(each, agent.name))
+        if each.verb == "approve" and several:
+            chosen.append(_times(each, several, covered_text(controls.turn)))
+    chosen += [element(each) for each in in_row if is_open]
+    menus = [menu(f"{PREFIX}more", *(option(each.label, str(each)) for each in in_menu))] if in_menu else []
+    (chosen or stops).extend(menus)
+    rows = [row for row in ((chosen, stops) if is_open else ([*chosen, *stops],)) if row]
+    if controls.earlier:
+        rows = rows or [[]]
+        rows[-1].append(turn_chooser(controls.earlier))
+    replies = [reply_box(agent, each.shown) for each in card.buttons if each.verb == "approve" and each.times == 1]
+    return [*(actions(*row) for row in rows), *replies]
 
 
 def turn_chooser(lines: Sequence[TurnLine]) -> Block:

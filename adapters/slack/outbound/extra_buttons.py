@@ -54,6 +54,11 @@ class SlackDraftButton:
         return cls(verb, draft, sentence)
 
 
+def draft_buttons(draft: AgentDraft, sentence: str = "") -> tuple[SlackDraftButton, SlackDraftButton]:
+    """Create and Change; `sentence`: what the draft was made from."""
+    return SlackDraftButton("create", draft, sentence), SlackDraftButton("change", draft, sentence)
+
+
 def _fields(draft: AgentDraft) -> list[Any]:
     # Without the classes that need no approval: the person who clicks has not chosen them.
     policy, budget = draft.policy, None if draft.budget is None else str(draft.budget)

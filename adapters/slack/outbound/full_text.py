@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from adapters.chat.card_sections import command_sections, headline_sections
 from adapters.screens.cards import Card, Labelled
 from adapters.screens.decision_log import row_text, time_text
-from adapters.screens.text_fit import cut, pieces, units
+from adapters.screens.text_fit import beginning, cut, pieces, units
 from adapters.screens.visible_text import one_line, readable
 from adapters.slack.outbound.blocks import (
+    MAX_MESSAGE_TEXT,
     MAX_TEXT,
     Block,
     date_run,
@@ -20,6 +21,7 @@ from adapters.slack.outbound.blocks import (
     run,
 )
 from adapters.slack.outbound.message import SlackMessage, card_link
+from adapters.typed.answers import Answer
 from agent_core.service.reading.decision_log import LogRow
 
 MAX_PART_BLOCKS, MAX_PART_TEXT = 90, 100_000
@@ -69,7 +71,7 @@ def _said(label: str, piece: str) -> list[Block]:
     return [line(*top, run(piece))]
 
 
-MAX_ROW_TEXT = 500
+MAX_ROW_TEXT, MAX_ANSWER = 500, MAX_MESSAGE_TEXT // 2 - 150
 
 
 def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
@@ -82,3 +84,16 @@ def log_message(rows: Sequence[LogRow], head: str) -> SlackMessage:
         said = row_text(row.entry).removeprefix(at)
         lines.append(line(date_run(row.entry.at), run(cut(said, MAX_ROW_TEXT)), *opens, run("\n")))
     return SlackMessage(notification(head), [rich(*lines)])
+
+
+def answer_message(answer: Answer) -> SlackMessage:
+    """The reply to a typed line: rows of the decision log, or a text with the content of its readable files.
+
+    It is cut to fit one message.
+    """
+    if answer.log:
+        return log_message(answer.log, answer.text.partition("\n")[0])
+    whole = readable(answer.whole)
+    part = beginning(whole, MAX_ANSWER)
+    left = len(whole) - len(part)
+    return SlackMessage.plain(f"{part}\n… {left:,} more characters." if left else part)

@@ -8,50 +8,28 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapters.chat.texts import end_text, wait_text
-from adapters.screens.buttons import Button
-from adapters.screens.cards import Card, turn_card
-from adapters.screens.text_fit import cut
-from adapters.screens.ui_text import OPEN_CARD
+from adapters.chat.agent_messages import direct_screen, ended_screen, reminder_screen
 from adapters.slack.api.client import SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
-from adapters.slack.outbound.blocks import (
-    MAX_ID,
-    MAX_NOTIFICATION,
-    Block,
-    actions,
-    line,
-    mention_run,
-    mention_text,
-    notification,
-    rich,
-    run,
-    section,
-)
-from adapters.slack.outbound.card import card_blocks, footer_text
-from adapters.slack.outbound.controls import element, link_button
+from adapters.slack.outbound.blocks import MAX_ID, mention_text
+from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.message import SlackMessage, card_link, link_to, metadata
 from adapters.slack.outbound.posted import find_posted
 from agent_core.errors import ThreadGone
-from agent_core.model.agent import Agent, Finished
+from agent_core.model.agent import Agent
 from agent_core.model.origin import ChannelScope, ThreadRef
 from agent_core.model.records.notification import Notification
 from agent_core.model.turn import Turn
 
-DIRECT_VERBS = ("approve", "reject", "run again", "it ran", "skip")
 END = re.compile(r"signoff-direct (\S+) \d+")
 
 
 def reminder_message(agent: Agent, turn: Turn | None, mentions: Sequence[str]) -> SlackMessage:
     """One short message for the thread: who is called, what waits, and a link to the card."""
-    said = cut(wait_text(agent, turn), MAX_NOTIFICATION)
-    mentions = [each for each in mentions if mention_text(each)]
-    called = [part for each in mentions for part in (mention_run(each), run(" "))]
     url = card_link(agent.channel, turn.shown_as) if turn else ""
-    text = " ".join((*map(mention_text, mentions), notification(said)))
-    blocks = [rich(line(*called, run(said))), *([actions(_link(agent, url))] if url else [])]
-    return SlackMessage(text, blocks, reminder_metadata(agent))
+    mentions = [each for each in mentions if mention_text(each)]
+    return draw(reminder_screen(agent, turn, mentions, url), reminder_metadata(agent))
 
 
 def reminder_metadata(agent: Agent) -> dict[str, object]:
@@ -65,33 +43,14 @@ def direct_metadata(agent: Agent) -> dict[str, object]:
 
 
 def direct_message(agent: Agent, turn: Turn | None, *, continuous_limit: int | None = None) -> SlackMessage:
-    """What a person decides on without opening the thread: the command in full or cut as on its card, and buttons."""
-    mark = direct_metadata(agent)
-    said = wait_text(agent, turn)
-    link = link_to(agent)
-    if turn is None:
-        resume = [] if isinstance(agent.status, Finished) else [element(Button("resume", agent.id))]
-        controls = [*resume, *([_link(agent, link)] if link else [])]
-        blocks = [section(said), *([actions(*controls)] if controls else [])]
-        return SlackMessage(notification(said), _addressed(agent.channel, blocks), mark)
-    card = _essentials(turn_card(agent, turn, continuous_limit))
-    link = card_link(agent.channel, turn.shown_as) or link
-    buttons = [
-        element(each, style="primary" if each.verb == "approve" else "")
-        for each in card.buttons
-        if each.verb in DIRECT_VERBS and each.times == 1
-    ]
-    controls = [actions(*buttons, *([_link(agent, link)] if link else []))]
-    blocks = card_blocks(card, controls, [footer_text(card)])
-    return SlackMessage(notification(said), _addressed(agent.channel, blocks), mark)
+    """What a person decides on without opening the thread."""
+    screen = direct_screen(agent, turn, _link(agent, turn), continuous_limit=continuous_limit, shows_all=True)
+    return _addressed(agent, draw(screen, direct_metadata(agent)))
 
 
 def ended_message(agent: Agent, turn: Turn | None) -> SlackMessage:
     """What stands in place of a direct message when its wait is over."""
-    said, link = end_text(agent, turn), link_to(agent)
-    link = (card_link(agent.channel, turn.shown_as) if turn else "") or link
-    blocks = [section(said), *([actions(_link(agent, link))] if link else [])]
-    return SlackMessage(notification(said), _addressed(agent.channel, blocks))
+    return _addressed(agent, draw(ended_screen(agent, turn, _link(agent, turn))))
 
 
 def channel_of_block(block_id: str) -> ChannelScope | None:
@@ -103,20 +62,18 @@ def channel_of_block(block_id: str) -> ChannelScope | None:
         return None
 
 
-def _essentials(card: Card) -> Card:
-    return replace(card, plan=(), details=(), model_reasoning="", review="", is_brief=False)
+def _link(agent: Agent, turn: Turn | None) -> str:
+    return (card_link(agent.channel, turn.shown_as) if turn else "") or link_to(agent)
 
 
-def _link(agent: Agent, url: str) -> Block:
-    return link_button(agent.id, url) | {"text": {"type": "plain_text", "text": OPEN_CARD, "emoji": False}}
-
-
-def _addressed(channel: ChannelScope, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks with ids that name the agent's channel, by which a click in the direct message finds it."""
-    ids = [f"signoff-direct {channel.key} {number}" for number in range(len(blocks))]
-    return [
-        block | {"block_id": name} if len(name) <= MAX_ID else block for block, name in zip(blocks, ids, strict=True)
+def _addressed(agent: Agent, message: SlackMessage) -> SlackMessage:
+    """The message with block ids that name the agent's channel, by which a click in it finds the channel."""
+    ids = [f"signoff-direct {agent.channel.key} {number}" for number in range(len(message.blocks))]
+    blocks = [
+        block | {"block_id": name} if len(name) <= MAX_ID else block
+        for block, name in zip(message.blocks, ids, strict=True)
     ]
+    return replace(message, blocks=blocks)
 
 
 MENTION = re.compile(r"<(?:@([UW][A-Z0-9]+)|!subteam\^(S[A-Z0-9]+))(?:\|[^<>]*)?>")

@@ -8,20 +8,20 @@ from typing import Any, Literal
 from cachetools import LRUCache
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from adapters.chat.agent_messages import notice_screen
 from adapters.chat.card_edits import recorded, send_both
-from adapters.chat.joined_cards import CardContent
 from adapters.chat.thread_surface import ThreadSurface, thread_of
+from adapters.screens.message.pieces import Screen
 from adapters.screens.text_fit import cut
 from adapters.screens.turn_lines import TurnLine
 from adapters.screens.visible_text import one_line, visible
 from adapters.slack.api.client import GONE_REASONS, SlackApi
 from adapters.slack.api.directory import SlackDirectory
 from adapters.slack.api.web_api import SlackRefused
+from adapters.slack.outbound.draw import draw
 from adapters.slack.outbound.message import SlackMessage
 from adapters.slack.outbound.notifications import SlackNotifications
 from adapters.slack.outbound.posted import find_posted
-from adapters.slack.outbound.render import notice_message, root_message
-from adapters.slack.outbound.turn_messages import folded_message, turn_message
 from agent_core.errors import ThreadGone
 from agent_core.model.agent import Agent, Thinking
 from agent_core.model.ids import AgentId
@@ -76,7 +76,8 @@ class SlackSurface(ThreadSurface[SlackMessage]):
 
     async def notice(self, agent: Agent, notice: Notice, *, may_exist: bool) -> None:
         """Post a notice in the thread, unless it was already posted."""
-        thread, message = thread_of(agent), notice_message(agent, notice)
+        thread = thread_of(agent)
+        message = draw(notice_screen(agent, notice))
         if may_exist and await find_posted(self.calls, thread, message.written_by, notice.at):
             return
         await self._post(agent, message, thread=thread.thread)
@@ -144,12 +145,8 @@ class SlackSurface(ThreadSurface[SlackMessage]):
     async def actor(self, channel: ChannelScope, person: Actor) -> Actor:
         return await self.directory.actor(channel, person.id)
 
-    def _draw(self, agent: Agent, card: CardContent, model: str) -> SlackMessage:
-        earlier, most = card.place.earlier, self.continuous_limit
-        return turn_message(agent, card.newest, earlier, model=model, continuous_limit=most)
-
-    def _fold_to(self, agent: Agent, lines: Sequence[TurnLine]) -> SlackMessage:
-        return folded_message(agent, lines)
+    def draw(self, screen: Screen) -> SlackMessage:
+        return draw(screen)
 
     async def _find(self, agent: Agent, message: SlackMessage, mark: TurnLine) -> str:
         return await find_posted(self.calls, thread_of(agent), message.written_by, mark.proposed_at)
@@ -162,10 +159,6 @@ class SlackSurface(ThreadSurface[SlackMessage]):
 
     def _forget_drawn(self, agent: Agent, stands: str) -> None:
         self._drawn_of(agent).pop(stands, None)
-
-    def _root(self, agent: Agent, files: str = "") -> SlackMessage:
-        standing, last = self.standing.line(agent), self.standing.last_line(agent)
-        return root_message(agent, model=self.model.label, standing=standing, files=files, last=last)
 
     async def _post(self, agent: Agent, message: SlackMessage, *, thread: str | None) -> str:
         ts = await self.post(agent.channel, message, thread=thread)

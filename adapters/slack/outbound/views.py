@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from adapters.chat.agent_messages import DIRECT_VERBS, EXAMPLE, EXPLANATION, standing_words
 from adapters.chat.card_sections import thoughts_sections
-from adapters.chat.subcommand_answers import Link
 from adapters.chat.texts import wait_text
 from adapters.screens.buttons import Button, ViewButton, ViewVerb
 from adapters.screens.cards import Card, Labelled, money, turn_card
 from adapters.screens.forms import NEW_AGENT
+from adapters.screens.message.card import NO_ARGUMENTS, facts_of, footer_text
+from adapters.screens.message.pieces import Link, Opens, Text
 from adapters.screens.text_fit import cut
 from adapters.screens.visible_text import one_line
 from adapters.slack.inbound.submitted_forms import FormContext
@@ -24,18 +26,16 @@ from adapters.slack.outbound.blocks import (
     plain,
     section,
 )
-from adapters.slack.outbound.card import MAX_FOOTER, MAX_REMARK, command_in, footer_text, show_all_button
-from adapters.slack.outbound.controls import PREFIX, element, rest_button
+from adapters.slack.outbound.controls import PREFIX, element, link_button, main_element
+from adapters.slack.outbound.draw import blocks_of, facts_in, rest_line
 from adapters.slack.outbound.full_text import drawn, parts_of, split_into_parts
-from adapters.slack.outbound.notifications import DIRECT_VERBS
-from adapters.slack.outbound.render import EXAMPLE, EXPLANATION, linked, rest_line, standing_text
 from agent_core.model.agent import Agent
 from agent_core.model.note import Notice
 from agent_core.model.turn import Turn
 from agent_core.service.reading.approval_queue import WaitingAgent
 
 HOME_VERBS = (*DIRECT_VERBS, "answer", "decline")
-MAX_OWN_AGENTS, MAX_WAITING, MAX_WAITING_TEXT = 15, 12, 600
+MAX_OWN_AGENTS, MAX_WAITING, MAX_WAITING_TEXT, MAX_REMARK, MAX_FOOTER = 15, 12, 600, 500, 300
 REPLY = "The model's reply"
 EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a channel and say what you want done:"
 
@@ -129,7 +129,7 @@ def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
 
     Each block names the agent's channel.
     """
-    opens = linked(agent, link)
+    opens = _opens(agent, link)
     said = cut(wait_text(agent, turn), MAX_WAITING_TEXT)
     if turn is None:
         shown, pressable = [section(said, at=agent.since)], [element(Button("resume", agent.id))]
@@ -137,14 +137,13 @@ def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
         card = turn_card(agent, turn)
         state = card.standing if card.question else ""
         lines = [said, *(cut(text, MAX_REMARK) for text in (state, card.remark, card.edits) if text)]
-        command = command_in(card, MAX_WAITING_TEXT)
         shown = [
             section("\n".join(lines), at=agent.since),
-            *command.blocks,
+            *(facts_in(facts_of(card), MAX_WAITING_TEXT) or [context(NO_ARGUMENTS)]),
             context(footer_text(card), most=MAX_FOOTER),
         ]
         pressable = [element(each) for each in card.buttons if each.verb in HOME_VERBS and each.times == 1]
-        pressable += [show_all_button(card)]
+        pressable += [element(ViewButton("show all", card.turn))]
     blocks = [*shown, actions(*pressable, *([opens] if opens else [])), divider()]
     places = [f"{agent.channel.key} {agent.id} {number}" for number in range(len(blocks))]
     return [
@@ -155,6 +154,13 @@ def _waiting(agent: Agent, turn: Turn | None, link: Link) -> list[Block]:
 
 def _mine(agent: Agent, link: Link) -> list[Block]:
     place = f"{agent.channel.key} {agent.id}"
-    opens = linked(agent, link)
-    buttons = [*([opens] if opens else []), *([rest_button(agent)] if len(place) <= MAX_ID else [])]
-    return [section(standing_text(agent), at=agent.since), *([actions(*buttons, block_id=place)] if buttons else [])]
+    opens = _opens(agent, link)
+    rests = main_element(Button("resume" if agent.is_at_rest else "stop", agent.id), agent.name)
+    buttons = [*([opens] if opens else []), *([rests] if len(place) <= MAX_ID else [])]
+    standing = blocks_of((Text(words=standing_words(agent), role="row"),))
+    return [*standing, *([actions(*buttons, block_id=place)] if buttons else [])]
+
+
+def _opens(agent: Agent, link: Link) -> Block | None:
+    """A button that opens the agent's thread, if it has an address."""
+    return link_button(Opens("Open", url, agent.id)) if (url := link(agent)) else None

@@ -7,11 +7,9 @@ import pytest
 
 from adapters.discord.outbound import full_text as discord_log
 from adapters.discord.outbound import message as discord_message
-from adapters.discord.outbound import render as discord_render
 from adapters.screens.decision_log import NEWEST_ROWS, time_text
 from adapters.screens.text_fit import units
 from adapters.slack.inbound.submitted_forms import FormContext
-from adapters.slack.outbound import render as slack_render
 from adapters.slack.outbound.blocks import MAX_MESSAGE_TEXT, MAX_VIEW_BLOCKS
 from adapters.slack.outbound.message import card_link
 from adapters.slack.outbound.views import reply_view
@@ -21,6 +19,8 @@ from agent_core.model.origin import ChannelScope
 from agent_core.model.records.audit import AuditEntry
 from agent_core.service.reading.decision_log import LogRow
 from agent_core.testing.examples import ANA, NOON, a_notice, a_turn, an_agent
+from tests import discord_messages as discord_render
+from tests import slack_messages as slack_render
 
 SLACK, DISCORD = ChannelScope("slack", "T1", "C1"), ChannelScope("discord", "1", "2")
 FILES = (Attachment("decision-log.jsonl", b"{}\n", is_readable=False), Attachment("decision-log.csv", b"a", False))

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from adapters.discord.outbound.turn_messages import COLOURS, RISK_COLOURS
-from adapters.discord.outbound.turn_messages import turn_message as discord_message
+from adapters.discord.outbound.draw import COLOURS, RISK_COLOURS
 from adapters.screens.cards import summary_text, turn_card
 from adapters.screens.risk_labels import LABELS, labels_of, risk_text
 from adapters.screens.visible_text import visible
 from adapters.slack.outbound.blocks import texts_in
-from adapters.slack.outbound.turn_messages import turn_message as slack_message
 from adapters.terminal.render import LEVELS, Look, card_text
 from agent_core.model.command import RISK_CLASSES, RiskClass
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import a_turn, an_agent
+from tests.discord_messages import turn_message as discord_message
+from tests.slack_messages import turn_message as slack_message
 
 NEUTRAL: tuple[RiskClass, ...] = ("read", "write", "network")
 ALERTING: tuple[RiskClass, ...] = ("execute", "publish", "spend")

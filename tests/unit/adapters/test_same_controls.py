@@ -16,15 +16,11 @@ from adapters.chat.messages import ThreadListener
 from adapters.discord.inbound import submitted_forms as discord_fields
 from adapters.discord.inbound.messages import DiscordMessageListener
 from adapters.discord.inbound.slash import DiscordSlashListener, commands_of
-from adapters.discord.outbound import render as discord_render
-from adapters.discord.outbound import turn_messages as discord_turns
 from adapters.discord.outbound.controls import OUR_BUTTON, OUR_CHOICE
 from adapters.screens.buttons import LABELS, VIEW_LABELS, Button, Verb, ViewVerb
 from adapters.screens.turn_lines import line_of
 from adapters.slack.inbound.messages import SlackMessageListener
 from adapters.slack.inbound.submitted_forms import draft_of
-from adapters.slack.outbound import render as slack_render
-from adapters.slack.outbound import turn_messages as slack_turns
 from adapters.slack.outbound.controls import PREFIX
 from adapters.slack.outbound.forms import agent_view
 from adapters.slack.outbound.views import home
@@ -43,6 +39,10 @@ from agent_core.model.turn import Turn
 from agent_core.service.reading.approval_queue import WaitingAgent
 from agent_core.testing.examples import ANA, NOON, a_notice
 from docs.pictures.scenes import scenes
+from tests import discord_messages as discord_render
+from tests import discord_messages as discord_turns
+from tests import slack_messages as slack_render
+from tests import slack_messages as slack_turns
 from tests.drawn_forms import agent_modal
 from tests.standins.discord.forms import submitted
 

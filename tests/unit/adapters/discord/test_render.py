@@ -9,28 +9,9 @@ import pytest
 from inline_snapshot import snapshot
 from simcord.components import walk_components
 
-from adapters.discord.outbound.card import CARD_TEXT_BUDGET
+from adapters.discord.outbound.draw import LIMITS
 from adapters.discord.outbound.message import DiscordMessage
 from adapters.discord.outbound.posted import ready
-from adapters.discord.outbound.render import (
-    agent_message,
-    agents_message,
-    answer_message,
-    delete_message,
-    file_message,
-    files_message,
-    help_message,
-    note_message,
-    notice_message,
-    offer_message,
-    refused_message,
-    root_message,
-    text_message,
-    thoughts_message,
-    whole_file,
-    whole_message,
-)
-from adapters.discord.outbound.turn_messages import turn_message
 from adapters.screens.buttons import Button, ViewButton
 from adapters.screens.ui_text import covered_parts
 from adapters.typed import actions, subcommands
@@ -46,6 +27,25 @@ from agent_core.model.origin import ChannelScope, ThreadRef
 from agent_core.model.records.deletion import Retention
 from agent_core.model.turn import Turn
 from agent_core.testing.examples import ANA, BEN, NOON, a_notice, a_turn, an_agent
+from tests.discord_messages import (
+    agent_message,
+    agents_message,
+    answer_message,
+    delete_message,
+    file_message,
+    files_message,
+    help_message,
+    note_message,
+    notice_message,
+    offer_message,
+    refused_message,
+    root_message,
+    text_message,
+    thoughts_message,
+    turn_message,
+    whole_file,
+    whole_message,
+)
 
 LATER = NOON + timedelta(minutes=5)
 AGENT = an_agent(name="Energy-GPT", budget=Budget(limit=Decimal(2), spent=Decimal("0.41")))
@@ -81,11 +81,13 @@ def link(agent: Agent) -> str:
 
 
 def lines(message: DiscordMessage) -> list[str]:
-    """The message as it is sent, one text or button each; what is pressed stands in brackets before its id."""
+    """The message as it is sent: texts, lines of small print, and buttons in brackets before their ids."""
     sent = message.view.to_components()  # type: ignore[no-untyped-call]  # discord.py leaves it without types
     found: list[str] = []
     for each in walk_components(sent):
         match each:
+            case {"type": 10, "content": content} if all(line.startswith("-# ") for line in content.split("\n")):
+                found += content.split("\n")
             case {"type": 10, "content": content}:
                 found.append(content)
             case {"type": 2, "label": label}:
@@ -109,11 +111,9 @@ def test_an_asking_card_says_who_asks_what_and_why_and_offers_every_decision() -
 ○ waiting for a decision\
 """,
             "> ratings.csv has all three.",
-            """\
--# Plan: write → finish
--# Reasoning: price leads
--# Speak: May I?\
-""",
+            "-# Plan: write → finish",
+            "-# Reasoning: price leads",
+            "-# Speak: May I?",
             """\
 **report.md · +1 −1**
 ```diff
@@ -212,7 +212,7 @@ def test_a_brief_card_keeps_all_but_the_text_behind_thoughts() -> None:
 
 def test_a_command_that_does_not_fit_says_so_beside_show_all() -> None:
     shown = lines(turn_message(AGENT, asking({"code": "x" * 9000, "path": "a"}, text="Why not. " * 300)))
-    assert CARD_TEXT_BUDGET - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= CARD_TEXT_BUDGET
+    assert LIMITS.message - 200 < sum(len(line) for line in shown if not line.startswith("[")) <= LIMITS.message
     place = shown.index("The command is too long to show here in full. Read the rest before you approve.")
     assert shown[place + 1] == SHOW_ALL
     assert "more characters: Show all" in shown[place - 1]
@@ -338,7 +338,7 @@ def test_a_notice_has_resume_where_the_agent_stands_still() -> None:
 
 def test_a_note_of_somebody_else_is_a_quotation_under_their_name() -> None:
     shown = lines(note_message(AGENT, BEN, "@everyone\n# look"))
-    assert shown == ["**@ben to Energy-GPT** as a note\n> \\@everyone\n> \\# look"]
+    assert shown == ["**@ben to Energy-GPT** as a note", "> \\@everyone\n> \\# look"]
 
 
 def test_an_answer_brings_its_file_and_a_picture_is_shown() -> None:
@@ -390,12 +390,10 @@ a careful writer
 1. Write a poem\
 """,
             "stopped by @ana · <t:1773489600:R> · $0.41 of $2.00",
-            """\
--# Started by @ana · the default model · turn 0
--# Who may approve: anyone here
--# Every command asks
--# 3 of 5 left · granted by @ana\
-""",
+            "-# Started by @ana · the default model · turn 0",
+            "-# Who may approve: anyone here",
+            "-# Every command asks",
+            "-# 3 of 5 left · granted by @ana",
             "[Resume] resume:agent-ada:1",
             "[Revoke] revoke:agent-ada:1",
             "[Open] https://discord.example/agent-ada",
