@@ -1,21 +1,21 @@
-"""What careless plugins declare, and what it must not do to prompts, requests and the start."""
+"""What plugins declare: what it must not do to prompts, requests and the start, and the schemas that endpoints get."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from agent_core.model.command import CommandSpec
 from agent_core.plugins import Plugin, PluginTools
 from agent_core.plugins.registration import PluginSet
+from agent_core.plugins.schemas import own_schema
 from agent_core.prompt.system import standing_prompt
-from agent_core.replies.reply_schema import reply_schema
 from agent_core.testing.examples import an_agent
-from agent_core.testing.language_model import reply_text
-from agent_core.toolset.registry import Command, CommandContext, Commands, NoArguments, declare
+from agent_core.toolset.arguments import argument_faults
+from agent_core.toolset.registry import Command, CommandContext, Commands, declare
 from tests.unit.agent_core.plugins.test_plugins import (
     DONE,
     FAMILIES,
@@ -57,10 +57,6 @@ def offering(given: type[BaseModel], **facts: Any) -> PluginSet:
 def test_a_name_that_the_registry_takes_for_a_taken_one_is_left_out_and_the_start_goes_on(name: str) -> None:
     found = plugins_of(Offering([command(name), command("good")]))
     assert [each.name for each in added(found)] == ["good"]
-
-
-def test_two_names_of_one_plugin_that_mean_the_same_do_not_end_the_start() -> None:
-    assert len(added(plugins_of(Offering([command("count_words"), command("countWords")])))) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,55 +124,88 @@ class Leaves(BaseModel):
     leaves: list[Leaf] = Field(description="the leaves")
 
 
-def references(schema: object) -> Iterator[str]:
-    match schema:
-        case dict():
-            for name, part in schema.items():
-                yield from [part] if name == "$ref" else references(part)
-        case list() | tuple():
-            for part in schema:
-                yield from references(part)
-        case _:
-            return
-
-
-def test_every_reference_in_the_schema_that_endpoints_get_leads_to_something() -> None:
-    schema = reply_schema(added(offering(Leaves)))
-    for reference in references(schema):
-        assert {*reference.removeprefix("#/").split("/")[:1]} <= {*schema}, f"{reference} leads nowhere"
-
-
 class Letters(BaseModel):
     """A pattern that pydantic understands, and Python's own regular expressions do not."""
 
     word: str = Field(pattern=r"^\p{L}+$")
 
 
-async def test_a_pattern_of_pydantic_costs_no_agent() -> None:
-    stage = stage_of(offering(Letters), reply_text("stir", {"word": "tea"}), TEA, DONE)
-    try:
-        agent = await stage.create()
-    except re.error as fault:
-        pytest.fail(f"the agent's step failed: {fault}")
-    assert agent.status.kind == "awaiting"
-
-
-def test_one_that_changes_its_own_schema_changes_nobody_elses() -> None:
-    parameters = cast("dict[str, dict[str, object]]", command("stir").spec.parameters)
-    try:
-        parameters["properties"]["cup"] = {"type": "string"}
-        assert "cup" not in cast("dict[str, object]", declare_nothing().spec.parameters["properties"])
-    finally:
-        parameters["properties"].pop("cup")
-
-
-def declare_nothing() -> Command:
-    async def rest(_given: NoArguments, _context: CommandContext) -> str:
-        """Rest."""
-        return "Rested."
-
-    return declare(NoArguments, rest, label="Rest", risks=("read",), category="finish")
-
-
 def test_a_plugin_is_not_given_the_database() -> None:
     assert [name for name in ("database", "settings") if hasattr(TOOLS, name)] == []
+
+
+class Cup(BaseModel):
+    """A part of the arguments."""
+
+    tea: str = Field(description="which tea", max_length=20)
+    pattern: str = ""
+    description: str = ""
+
+
+class Tray(BaseModel):
+    """Arguments with parts."""
+
+    first: Cup = Field(description="the first\ncup")
+    others: list[Cup] = []
+    default: Cup | None = None
+
+
+def spec_of(given: type[BaseModel]) -> CommandSpec:
+    (spec,) = added(offering(given))
+    return spec
+
+
+def test_definitions_are_written_out_in_their_places() -> None:
+    properties = cast("dict[str, dict[str, Any]]", spec_of(Tray).parameters["properties"])
+    assert "$" not in str(spec_of(Tray).parameters)
+    assert properties["first"]["properties"]["tea"] == {
+        "description": "which tea",
+        "maxLength": 20,
+        "title": "Tea",
+        "type": "string",
+    }
+    assert properties["first"]["description"] == "the first cup"
+    assert {*properties["others"]["items"]["properties"]} == {"tea", "pattern", "description"}
+
+
+def test_calls_are_checked_against_the_schema_that_is_written_out() -> None:
+    spec = spec_of(Tray)
+    assert argument_faults(spec, {"first": {"tea": "black"}, "others": [{"tea": "green"}]}) == []
+    assert argument_faults(spec, {"first": {"tea": "black"}, "others": [{"tea": 5}]}) == [
+        "others.0.tea: 5 is not of type 'string'."
+    ]
+
+
+MANY = create_model("Many", **{f"cup{number}": (str, "") for number in range(41)})  # type: ignore[call-overload]
+LARGE = create_model("Large", **{f"cup{number}": (str, Field(max_length=number, alias="x" * 41)) for number in (1,)})  # type: ignore[call-overload]
+ENUM = create_model("Enum", cup=(str, Field(json_schema_extra={"enum": ["x" * 8_000]})))
+
+
+@pytest.mark.proves("plugin:declared")
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (Leaves, "its arguments refer to themselves"),
+        (Letters, r"'^\\p{L}+$' is not a 'regex'"),
+        (Odd, "is no name of an argument"),
+        (MANY, "it has 41 arguments, of 40"),
+        (LARGE, "is no name of an argument"),
+        (ENUM, "characters of JSON, of 8,000"),
+    ],
+)
+def test_a_schema_that_nothing_can_use_is_left_out_with_a_remark(given: type[BaseModel], why: str) -> None:
+    found = offering(given)
+    assert added(found) == []
+    (remark,) = found.loaded[0].remarks
+    assert remark.startswith("'stir' is left out: ")
+    assert why in remark
+
+
+def test_a_schema_that_would_be_very_large_when_written_out_is_refused_soon() -> None:
+    parts: dict[str, Any] = {
+        f"P{number}": {"type": "array", "prefixItems": [{"$ref": f"#/$defs/P{number + 1}"}] * 10}
+        for number in range(20)
+    }
+    parts["P20"] = {"type": "string"}
+    with pytest.raises(ValueError, match="more than 4,000 parts"):
+        own_schema({"properties": {"cup": {"$ref": "#/$defs/P0"}}, "$defs": parts})

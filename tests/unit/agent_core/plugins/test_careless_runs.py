@@ -1,23 +1,48 @@
-"""Careless plugins around a run: what they must not cost the agents, and what Stop means beside them."""
+"""Careless plugins around a run: what they must not cost the agents, what Stop means beside them, and secrets."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from agent_core.loop.command_runner import MAX_OUTPUT_CHARACTERS
+from agent_core.loop.command_runner import MAX_OUTPUT_CHARACTERS, Extensions
 from agent_core.model.agent import Agent
 from agent_core.model.command import CommandCall, Failed, Preview, Result, Succeeded
 from agent_core.model.decision import Approve
 from agent_core.model.turn import Turn
-from agent_core.plugins import Plugin, PluginTools, RunOnce
-from agent_core.testing.language_model import reply_text
+from agent_core.oversight.secrets import Secrets
+from agent_core.plugins import Plugin, RunOnce
+from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from agent_core.toolset.registry import Command, CommandContext, CommandOutput, NoArguments, declare
+from agent_core.toolset.redaction import redact_output
+from agent_core.toolset.registry import (
+    Command,
+    CommandContext,
+    CommandOutput,
+    Commands,
+    FoundOutcome,
+    NoArguments,
+    declare,
+)
+from tests.command_line import said
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.agent_core.plugins.test_plugins import DONE, TEA, approve_all, plugins_of, results, stage_of
+from tests.unit.agent_core.plugins.test_loading import PLUGIN, written
+from tests.unit.agent_core.plugins.test_plugins import (
+    DONE,
+    FAMILIES,
+    TEA,
+    TOOLS,
+    Offering,
+    approve_all,
+    plugins_of,
+    results,
+    stage_of,
+)
 
 Wrap = Callable[[RunOnce], Awaitable[Result]]
 
@@ -48,18 +73,6 @@ class Observing(Plugin):
 
     async def observe_turn(self, _agent: Agent, _turn: Turn) -> None:
         raise self.failure
-
-
-class Offering(Plugin):
-    """Offers one command."""
-
-    name = "offering"
-
-    def __init__(self, command: Command) -> None:
-        self.command = command
-
-    def commands(self, _tools: PluginTools) -> Sequence[Command]:
-        return (self.command,)
 
 
 async def advance(stage: Stage, agent: Agent) -> "asyncio.Task[None]":
@@ -124,29 +137,19 @@ async def test_what_a_wrapper_kept_runs_nothing_after_its_result() -> None:
 
 
 @pytest.mark.parametrize("failure", [asyncio.CancelledError(), Abort("over")], ids=repr)
-@pytest.mark.parametrize("when", ["before", "after"])
-async def test_a_wrapper_cannot_end_the_engines_task(failure: BaseException, when: str) -> None:
+@pytest.mark.parametrize("when", ["before", "after", "observing"])
+async def test_neither_a_wrapper_nor_an_observer_can_end_the_engines_task(failure: BaseException, when: str) -> None:
     async def raise_it(run: RunOnce) -> Result:
         if when == "after":
             await run()
         raise failure
 
-    found = plugins_of(Wrapping(raise_it))
+    found = plugins_of(Observing(failure) if when == "observing" else Wrapping(raise_it))
     stage = stage_of(found, TEA, DONE)
     agent = await stage.create()
     await stage.decide(agent, Approve())
     assert fate(await advance(stage, agent)) == ""
     assert isinstance((await results(stage, agent))[0], Succeeded)
-    assert found.loaded[0].fault
-
-
-@pytest.mark.parametrize("failure", [asyncio.CancelledError(), Abort("over")], ids=repr)
-async def test_an_observer_cannot_end_the_engines_task(failure: BaseException) -> None:
-    found = plugins_of(Observing(failure))
-    stage = stage_of(found, TEA, DONE)
-    agent = await stage.create()
-    await stage.decide(agent, Approve())
-    assert fate(await advance(stage, agent)) == ""
     assert found.loaded[0].fault
 
 
@@ -241,3 +244,147 @@ async def test_a_result_of_a_wrapper_is_bounded_as_that_of_a_command() -> None:
     (result, *_) = await results(stage, agent)
     assert isinstance(result, Succeeded)
     assert len(result.output) < MAX_OUTPUT_CHARACTERS + 100
+
+
+KEY = "sk-hunter22hunter22hunter22"
+
+
+async def steep(_given: NoArguments, _context: CommandContext) -> str:
+    """Steep for ever."""
+    return await asyncio.Future()
+
+
+STEEP = declare(NoArguments, steep, label="Steep", risks=("write",), category="files")
+
+
+async def test_a_wrapper_that_limits_the_time_of_a_run_costs_no_agent() -> None:
+    async def limit(run: RunOnce) -> Result:
+        async with asyncio.timeout(0):
+            return await run()
+
+    stage = stage_of(plugins_of(Wrapping(limit), Offering(STEEP)), reply_text("steep"), DONE)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    assert fate(await advance(stage, agent)) == ""
+
+
+async def test_a_plugin_that_fails_to_tell_what_became_of_a_command_costs_no_agent() -> None:
+    async def forget(_given: NoArguments, _context: CommandContext) -> FoundOutcome:
+        raise ZeroDivisionError("division")
+
+    forgetful = declare(NoArguments, steep, None, forget, label="Steep", risks=("write",), category="files")
+    stage = stage_of(plugins_of(Offering(forgetful)), reply_text("steep"), DONE)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
+    async with stage.database.begin() as work:  # the process ends while it runs
+        (turn,) = await work.turns.of(agent, last=1)
+        work.turns.save(turn.start(stage.clock.now(), None))
+        await work.commit()
+    assert fate(await advance(stage, agent)) == ""
+    assert (await stage.turn(agent)).state == "interrupted"
+
+
+async def test_a_secret_in_the_result_of_a_wrapper_is_hidden() -> None:
+    async def remark(run: RunOnce) -> Result:
+        await run()
+        return Succeeded(f"ran with {KEY}")
+
+    found = plugins_of(Wrapping(remark))
+    secrets = Secrets.of([KEY])
+    commands = Commands.of(*(redact_output(each, secrets.redact) for each in found.commands(TOOLS, FAMILIES)))
+    hooks = Extensions(hooks=(found.wrap_run,))
+    stage = Stage(model=ScriptedModel(TEA, DONE), commands=commands, extensions=hooks, secrets=secrets)
+    agent = await approve_all(stage, 1)
+    assert KEY not in str(await results(stage, agent))
+
+
+@pytest.mark.slow
+async def test_a_secret_in_what_a_plugin_raises_is_not_printed_by_the_doctor(tmp_path: Path) -> None:
+    folder = written(tmp_path / "plugins", tea=PLUGIN.format(name="Tea") + f"\nraise ValueError('bad key {KEY}')\n")
+    _, output = await said(tmp_path, "doctor", SIGNOFF_HOME="home", PLUGINS_DIR=str(folder), OPENAI_API_KEY=KEY)
+    assert KEY not in next(line for line in output.splitlines() if line.startswith("plugins"))
+
+
+async def test_a_run_in_another_task_runs_as_in_its_own() -> None:
+    async def limit(run: RunOnce) -> Result:
+        return await asyncio.wait_for(run(), 60)
+
+    found = plugins_of(Wrapping(limit))
+    stage = stage_of(found, TEA, DONE)
+    agent = await approve_all(stage, 1)
+    assert isinstance((await results(stage, agent))[0], Succeeded)
+    assert found.loaded[0].fault == ""
+
+
+async def test_a_run_that_a_wrapper_leaves_behind_ends_with_the_wrapper() -> None:
+    ended: list[asyncio.Task[Any]] = []
+
+    async def leave(run: RunOnce) -> Result:
+        ended.append(asyncio.ensure_future(run()))
+        await asyncio.wait(ended, timeout=0)
+        return Failed("It takes too long.")
+
+    stage = stage_of(plugins_of(Wrapping(leave), Offering(STEEP)), reply_text("steep"), DONE)
+    agent = await approve_all(stage, 1)
+    assert (await results(stage, agent))[0] == Failed("It takes too long.")
+    assert [each.cancelled() for each in ended] == [True]
+
+
+async def test_a_wrapper_that_hides_what_a_command_failed_by_hides_nothing() -> None:
+    async def hide(run: RunOnce) -> Result:
+        try:
+            return await run()
+        except ZeroDivisionError as fault:
+            raise ConnectionError("away") from fault
+
+    async def breaks(_call: object, _context: object) -> Result:
+        raise ZeroDivisionError
+
+    found = plugins_of(Wrapping(hide))
+    with pytest.raises(ZeroDivisionError):
+        await found.wrap_run(CommandCall("stir", {}), cast("CommandContext", None), breaks)
+    assert found.loaded[0].fault == ""
+
+
+@pytest.mark.proves("plugin:guarded")
+async def test_the_sentence_of_a_failure_names_the_plugin_and_the_log_has_it_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    failing = Offering(broken("run", ValueError("two\nlines" + "x" * 1_000)))
+    found = plugins_of(failing)
+    with caplog.at_level(logging.ERROR):
+        stage = stage_of(found, reply_text("break_it"), reply_text("break_it"), DONE)
+        agent = await approve_all(stage, 2)
+    (first, *_) = await results(stage, agent)
+    assert isinstance(first, Failed)
+    assert first.error.startswith("The plugin offering failed: ValueError: two lines")
+    assert len(first.error) < 300
+    assert [record.message for record in caplog.records] == ["a plugin's command failed"]
+    assert found.loaded[0].fault == ""
+
+
+def giving(given: Any) -> Callable[..., Any]:
+    async def give(_given: NoArguments, _context: CommandContext) -> Any:
+        """Give."""
+        return given
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("where", "given"), [("run", None), ("run", 5), ("run", b"tea"), ("preview", "tea"), ("preview", 5)]
+)
+async def test_what_is_no_text_is_a_sentence_for_the_model(where: str, given: object) -> None:
+    preview = giving(given) if where == "preview" else None
+    added = declare(
+        NoArguments, giving(given if where == "run" else "Given."), preview, label="Give", risks=("read",), category="x"
+    )
+    stage = stage_of(plugins_of(Offering(added)), reply_text("give"), TEA, DONE)
+    agent = await stage.create()
+    if where == "run":
+        await stage.decide(agent, Approve())
+        agent = await stage.wait_until_settled(agent)
+        told = str(await results(stage, agent))
+    else:
+        told = stage.script.prompts[1][-1].content
+    assert "The plugin offering failed: TypeError" in told

@@ -237,6 +237,8 @@ async def test_a_plugin_may_refuse_a_run_and_its_own_command_may_fail() -> None:
 class Offering(Plugin):
     """Offers what a test gives it."""
 
+    name = "offering"
+
     def __init__(self, *offered: Any, lines: Any = ()) -> None:
         self.offered, self.lines = offered, lines
 
