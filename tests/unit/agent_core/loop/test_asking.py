@@ -1,7 +1,7 @@
 """A running command whose tool server asks: the card and the agent say so, until it is answered, stopped or dead."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from pydantic import BaseModel
@@ -82,20 +82,6 @@ async def test_the_card_has_the_buttons_and_the_agent_waits_until_it_is_answered
     assert turn_card(waiting, ended).buttons == ()
 
 
-async def test_stop_ends_the_question() -> None:
-    stage = stage_with(Asking())
-    agent = await asked(stage)
-    async with stage.run():
-        await stage.shown.until(lambda shown: any(turn.open_question for turn in shown.cards.values()))
-        await stage.service.stop(agent.id, stage.origin())
-        await stage.shown.until(lambda shown: any(turn.state == "done" for turn in shown.cards.values()))
-    turn, stopped = await stage.turn(agent), await stage.views.agent(agent.channel, agent.id)
-    assert turn.open_question is None
-    assert not stopped.needs_people
-    with pytest.raises(NotPossible, match="Turn 1 is done"):
-        await stage.service.server_questions.decline(turn.id, stage.origin(), shown=ASKED.id)
-
-
 @pytest.mark.proves("mcp:form")
 async def test_a_restart_ends_the_question_and_puts_the_command_to_people() -> None:
     database = TemporaryDatabase()
@@ -112,14 +98,3 @@ async def test_a_restart_ends_the_question_and_puts_the_command_to_people() -> N
     assert (turn.state, turn.asked) == ("interrupted", None)
     with pytest.raises(NotPossible, match=r"Turn 1 is interrupted: its tool server asks nothing any more\."):
         await after.service.server_questions.decline(turn.id, after.origin(), shown=ASKED.id)
-
-
-async def test_a_second_question_of_the_call_takes_the_place_of_the_first() -> None:
-    stage = stage_with(Asking())
-    agent = await asked(stage)
-    async with stage.run():
-        await stage.shown.until(lambda shown: any(turn.open_question for turn in shown.cards.values()))
-        turn = await stage.turn(agent)
-        again = turn.ask(replace(ASKED, id="1" * 32))
-        assert again.stage != turn.stage
-        assert again.open_question == replace(ASKED, id="1" * 32)

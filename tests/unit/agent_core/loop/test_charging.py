@@ -1,4 +1,4 @@
-"""Who pays for calls whose worker lost its agent or ended, and what reserving costs."""
+"""Who pays for calls whose worker lost its agent or ended."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from decimal import Decimal
 import pytest
 
 from agent_core.model.agent import Agent
-from agent_core.model.decision import Approve
 from agent_core.model.draft import AgentDraft
 from agent_core.model.model_calls import FREE, Budget, Message, Reply, Usage
 from agent_core.model.origin import ThreadRef
@@ -17,7 +16,6 @@ from agent_core.ports.models import CallOptions
 from agent_core.testing.examples import CHANNEL, an_agent, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from tests.unit.agent_core.loop.counting_database import CountingDatabase
 
 DONE = reply_text("do_nothing")
 LONGEST = 4_000  # tokens: a fourth of the window of the scripted model
@@ -113,19 +111,3 @@ async def test_a_call_that_was_killed_is_charged_as_an_estimate_and_the_next_one
     step.cancel()
     await asyncio.wait([step])
     assert await budgets(second) == [channel, own]
-
-
-async def commits_of_a_turn(model: ScriptedModel) -> int:
-    database = CountingDatabase()
-    stage = Stage(model=model, database=database)
-    agent = await stage.create()
-    before = database.commits
-    await stage.decide(agent, Approve())
-    await stage.wait_until_settled(agent)
-    return database.commits - before
-
-
-async def test_a_call_that_costs_something_takes_one_commit_more_and_a_free_one_none() -> None:
-    write = reply_text("write_to_file", {"filename": "a.txt", "text": "one"})
-    free = await commits_of_a_turn(ScriptedModel(write, DONE))
-    assert await commits_of_a_turn(PricedModel(write, DONE)) == free + 1

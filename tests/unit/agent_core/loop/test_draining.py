@@ -61,8 +61,7 @@ class Machine:
 async def building(stage: Stage, slow: Slow) -> Agent:
     """An agent whose command runs and has printed a line."""
     agent = await stage.create()
-    turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    turn = await stage.decide(agent, Approve())
     slow.say.put_nowait("compiling")
     await stage.shown.until(lambda shown: "compiling" in shown.cards[turn.id].live)
     return agent

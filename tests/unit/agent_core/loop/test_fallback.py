@@ -1,7 +1,5 @@
 """Agents while their model is away: what the thread is told, what a restart changes, and what the budget pays."""
 
-from collections.abc import Sequence
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -11,10 +9,7 @@ from agent_core.capabilities.models.fallback_model import AWAY, FallbackModel
 from agent_core.errors import ModelUnavailable
 from agent_core.model.agent import Agent, Awaiting, Paused, Thinking
 from agent_core.model.decision import Approve
-from agent_core.model.model_calls import Message, Reply, Usage
-from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
-from agent_core.testing.examples import CHANNEL
 from agent_core.testing.language_model import Scripted, ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 
@@ -87,12 +82,6 @@ async def test_a_restart_during_the_outage_says_nothing_again() -> None:
     assert said(last) == [BEGINS, ENDS]
 
 
-async def test_an_unusable_reply_of_the_fallback_is_told_as_one_of_it() -> None:
-    stage = stage_of(first_model(BUSY, BUSY), second_model("Hello.", WRITES))
-    await wait_out(stage, await stage.create())
-    assert said(stage) == [BEGINS]
-
-
 async def test_the_thread_is_told_that_the_fallback_answers_also_if_no_reply_of_it_can_be_used() -> None:
     stage = stage_of(first_model(BUSY, BUSY), second_model(*["Hello."] * 9))
     agent = await wait_out(stage, await stage.create())
@@ -104,17 +93,6 @@ async def test_an_agent_with_a_model_of_its_own_names_that() -> None:
     stage = stage_of(first_model(BUSY, BUSY), second_model(WRITES))
     await wait_out(stage, await stage.create(model="huge"))
     assert said(stage) == ["huge has not answered for a minute, so small · two.test answers until it does."]
-
-
-async def test_a_model_that_is_set_during_the_outage_is_not_said_to_be_away() -> None:
-    first = first_model(BUSY, BUSY)
-    stage = stage_of(first, second_model(WRITES))
-    agent = await wait_out(stage, await stage.create())
-    agent = await stage.agent_settings.set_model(agent.id, "huge", stage.origin())
-    assert agent.fallback == ""
-    first.say(ADDS)
-    await approve(stage, agent)
-    assert (first.models[-1], said(stage)) == ("huge", [BEGINS])
 
 
 async def test_the_reply_of_the_fallback_is_paid_at_its_price() -> None:
@@ -138,19 +116,3 @@ async def test_a_call_of_the_fallback_beyond_the_budget_is_not_made(price: Decim
     assert isinstance(agent.status, Paused)
     assert why in agent.status.reason
     assert second.prompts == []
-
-
-def test_the_notice_tells_the_time_that_is_waited() -> None:
-    assert timedelta(minutes=1) == AWAY
-
-
-async def test_a_model_that_is_set_during_a_call_is_not_said_to_be_away() -> None:
-    class SettingModel(ScriptedModel):
-        async def complete(self, messages: Sequence[Message], options: CallOptions) -> Reply:
-            (agent,) = await stage.views.agents(CHANNEL)
-            await stage.agent_settings.set_model(agent.id, "huge", stage.origin())
-            return await super().complete(messages, options)
-
-    stage = Stage(model=SettingModel(Reply(text=WRITES, usage=Usage(), answered_by="small · two.test")))
-    agent = await stage.create(model="large")
-    assert (agent.fallback, said(stage)) == ("", [])

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.screens.cards import status_text
 from agent_core.loop.live_progress import THINKING_SECONDS, activity
-from agent_core.model.agent import Agent, Awaiting, Stopped, Thinking
+from agent_core.model.agent import Agent, Awaiting, Stopped
 from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import AgentId
 from agent_core.model.model_calls import Message, Reply, Usage
@@ -25,6 +25,7 @@ from agent_core.testing.surface import RecordingSurface
 from tests.patience import PATIENCE_SECONDS
 
 WRITING = '{"command": {"name": "write_to_file", "args": {"filename": "report.md", "text": "Lo'
+MUSED, CALLED = '<think>I must never write {"name": "delete_file"', '<think>Hm.</think>{"name": "read_file"'
 DONE = reply_text("do_nothing")
 
 
@@ -63,6 +64,8 @@ def shows(agent_id: AgentId, text: str, surface: RecordingSurface) -> bool:
         (75, ModelProgress(characters=0), "for 1 min 15 s"),
         (12, ModelProgress(characters=3_357, is_reasoning=True), "for 12 s · about 1,120 tokens"),
         (12, ModelProgress(characters=8, written=lambda: '{"thoug'), "for 12 s · about 3 tokens · writing"),
+        (5, ModelProgress(characters=100, written=lambda: MUSED), "for 5 s · about 34 tokens"),
+        (5, ModelProgress(characters=100, written=lambda: CALLED), "for 5 s · about 34 tokens · writing read_file"),
         (
             12,
             ModelProgress(characters=99, written=lambda: WRITING),
@@ -112,17 +115,6 @@ async def test_stop_ends_a_thought_at_once_and_bills_what_was_received() -> None
     assert (stopped.usage.completion, stopped.budget.spent) == (1_001, Decimal("0.001001"))
 
 
-async def test_a_line_that_is_left_goes_before_the_model_is_asked() -> None:
-    model = StreamingModel(waits=True)
-    stage = Stage(model=model)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
-    async with stage.database.begin() as work:
-        work.agents.save(replace(await work.agents.locate(agent.id), status=Thinking(activity="for 9 s")))
-    async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
-        await model.asked.wait()
-        assert (await stage.views.agent(agent.channel, agent.id)).status == Thinking()
-
-
 class HoldingSurface(RecordingSurface):
     """Never comes to the end of showing a card."""
 
@@ -157,17 +149,6 @@ async def test_the_thought_of_a_deleted_agent_is_billed_to_its_channel() -> None
     await cancel(step)
     async with stage.database.begin() as work:
         assert (await work.budgets.of(agent.channel)).spent == Decimal("0.001001")
-
-
-@pytest.mark.parametrize(
-    ("written", "text"),
-    [
-        ('<think>I must never write {"name": "delete_file"', "for 5 s · about 34 tokens"),
-        ('<think>Hm.</think>{"name": "read_file"', "for 5 s · about 34 tokens · writing read_file"),
-    ],
-)
-def test_reasoning_in_the_text_is_no_command(written: str, text: str) -> None:
-    assert activity(5, ModelProgress(characters=100, written=lambda: written)) == text
 
 
 async def test_the_line_holds_no_part_of_a_secret() -> None:

@@ -26,7 +26,7 @@ from agent_core.model.origin import ActorKind
 from agent_core.model.turn import text_of
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.service.agents import NoteKept, StepRejected
-from agent_core.testing.examples import ANA, BEN
+from agent_core.testing.examples import BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.toolset.registry import CommandContext
@@ -43,8 +43,7 @@ def stage_of(*replies: str | Reply | Exception, **ports: object) -> Stage:
 
 
 async def approve(stage: Stage, agent: Agent, times: int = 1) -> Agent:
-    turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(times), stage.origin(), shown=turn.control_hash)
+    await stage.decide(agent, Approve(times))
     return await stage.wait_until_settled(agent)
 
 
@@ -71,22 +70,11 @@ async def test_an_approved_command_runs_and_the_agent_goes_on_to_its_end() -> No
     ]
 
 
-async def test_the_last_notice_has_the_first_line_of_the_report_and_the_card_has_all_of_it() -> None:
-    report = "Three candidates are left.\n\n" + "\n".join(f"Candidate {each} has its price." for each in range(3))
-    stage = stage_of(reply_text("task_complete", {"reason": report}))
-    agent = await approve(stage, await stage.create())
-    [notice] = stage.shown.notices
-    assert notice.text == "Clerk is done: “Three candidates are left.”\nThe rest of its report is on turn 1."
-    assert agent.status == Finished(report)
-
-
 @pytest.mark.proves("decide:edit")
 async def test_an_edited_command_runs_with_the_changed_arguments() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
-    turn = await stage.turn(agent)
-    edited = ApproveEdited({"filename": "b.txt", "text": "two"})
-    await stage.service.decide(turn.id, edited, stage.origin(), shown=turn.control_hash)
+    await stage.decide(agent, ApproveEdited({"filename": "b.txt", "text": "two"}))
     await stage.wait_until_settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "b.txt") == b"two"
     assert any("@ana changed the arguments" in message.content for message in stage.script.prompts[-1])
@@ -95,9 +83,8 @@ async def test_an_edited_command_runs_with_the_changed_arguments() -> None:
 async def test_arguments_that_do_not_fit_the_command_are_refused_and_the_proposal_stays_open() -> None:
     stage = stage_of(WRITE)
     agent = await stage.create()
-    turn = await stage.turn(agent)
     with pytest.raises(InvalidInput):
-        await stage.service.decide(turn.id, ApproveEdited({"filename": 7}), stage.origin(), shown=turn.control_hash)
+        await stage.decide(agent, ApproveEdited({"filename": 7}))
     assert (await stage.turn(agent)).state == "proposed"
 
 
@@ -105,8 +92,7 @@ async def test_arguments_that_do_not_fit_the_command_are_refused_and_the_proposa
 async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
-    turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Reject("Use b.txt"), stage.origin(), shown=turn.control_hash)
+    await stage.decide(agent, Reject("Use b.txt"))
     agent = await stage.wait_until_settled(agent)
     assert "@ana rejected it: Use b.txt" in stage.script.prompts[-1][-2].content
     assert await stage.views.files(agent.channel, agent.id) == ()
@@ -115,10 +101,10 @@ async def test_a_rejection_reaches_the_model_with_its_reason() -> None:
 @pytest.mark.proves("decide:twice")
 async def test_a_second_decision_is_told_who_decided_first() -> None:
     stage = stage_of(WRITE)
-    turn = await stage.turn(await stage.create())
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    agent = await stage.create()
+    await stage.decide(agent, Approve())
     with pytest.raises(AlreadyDecided, match="already approved by @ana, 09:00 UTC"):
-        await stage.service.decide(turn.id, Reject("no"), stage.origin(BEN), shown=turn.control_hash)
+        await stage.decide(agent, Reject("no"), BEN)
 
 
 @pytest.mark.proves("delivery:once")
@@ -134,9 +120,9 @@ async def test_a_click_delivered_twice_takes_effect_once() -> None:
 @pytest.mark.parametrize("kind", ["guest", "external", "bot"])
 async def test_guests_outsiders_and_bots_may_not_approve(kind: ActorKind) -> None:
     stage = stage_of(WRITE)
-    turn = await stage.turn(await stage.create())
+    agent = await stage.create()
     with pytest.raises(NotAllowed, match="you may not approve here"):
-        await stage.service.decide(turn.id, Approve(), stage.origin(replace(BEN, kind=kind)), shown=turn.control_hash)
+        await stage.decide(agent, Approve(), replace(BEN, kind=kind))
 
 
 @pytest.mark.proves("rights:owner")
@@ -178,8 +164,7 @@ async def test_a_lease_ends_after_two_errors_in_a_row() -> None:
 async def test_a_word_from_a_guest_ends_a_lease_and_is_kept_as_a_note() -> None:
     stage = stage_of(WRITE)
     agent = await stage.create()
-    turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(5), stage.origin(), shown=turn.control_hash)
+    await stage.decide(agent, Approve(5))
     outcome = await stage.service.reply(agent.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
     assert isinstance(outcome, NoteKept)
     assert outcome.agent.lease is None
@@ -249,13 +234,6 @@ async def test_what_was_wrong_with_a_reply_is_told_to_the_model_and_its_cost_is_
     assert (await stage.turn(agent)).usage == agent.usage
 
 
-async def test_a_reply_that_was_cut_off_makes_no_command() -> None:
-    cut = Reply(text=WRITE, usage=Usage(), finish_reason="length")
-    stage = stage_of(cut, cut, cut)
-    agent = await stage.create()
-    assert (agent.turns, isinstance(agent.status, Paused)) == (0, True)
-
-
 @pytest.mark.proves("path:outside")
 async def test_a_path_outside_the_workspace_is_never_put_before_people() -> None:
     outside = reply_text("write_to_file", {"filename": "../up.txt", "text": "x"})
@@ -285,12 +263,6 @@ async def test_a_model_that_cannot_be_reached_for_an_hour_pauses_the_agent() -> 
     assert timedelta(hours=1) <= agent.since - begun <= timedelta(minutes=80)
     assert isinstance(agent.status, Paused)
     assert "could not be reached for an hour: one.test does not answer" in agent.status.reason
-
-
-async def test_a_retry_comes_no_later_than_another_model_may_answer() -> None:
-    agent = await stage_of(ModelUnavailable("busy", latest=0.5)).create()
-    assert agent.wake_at
-    assert (agent.wake_at - agent.since).total_seconds() < 1  # the first of the usual waits is 2 s
 
 
 async def test_a_model_that_refuses_pauses_the_agent_with_the_reason() -> None:
@@ -333,8 +305,7 @@ async def running_when_the_process_died(stage: Stage, *, left: bytes | None = No
 
 async def start_newest(stage: Stage, agent: Agent, times: int = 1) -> None:
     """Approve what the agent asks, and save that its command runs, as a process does that dies then."""
-    turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(times), stage.origin(), shown=turn.control_hash)
+    turn = await stage.decide(agent, Approve(times))
 
     async def start(work: UnitOfWork) -> None:
         present = await work.turns.get(agent.channel, turn.id)
@@ -404,30 +375,6 @@ async def test_a_thread_that_is_gone_pauses_the_agent_and_resume_opens_another()
     assert (agent.turns, agent.thread is not None) == (1, True)
 
 
-async def test_an_agent_without_a_thread_is_left_alone_until_it_is_resumed() -> None:
-    stage = stage_of(WRITE)
-    agent = await stage.create()
-    stage.shown.faults.append(ThreadGone("The channel is archived."))
-    await stage.service.reply(agent.id, "Use another name", stage.origin())
-    await stage.wait_until_settled(agent)
-    stage.shown.threads.clear()
-    agent = await stage.wait_until_settled(agent)
-    async with stage.database.begin() as work:
-        assert await work.agents.due(("web",), stage.clock.now()) == ()
-    assert (agent.thread, stage.shown.threads, stage.shown.notices) == (None, {}, [])
-
-
-async def test_what_an_agent_asked_in_a_thread_that_is_gone_is_asked_in_the_next() -> None:
-    stage = stage_of(WRITE)
-    agent = await stage.create()
-    await stage.loop.pause(agent.id, "The thread was deleted.", loses_thread=True)
-    stage.shown.cards.clear()
-    await stage.service.resume(agent.id, stage.origin())
-    agent = await stage.wait_until_settled(agent)
-    turn = await stage.turn(agent)
-    assert (agent.status, turn.state, list(stage.shown.cards)) == (Awaiting(), "proposed", [turn.id])
-
-
 async def test_what_was_approved_before_the_thread_was_lost_runs_after_resume() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
@@ -459,30 +406,6 @@ async def test_a_surface_is_told_whether_a_card_may_stand_already() -> None:
     assert stage.shown.sent[1][1:] == ("running", True)
 
 
-async def test_names_are_unique_in_a_channel_whatever_their_case() -> None:
-    stage = stage_of(WRITE, WRITE)
-    agent = await stage.create()
-    with pytest.raises(InvalidInput, match="taken"):
-        await stage.create()
-    assert agent.owner == ANA
-
-
-async def test_hooks_stand_around_a_command_in_their_order() -> None:
-    seen: list[str] = []
-
-    async def outer(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
-        seen.append(f"outer {call.name}")
-        return await following(call, context)
-
-    async def inner(call: CommandCall, context: CommandContext, following: NextHook) -> Result:
-        seen.append(f"inner {context.agent.name}")
-        return await following(call, context)
-
-    stage = stage_of(NOTHING, DONE, extensions=Extensions(hooks=(outer, inner)))
-    await approve(stage, await stage.create())
-    assert seen == ["outer do_nothing", "inner Clerk"]
-
-
 @pytest.mark.proves("stop:running")
 async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> None:
     begun, cancelled = asyncio.Event(), asyncio.Event()
@@ -497,8 +420,7 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
     stage = stage_of(WRITE, DONE, extensions=Extensions(hooks=(endless,)))
     agent = await stage.create()
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
-        turn = await stage.turn(agent)
-        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+        turn = await stage.decide(agent, Approve())
         await begun.wait()
         await stage.service.stop(agent.id, stage.origin(BEN))
         await cancelled.wait()
@@ -506,16 +428,6 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
     assert (await stage.turn(agent)).result == Interrupted(BEN)
     assert (await stage.views.agent(agent.channel, agent.id)).status == Stopped(BEN)
     assert await stage.views.files(agent.channel, agent.id) == ()
-
-
-async def test_a_write_over_a_file_that_is_no_text_says_so_on_the_card() -> None:
-    stage = stage_of(NOTHING, WRITE)
-    agent = await stage.create()
-    await stage.workspaces.of(agent).write("a.txt", b"\xff\xfe\x00")
-    agent = await approve(stage, agent)
-    preview = (await stage.turn(agent)).proposal.preview
-    assert preview
-    assert preview.title == "a.txt · 3 bytes that are no text · 1 line · +1 −0"
 
 
 @pytest.mark.proves("reply:note")

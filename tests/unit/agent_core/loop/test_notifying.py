@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_core.errors import InvalidInput, NotAllowed, NotPossible, SurfaceBusy, SurfaceError, ThreadGone
+from agent_core.errors import InvalidInput, NotAllowed, NotPossible, SurfaceBusy, ThreadGone
 from agent_core.model.agent import Agent, Finished, Paused
 from agent_core.model.channel_settings import QuietHours, ReminderSettings
 from agent_core.model.decision import Approve, Policy, Reject
@@ -143,26 +143,6 @@ async def test_who_approved_the_end_is_not_told_of_it_and_a_channel_may_want_no_
     assert quiet.calls.sent == []
 
 
-async def test_a_stop_and_a_pause() -> None:
-    play = Play("not json", "not json", "not json")
-    agent = await play.create()
-    assert isinstance(agent.status, Paused)
-    agent = await play.wait(agent, minutes=6)
-    assert len(play.calls.sent) == 1  # a paused agent waits for people too
-    await play.stage.service.stop(agent.id, Origin(by=ANA, channel=SLACK))
-    agent = await play.stage.wait_until_settled(agent)
-    assert play.calls.standing == {}
-    await play.wait(agent, hours=5)
-    assert len(play.calls.sent) == 1
-
-
-async def test_nobody_is_reminded_where_a_channel_wants_nobody() -> None:
-    play = Play()
-    await play.set_reminders(mentions=())
-    agent = await play.wait(await play.create(), hours=5)
-    assert (play.calls.sent, agent.wake_at) == ([], None)
-
-
 async def test_settings_hold_for_an_agent_that_waits_already() -> None:
     play = Play()
     await play.set_reminders(mentions=())
@@ -224,16 +204,6 @@ async def test_reminders_that_are_overdue_together_call_once() -> None:
     assert len(play.calls.sent) == 2
 
 
-async def test_a_reminder_that_the_platform_refuses_is_followed_by_the_next() -> None:
-    play = Play()
-    agent = await play.create()
-    play.calls.faults = [SurfaceError("invalid_blocks")]
-    agent = await play.wait(agent, minutes=20)
-    assert (agent.status.kind, agent.reminded, play.calls.sent) == ("awaiting", 1, [])
-    await play.wait(agent, minutes=11)
-    assert len(play.calls.sent) == 1
-
-
 async def test_a_reminder_that_a_busy_platform_kept_is_taken_back_later_from_a_stopped_agent() -> None:
     play = Play()
     agent = await play.wait(await play.create(), minutes=6)
@@ -243,17 +213,6 @@ async def test_a_reminder_that_a_busy_platform_kept_is_taken_back_later_from_a_s
     assert len(play.calls.standing) == 1
     agent = await play.wait(agent, minutes=3)
     assert (play.calls.standing, agent.notifications, agent.wake_at) == ({}, (), None)
-
-
-async def test_a_busy_platform_gets_a_direct_message_a_little_later() -> None:
-    play = Play()
-    await play.notify((BEN,))
-    await play.set_reminders(mentions=())
-    play.calls.faults = [SurfaceBusy("later")]
-    agent = await play.create()
-    assert play.calls.sent == []
-    agent = await play.wait(agent, minutes=2)
-    assert (play.calls.sent, agent.wake_at) == ([(f"to {BEN.id}",)], None)
 
 
 async def test_a_platform_that_never_answers_is_asked_ever_more_seldom() -> None:

@@ -1,17 +1,13 @@
-"""On a surface that draws what is saved, saving shows it: one commit saves a proposal, its card and the claim's end."""
+"""On a surface that draws what is saved, saving shows it."""
 
 from functools import partial
 
-import pytest
-
-from agent_core.model.agent import Agent, Awaiting, Finished
+from agent_core.model.agent import Agent, Finished
 from agent_core.model.decision import Approve
-from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import ANA, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
-from tests.unit.agent_core.loop.counting_database import CountingDatabase
 
 FIRST, SECOND = (reply_text("write_to_file", {"filename": name, "text": "x"}) for name in ("a.txt", "b.txt"))
 DONE = reply_text("task_complete", {"reason": "done"})
@@ -22,31 +18,16 @@ async def left_to_show(stage: Stage, agent: Agent) -> int:
         return len(await work.turns.list_unshown(agent)) + len(await work.notes.list_unposted(agent))
 
 
-def stage_with(*replies: str, draws: bool, database: TemporaryDatabase | None = None) -> Stage:
-    surface = RecordingSurface(shows_what_is_saved=draws)
-    return Stage(model=ScriptedModel(*replies), surface=surface, database=database)
+def stage_with(*replies: str) -> Stage:
+    return Stage(model=ScriptedModel(*replies), surface=RecordingSurface(shows_what_is_saved=True))
 
 
 def has_cards(number: int, shown: RecordingSurface) -> bool:
     return len(shown.cards) == number
 
 
-@pytest.mark.parametrize("draws", [True, False])
-async def test_a_step_takes_five_commits_at_most(draws: bool) -> None:
-    database = CountingDatabase()
-    stage = stage_with(FIRST, SECOND, draws=draws, database=database)
-    agent = await stage.create()
-    await stage.decide(agent, Approve())
-    database.commits = 0
-    waiting = await stage.wait_until_settled(agent)
-    assert waiting.status == Awaiting()
-    assert database.commits == 4 + (not draws), "the claim, the start, the result, the proposal, and what was shown"
-    assert await left_to_show(stage, agent) == 0
-    assert [turn.state for turn in stage.shown.cards.values()] == ["done", "proposed"]
-
-
 async def test_a_report_is_shown_by_its_save() -> None:
-    stage = stage_with(DONE, draws=True)
+    stage = stage_with(DONE)
     agent = await stage.create()
     await stage.decide(agent, Approve())
     ended = await stage.wait_until_settled(agent)
@@ -55,7 +36,7 @@ async def test_a_report_is_shown_by_its_save() -> None:
 
 
 async def test_the_second_of_two_questions_is_answered_too() -> None:
-    stage = stage_with(FIRST, "Because.", "As I said.", draws=True)
+    stage = stage_with(FIRST, "Because.", "As I said.")
     agent = await stage.create()
     for question in ("Why?", "Really?"):
         await stage.service.ask(agent.id, question, stage.origin(ANA))
@@ -65,7 +46,7 @@ async def test_the_second_of_two_questions_is_answered_too() -> None:
 
 
 async def test_a_click_during_the_save_of_the_proposal_is_carried_out() -> None:
-    stage = stage_with(FIRST, SECOND, DONE, draws=True)
+    stage = stage_with(FIRST, SECOND, DONE)
     agent = await stage.create()
     async with stage.run():
         for number in (1, 2):

@@ -10,17 +10,16 @@ import pytest
 from adapters.chat.texts import deletion_text
 from agent_core.errors import ModelRefused, ModelUnavailable, PromptTooLong
 from agent_core.loop.transitions import MAX_REPLY_CHARACTERS
-from agent_core.model.agent import Agent, Digest, Finished, Paused, Thinking
+from agent_core.model.agent import Agent, Finished, Paused, Thinking
 from agent_core.model.command import RISK_CLASSES, Failed, Succeeded
 from agent_core.model.decision import Approve, Policy, Reject
-from agent_core.model.draft import AgentDraft
 from agent_core.model.ids import MemoryId
 from agent_core.model.model_calls import FREE, Message, Reply, Usage
 from agent_core.model.records.memory import MemorySpace, Vector
 from agent_core.ports.models import CallOptions
 from agent_core.prompt.history import outcome, quote
 from agent_core.testing.embedder import WordEmbedder
-from agent_core.testing.examples import ANA, BEN, NOON, a_turn
+from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.testing.stage import Stage
@@ -95,11 +94,6 @@ async def test_of_a_huge_reply_that_cannot_be_used_a_part_is_kept_for_people() -
     assert len(notice.reply) == MAX_REPLY_CHARACTERS
 
 
-async def test_a_summary_is_not_asked_for_while_history_is_short() -> None:
-    stage = stage_of(note(1), note(2), DONE, history_tokens=5_000)
-    assert (await worked(stage)).digest.upto == 0
-
-
 async def test_a_model_that_refuses_to_summarise_is_done_without() -> None:
     replies: list[str | Exception] = [*(note(number) for number in range(1, 5)), ModelRefused("no"), DONE]
     agent = await worked(stage_of(*replies, history_tokens=500))
@@ -117,19 +111,6 @@ async def test_a_busy_model_is_asked_for_the_summary_at_the_next_turn() -> None:
     ]
     agent = await worked(stage_of(*replies, history_tokens=500))
     assert (agent.digest.summary, agent.digest.upto) == (SUMMARY, 4)
-
-
-async def test_a_reply_that_is_no_summary_is_not_taken_for_one() -> None:
-    replies = [*(note(number) for number in range(1, 5)), note(9), DONE]
-    agent = await worked(stage_of(*replies, history_tokens=500))
-    assert agent.digest.summary.startswith("Turn 1: append_to_file")
-
-
-async def test_summaries_and_repairs_are_asked_of_the_fast_model_and_turns_are_not() -> None:
-    replies = [*(note(number) for number in range(1, 5)), SUMMARY, DONE]
-    stage = stage_of(*replies, history_tokens=500, fast_model="quick")
-    await worked(stage)
-    assert stage.script.models == ["scripted"] * 4 + ["quick"] + ["scripted"]
 
 
 async def test_every_call_is_counted_by_its_kind_and_paid() -> None:
@@ -184,18 +165,6 @@ async def test_each_event_is_embedded_once_and_a_turn_makes_one_call() -> None:
     page = await stage.memories.page(agent.channel, agent.id)
     assert [memory.source for memory in page.memories] == [f"turn {number}" for number in range(6, 0, -1)]
     assert not page.is_behind
-
-
-async def test_what_people_rejected_and_wrote_is_remembered_too() -> None:
-    stage = stage_of(note(1), note(2), note(3), DONE)
-    agent = await stage.create()
-    await stage.decide(agent, Reject("Never use tabs."))
-    for _ in range(2):
-        agent = await stage.wait_until_settled(agent)
-        await stage.decide(agent, Approve())
-    await stage.wait_until_settled(agent)
-    found = await stage.memories.search(agent.id, "tabs never", stage.origin())
-    assert "Rejected by @ana: Never use tabs." in found.recalled[0].memory.text
 
 
 @pytest.mark.proves("memory:recall")
@@ -306,25 +275,6 @@ async def test_a_fast_model_spells_a_reply_anew_but_changes_nothing() -> None:
     assert (await stage.turn(await stage.create())).call.name == "task_complete"
 
 
-async def test_without_a_fast_model_a_broken_reply_is_answered_with_what_was_wrong() -> None:
-    stage = stage_of(
-        "{thoughts: {text: ok}, command: {name: append_to_file, args: {filename: a.txt, text: hello there}}}", DONE
-    )
-    await stage.create()
-    assert "Your last reply could not be used" in stage.script.prompts[1][-1].content
-
-
-async def test_goals_can_be_changed_while_the_agent_lives() -> None:
-    stage = stage_of(note(1), DONE)
-    agent = await stage.create("Write a file")
-    await stage.agent_settings.set_goals(agent.id, ("  Write two files ", "Rest"), stage.origin())
-    await stage.decide(agent, Approve())
-    agent = await stage.wait_until_settled(agent)
-    assert agent.goals == ("Write two files", "Rest")
-    assert "Goals:\n1. Write two files\n2. Rest" in stage.script.prompts[-1][0].content
-    assert "@ana set the goals: 1. Write two files 2. Rest" in [notice.text for notice in stage.shown.notices]
-
-
 async def test_a_past_turn_can_be_read_again_by_its_number() -> None:
     long = "x" * 9_000 + "end"
     write = reply_text("write_to_file", {"filename": "long.txt", "text": long})
@@ -372,15 +322,6 @@ async def test_a_delayed_thought_keeps_what_it_spent() -> None:
     assert agent.budget.spent == agent.calls["embedding"].cost > 0
 
 
-async def test_deleting_an_agent_leaves_nothing_of_it_in_the_index() -> None:
-    spaces: dict[tuple[MemorySpace, str], dict[MemoryId, Vector]] = {}
-    stage = stage_of(note(1), note(2), note(3), DONE, index=InMemoryIndex(spaces))
-    agent = await worked(stage)
-    assert any(spaces.values())
-    await stage.service.delete(agent.id, stage.origin())
-    assert not any(spaces.values())
-
-
 @pytest.mark.proves("delete:later")
 async def test_what_is_left_of_a_deleted_agent_in_an_index_that_is_away_is_removed_when_it_is_back() -> None:
     spaces: dict[tuple[MemorySpace, str], dict[MemoryId, Vector]] = {}
@@ -399,24 +340,3 @@ async def test_what_is_left_of_a_deleted_agent_in_an_index_that_is_away_is_remov
     assert not any(spaces.values())
     async with stage.database.begin() as work:
         assert await work.deletions.page(most=9) == ()
-
-
-def test_commands_that_make_calls_say_so() -> None:
-    asking = [spec.name for spec in stage_of().commands.specs if spec.asks_models]
-    assert asking == ["memory_add", "memory_recall", "ingest_file"]
-
-
-async def test_an_agent_with_a_long_past_from_before_there_were_summaries_goes_on() -> None:
-    stage = stage_of(SUMMARY, note(99), DONE)
-    agent = await stage.service.create(AgentDraft(name="Old", goals=("Go on",), policy=FREELY), stage.origin())
-    old = replace(agent, turns=90)
-    async with stage.database.begin() as work:
-        work.agents.save(replace(await work.agents.get(agent.channel, agent.id), turns=90))
-        for number in range(1, 91):
-            turn = a_turn(old, number=number).decide(Approve(), by=ANA, at=NOON).start(NOON)
-            work.turns.add(turn.finish(Succeeded(f"result {number} {'word ' * 60}"), NOON))
-        await work.commit()
-    agent = await stage.wait_until_settled(agent)
-    assert agent.status.kind == "finished"
-    assert agent.digest == Digest(upto=89, summary=SUMMARY)
-    assert (await stage.memories.page(agent.channel, agent.id)).total > 40
