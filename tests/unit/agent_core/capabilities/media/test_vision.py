@@ -272,12 +272,6 @@ async def test_an_agent_whose_model_sees_nothing_is_not_offered_the_command() ->
     ] == ["view_image"]
 
 
-async def test_an_agent_whose_model_sees_is_offered_the_command() -> None:
-    stage = stage_of(RUN)
-    await stage.create()
-    assert "- view_image(" in stage.script.prompts[0][0].content
-
-
 async def test_a_refusal_of_the_endpoint_is_the_commands_result() -> None:
     stage = stage_of(PAINT, VIEW, ModelRefused("seer at here takes no pictures."), RUN)
     agent = await approve(stage, await approve(stage, await stage.create()))
