@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 from pypdf import PdfWriter
 
-from agent_core.capabilities.documents.document_reader import MAX_CACHED, DocumentReader
+from agent_core.capabilities.documents.document_reader import DocumentReader
 from agent_core.capabilities.documents.document_worker import read
 from agent_core.capabilities.documents.isolated_worker import read_isolated
-from agent_core.capabilities.files.commands import PLAIN_TEXTS
 from agent_core.capabilities.memory.commands import MemoryCommands
 from agent_core.capabilities.programs.sandbox_self_test import Listener
 from agent_core.errors import CommandError
 from agent_core.memory.long_term import LongTermMemory
-from agent_core.ports.documents import Documents, DocumentText
+from agent_core.ports.documents import DocumentText
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.database import TemporaryDatabase
@@ -28,7 +27,6 @@ from agent_core.testing.embedder import WordEmbedder
 from agent_core.testing.examples import an_agent, keep
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.memory_index import InMemoryIndex
-from agent_core.text.decoding import decode_unicode
 from agent_core.toolset.registry import CommandContext, Commands
 from tests.packages import need
 from tests.patience import PATIENCE_SECONDS
@@ -205,14 +203,6 @@ async def test_a_text_in_utf_8_with_a_wrong_byte_is_read_and_the_byte_is_told(da
     assert reading.note == "It is in UTF-8, except for what is shown as \ufffd (1 times): to write it back loses that."
 
 
-@pytest.mark.parametrize("documents", [DOCUMENTS, PLAIN_TEXTS])
-@pytest.mark.parametrize("data", [b"\0\0", b"\xff\xfe\0", b"a\0b"])
-async def test_bytes_that_are_no_text_are_none_to_every_reader(documents: Documents, data: bytes) -> None:
-    assert decode_unicode(data) is None
-    with pytest.raises(CommandError, match=r"^a is not a text file \(\d bytes\)\.$"):
-        await documents.text_of("a", data)
-
-
 @pytest.mark.slow
 async def test_a_reader_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     endless = tmp_path / "endless.py"
@@ -301,14 +291,6 @@ async def test_a_worker_that_was_taken_over_finds_nothing(tmp_path: Path, monkey
         found = json.loads((await DocumentReader(refusal=str, worker=worker).text_of("a.pdf", pdf("x"))).text)
     refused = {"secret": "FileNotFoundError", "host": "ConnectionRefusedError", "home": "FileNotFoundError"}
     assert found == {**refused, "write": "OSError", "environment": [], "user": True}
-
-
-async def test_the_last_readings_are_kept_and_older_ones_are_not() -> None:
-    documents = DocumentReader(refusal=str)
-    for number in range(MAX_CACHED + 2):
-        await documents.text_of("a.docx", word(line(str(number))))
-    kept = [reading.text for reading in documents._cache.values()]
-    assert kept == [f"{number}\n" for number in range(2, MAX_CACHED + 2)]
 
 
 async def test_a_document_is_taken_into_memory_as_text() -> None:
