@@ -1,6 +1,5 @@
 """What an agent is told of its files, and what it may not do twice."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -173,20 +172,6 @@ async def test_a_search_of_a_folder_that_is_none_is_told(files: InMemoryFiles) -
     await files.write("a.txt", b"a")
     assert await refusal(files, "search_files", directory="gone", query="a") == "There is no folder gone."
     assert await refusal(files, "list_files", directory="a.txt") == "a.txt is a file, not a folder."
-
-
-async def test_a_search_can_be_cancelled(files: InMemoryFiles) -> None:
-    class Slow(InMemoryFiles):
-        async def read(self, path: str) -> bytes:
-            return await asyncio.Future()
-
-    slow = Slow()
-    await slow.write("a.txt", b"a")
-    searching = asyncio.create_task(run(slow, "search_files", query="a"))
-    await asyncio.wait([searching], timeout=0)
-    searching.cancel()
-    await asyncio.wait([searching])
-    assert searching.cancelled()
 
 
 @pytest.mark.parametrize(
