@@ -1,6 +1,5 @@
 """Posting for everybody to read: what people see of it first, what X says to it, and what is not known."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +12,6 @@ from agent_core.errors import CommandError, UnusableReply
 from agent_core.model.command import CommandCall, Preview
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
-from agent_core.toolset.arguments import argument_faults
 from agent_core.toolset.registry import CommandContext, Commands
 from tests.standins.x import KEYS, Says, XStandIn, x_standin
 
@@ -178,25 +176,11 @@ async def test_when_x_is_not_there_it_is_told() -> None:
     )
 
 
-async def test_a_post_can_be_cancelled(standin: XStandIn) -> None:
-    standin.says(Says(0))
-    posting = asyncio.create_task(tweet(commands(standin), "Hello."))
-    await standin.begun.wait()
-    posting.cancel()
-    await asyncio.wait([posting])
-    assert posting.cancelled()
-
-
 async def test_without_keys_it_is_off_with_the_reason() -> None:
     off = Commands.of(*PublishCommands(None, NO_PUBLISHER).commands)
     assert off.specs == ()
     with pytest.raises(UnusableReply, match="X_API_KEY"):
         off.get("send_tweet")
-
-
-@pytest.mark.parametrize("wrong", [{}, {"text": ""}, {"text": 7}, {"text": ["a"]}, {"text": "x" * 4001}])
-def test_arguments_that_do_not_fit_make_no_call(wrong: dict[str, object]) -> None:
-    assert argument_faults(PublishCommands().commands[0].spec, wrong)
 
 
 def test_no_key_is_shown() -> None:
