@@ -30,32 +30,7 @@ READ: Step = ("read_file", {"filename": "a.txt"}, Succeeded("hello"), "I read it
 LIST: Step = ("list_files", {}, Succeeded("a.txt"), "I look round.")
 
 
-def test_the_same_call_with_the_same_result_is_a_circle_the_third_time() -> None:
-    assert find_repetition(turns(READ, LIST, READ)) == ""
-    assert "read_file with the same arguments had the same result 3 times" in find_repetition(turns(READ, READ, READ))
-    other = ("google", {"query": "x"}, Succeeded("found"), "I look.")
-    assert "3 times" in find_repetition(turns(READ, LIST, READ, other, READ))
-
-
-def test_reading_again_what_has_changed_is_none() -> None:
-    steps = [("read_file", {"filename": "a.txt"}, Succeeded(f"version {each} of it"), "I read it.") for each in "abcd"]
-    words = ["alpha beta gamma", "delta epsilon zeta", "eta theta iota", "kappa lambda mu"]
-    changed = [(*step[:2], Succeeded(text), step[3]) for step, text in zip(steps, words, strict=True)]
-    assert find_repetition(turns(*changed)) == ""
-
-
-def test_the_same_failure_is_a_circle_whatever_the_arguments() -> None:
-    steps = [("browse", {"url": f"https://{each}.example"}, Failed("No network."), each) for each in ("a", "b", "c")]
-    assert find_repetition(turns(*steps)) == "browse failed 3 times in the same way."
-
-
-def test_two_calls_in_turn_are_a_circle_after_the_second_time() -> None:
-    assert find_repetition(turns(READ, LIST, READ)) == ""
-    assert (
-        find_repetition(turns(READ, LIST, READ, LIST)) == "read_file and list_files took turns with the same results."
-    )
-
-
+GOOGLE: Step = ("google", {"query": "x"}, Succeeded("found"), "I look.")
 PARAPHRASES = (
     ("best tennis strings for topspin", "I will look up which tennis strings give the best topspin."),
     ("top tennis strings topspin", "Let me search for the best tennis strings that give topspin."),
@@ -63,55 +38,59 @@ PARAPHRASES = (
 )
 
 
-def test_the_same_in_other_words_without_anything_new_is_a_circle() -> None:
-    found = "1. RPM Blast review\n2. Ten best strings\n3. Strings for spin"
-    steps = [("google", {"query": query}, Succeeded(found), thought) for query, thought in PARAPHRASES]
-    assert "google was tried 3 times in other words" in find_repetition(turns(*steps))
+def read(*results: str) -> list[Turn]:
+    return turns(*(("read_file", {"filename": "a.txt"}, Succeeded(text), "I read it.") for text in results))
 
 
-def test_like_thoughts_with_new_results_are_none() -> None:
-    outcomes = ["rackets weigh three hundred grams", "courts of clay are slow", "balls lose pressure within weeks"]
-    steps = [
-        ("google", {"query": query}, Succeeded(found), thought)
-        for (query, thought), found in zip(PARAPHRASES, outcomes, strict=True)
-    ]
-    assert find_repetition(turns(*steps)) == ""
+def searched(*results: str) -> list[Turn]:
+    """Searches in other words, which found this."""
+    found = zip(PARAPHRASES, results, strict=True)
+    return turns(*(("google", {"query": query}, Succeeded(text), thought) for (query, thought), text in found))
 
 
-def test_chapter_after_chapter_is_none() -> None:
-    bodies = ["Ships sail west towards islands.", "Storms break every mast aboard.", "Sailors repair what remains."]
-    steps = [
-        (
-            "append_to_file",
-            {"filename": "book.md", "text": body},
-            Succeeded("30 characters were added."),
-            "Next chapter.",
-        )
-        for body in bodies
-    ]
-    assert find_repetition(turns(*steps)) == ""
+def appended(thought: str, *texts: str) -> list[Turn]:
+    added = Succeeded("30 characters were added.")
+    return turns(*(("append_to_file", {"filename": "a.md", "text": text}, added, thought) for text in texts))
 
 
-@pytest.mark.parametrize("lines", [("line A", "line B", "line C"), ("张三", "李四", "王五")])
-def test_short_lines_that_differ_are_none(lines: Sequence[str]) -> None:
-    added = Succeeded("7 characters were added.")
-    steps = [("append_to_file", {"filename": "list.md", "text": f"{line}\n"}, added, "Next line.") for line in lines]
-    assert find_repetition(turns(*steps)) == ""
+def failed(*hosts: str) -> list[Turn]:
+    return turns(*(("browse", {"url": f"https://{each}"}, Failed("No network."), each) for each in hosts))
 
 
 def rejected(*steps: Step) -> list[Turn]:
     return [replace(turn, state="rejected", result=None) for turn in turns(*steps)]
 
 
-def test_a_call_that_was_rejected_three_times_is_a_circle() -> None:
-    assert find_repetition(rejected(READ, READ)) == ""
-    assert find_repetition(rejected(READ, LIST, READ)) == ""
-    found = find_repetition(rejected(READ, LIST, READ, READ))
-    assert found == "read_file with the same arguments was rejected 3 times."
+THREE_TIMES = "read_file with the same arguments had the same result 3 times."
+IN_TURN = "read_file and list_files took turns with the same results."
+REJECTED = "read_file with the same arguments was rejected 3 times."
+FAILED = "browse failed 3 times in the same way."
+SAME = "1. RPM Blast review\n2. Ten best strings\n3. Strings for spin"
+CHAPTERS = ("Ships sail west towards islands.", "Storms break every mast aboard.", "Sailors repair what remains.")
+NEWS = ("rackets weigh three hundred grams", "courts of clay are slow", "balls lose pressure within weeks")
+CIRCLES: list[tuple[str, Sequence[Turn], str]] = [
+    ("twice the same", turns(READ, LIST, READ), ""),
+    ("three times the same", turns(READ, READ, READ), THREE_TIMES),
+    ("three times the same with others between", turns(READ, LIST, READ, GOOGLE, READ), THREE_TIMES),
+    ("what has changed is read again", read(*NEWS), ""),
+    ("the same failure of any arguments", failed("a.example", "b.example", "c.example"), FAILED),
+    ("two calls in turn", turns(READ, LIST, READ, LIST), IN_TURN),
+    ("the same in other words", searched(SAME, SAME, SAME), "google was tried 3 times in other words"),
+    ("like thoughts with new results", searched(*NEWS), ""),
+    ("chapter after chapter", appended("Next chapter.", *CHAPTERS), ""),
+    ("short lines that differ", appended("Next line.", "line A\n", "line B\n", "line C\n"), ""),
+    ("short lines in another script", appended("Next line.", "张三\n", "李四\n", "王五\n"), ""),
+    ("rejected twice", rejected(READ, LIST, READ), ""),
+    ("rejected three times", rejected(READ, LIST, READ, READ), REJECTED),
+    ("something else ran since", [*rejected(READ, READ, READ), a_step(4, *LIST)], ""),
+]
 
 
-def test_rejected_calls_are_none_once_something_else_ran() -> None:
-    assert find_repetition([*rejected(READ, READ, READ), a_step(4, *LIST)]) == ""
+@pytest.mark.parametrize(("steps", "told"), [case[1:] for case in CIRCLES], ids=[case[0] for case in CIRCLES])
+def test_an_agent_goes_round_in_a_circle_or_not(steps: Sequence[Turn], told: str) -> None:
+    found = find_repetition(steps)
+    assert found.startswith(told)
+    assert bool(found) == bool(told)
 
 
 def test_only_the_rejected_call_is_more_of_a_rejected_circle() -> None:
