@@ -1,6 +1,5 @@
 """Who waited for whom, from the stored times of turns and notices."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -89,12 +88,6 @@ def test_time_at_rest_is_not_time_of_thinking() -> None:
     assert (second.thought, second.rested) == (minutes(10), minutes(50))
 
 
-def test_a_rest_whose_beginning_no_notice_tells_is_the_whole_time_before() -> None:
-    rests = rests_of([notice("resumed", 70)])
-    turns = (done(1, proposed=2, decided=12, ended=14), done(2, proposed=74, decided=75, ended=80))
-    assert times_of([Timing.of(turn) for turn in turns], rests, begun_at=NOON, now=at(90))[1].thought == minutes(4)
-
-
 def test_people_are_waited_for_from_the_proposal_to_their_decision_of_any_kind() -> None:
     rejected = a_turn(ADA, number=3, proposed_at=at(30)).decide(Reject("no"), by=ANA, at=at(34))
     turns = (
@@ -121,10 +114,6 @@ def test_people_wait_from_their_decision_to_the_same_agents_next_proposal() -> N
     assert agent_waits(timings, [Rest(at(43), at(48))]).value == minutes(3.5)
 
 
-def test_there_is_no_median_of_nothing() -> None:
-    assert people_waits(()) == Median(value=None, number=0)
-
-
 def test_usage_is_counted_by_the_hour_of_the_proposal_without_gaps() -> None:
     costs = ((5, "0.10"), (59, "0.20"), (190, "0.40"))
     turns = (a_turn(ADA, proposed_at=at(minute), usage=Usage(cost=Decimal(cost))) for minute, cost in costs)
@@ -135,8 +124,3 @@ def test_usage_is_counted_by_the_hour_of_the_proposal_without_gaps() -> None:
     assert [hour.start for hour in usage_by_hour(timings, hours=2, is_whole=True)] == [at(120), at(180)]
     assert usage_by_hour(timings, hours=24, is_whole=False)[0].start == at(60)
     assert usage_by_hour((), hours=24, is_whole=True) == ()
-
-
-def test_all_turns_of_one_hour_are_shown_even_if_there_are_earlier_ones() -> None:
-    timing = Timing.of(replace(a_turn(ADA), proposed_at=at(5)))
-    assert [hour.start for hour in usage_by_hour([timing], hours=24, is_whole=False)] == [NOON]
