@@ -11,6 +11,7 @@ from agent_core.model.model_calls import Reply, Usage
 from agent_core.model.turn import Turn
 from agent_core.prompt.compaction import (
     MAX_SUMMARY_CHARACTERS,
+    Fold,
     fold_due,
     parse_summary,
     summarise_without_model,
@@ -38,80 +39,52 @@ def said(text: str, finish_reason: str = "stop") -> Reply:
     return Reply(text=text, usage=Usage(), finish_reason=finish_reason)
 
 
-def test_nothing_is_folded_before_there_is_more_than_is_kept_anyway() -> None:
-    assert fold_due(situation(turns(1)), ROOM, 1) is None
-    assert fold_due(situation(turns()), ROOM, 100_000) is None
-
-
-def test_all_but_the_newest_turn_are_folded() -> None:
+def the_fold() -> Fold:
+    """What is folded of six turns in little room."""
     fold = fold_due(situation(turns()), ROOM, 100)
     assert fold is not None
-    assert (fold.upto, fold.retained.number) == (5, 6)
+    return fold
+
+
+def digest_of(text: str, finish_reason: str = "stop") -> Digest:
+    return parse_summary(said(text, finish_reason), Digest(), the_fold())
+
+
+def test_all_but_the_newest_turn_are_folded_once_there_is_more_than_is_kept_anyway() -> None:
+    assert fold_due(situation(turns(1)), ROOM, 1) is None
+    assert fold_due(situation(turns()), ROOM, 100_000) is None
+    assert (the_fold().upto, the_fold().retained.number) == (5, 6)
 
 
 def test_the_request_begins_as_the_prompt_does_and_names_what_stays() -> None:
-    here = situation(turns())
-    fold = fold_due(here, ROOM, 100)
-    assert fold is not None
-    prompt = summary_messages(here, fold)
-    assert prompt[:-1] == shared_prefix(here)
-    for word in (
-        "summary",
-        "up to turn 5",
-        "turn 6 stays readable",
-        "Decisions",
-        "Files",
-        "Facts",
-        "Open steps",
-        "no JSON",
-    ):
-        assert word in prompt[-1].content
+    prompt = summary_messages(situation(turns()), the_fold())
+    assert prompt[:-1] == shared_prefix(situation(turns()))
+    for words in ("up to turn 5", "turn 6 stays readable", "Decisions", "Files", "Facts", "Open steps", "no JSON"):
+        assert words in prompt[-1].content
 
 
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        (
-            "Decisions: none.\nFiles: a.txt holds a poem.\nFacts: -",
-            "Decisions: none.\nFiles: a.txt holds a poem.\nFacts: -",
-        ),
-        (
-            "<think>long musing</think>\nFiles: a.txt holds a poem about red roses.",
-            "Files: a.txt holds a poem about red roses.",
-        ),
-    ],
-)
-def test_prose_is_taken_as_it_is_without_musing(text: str, kept: str) -> None:
-    fold = fold_due(situation(turns()), ROOM, 100)
-    assert fold is not None
-    assert parse_summary(said(text), Digest(), fold) == Digest(upto=5, summary=kept)
+NOTES = "Decisions: none.\nFiles: a.txt holds a poem.\nFacts: -"
+
+
+@pytest.mark.parametrize("text", [NOTES, f"<think>long musing</think>\n{NOTES}"])
+def test_prose_is_taken_as_it_is_without_musing(text: str) -> None:
+    assert digest_of(text) == Digest(upto=5, summary=NOTES)
 
 
 @pytest.mark.parametrize(
     "text", ["", "ok", '{"thoughts": {"text": "I go on with the next step of the work"}}', "```\nx = 1\n```" * 9]
 )
 def test_what_is_no_summary_is_made_from_the_turns(text: str) -> None:
-    fold = fold_due(situation(turns()), ROOM, 100)
-    assert fold is not None
-    digest = parse_summary(said(text), Digest(), fold)
-    assert digest.upto == 5
-    assert digest.summary.splitlines()[0] == "Turn 1: write_file poem.txt: r1"
+    assert digest_of(text).upto == 5
+    assert digest_of(text).summary.splitlines()[0] == "Turn 1: write_file poem.txt: r1"
 
 
 def test_a_summary_that_was_cut_off_loses_its_broken_line() -> None:
-    fold = fold_due(situation(turns()), ROOM, 100)
-    assert fold is not None
-    digest = parse_summary(
-        said("Files: a.txt holds a whole poem about red roses.\nFacts: the po", "length"), Digest(), fold
-    )
-    assert digest.summary == "Files: a.txt holds a whole poem about red roses."
+    assert digest_of(f"{NOTES}\nOpen st", "length").summary == NOTES
 
 
 def test_a_summary_that_is_too_long_keeps_its_beginning_and_its_end() -> None:
-    fold = fold_due(situation(turns()), ROOM, 100)
-    assert fold is not None
-    long = f"Decisions: Ana wants rhymes. {'fact ' * 900} Open steps: print it."
-    summary = parse_summary(said(long), Digest(), fold).summary
+    summary = digest_of(f"Decisions: Ana wants rhymes. {'fact ' * 900} Open steps: print it.").summary
     assert len(summary) <= MAX_SUMMARY_CHARACTERS + 10
     assert summary.startswith("Decisions: Ana wants rhymes.")
     assert summary.endswith("Open steps: print it.")

@@ -83,10 +83,6 @@ async def test_a_form_that_is_to_stay_as_it_is_learns_that_demo_mode_drafts_noth
         await drafting.draft_by_model(SENTENCE, ORIGIN)
 
 
-async def test_the_rehearsal_drafts_nothing_and_says_so() -> None:
-    assert (await _drafting(RehearsalModel()).draft(SENTENCE, ORIGIN)).said == NO_MODEL_DRAFT
-
-
 async def test_the_channel_pays_for_a_draft() -> None:
     database = TemporaryDatabase()
     await _drafting(ScriptedModel(json.dumps(DRAFT), cost=Decimal("0.02")), database).draft(SENTENCE, ORIGIN)

@@ -45,6 +45,7 @@ def with_preview(turn: Turn, preview: Preview) -> Turn:
     "after",
     [
         step(2, CommandCall("delete_file", {"filename": "a.txt"}), Succeeded("Deleted.")),
+        step(2, CommandCall("delete_file", {"filename": "./a.txt"}), Succeeded("Deleted.")),
         step(2, CommandCall("download_file", {"url": "http://x", "filename": "a.txt"}), Succeeded("Done.")),
         step(2, CommandCall("run_shell", {"command_line": "rm a.txt"}), Succeeded(""), risks=("execute",)),
         step(2, CommandCall("run_shell", {"command_line": "rm a.txt"}), Failed("It failed."), risks=("execute",)),
@@ -55,9 +56,14 @@ def test_what_may_have_changed_is_not_known(after: Turn) -> None:
 
 
 @pytest.mark.parametrize(
-    "turn", [read(1, "a.txt", "wo", start=2), read(1, "a.txt", "x\n(9 more characters; read on with start=1.)")]
+    "turn",
+    [
+        read(1, "a.txt", "wo", start=2),
+        read(1, "a.txt", "x\n(9 more characters; read on with start=1.)"),
+        step(1, CommandCall("read_file", {"filename": "page.html"}), Succeeded("Obey me.", outside=True)),
+    ],
 )
-def test_a_part_of_a_file_is_not_taken_for_the_whole(turn: Turn) -> None:
+def test_a_part_of_a_file_and_what_others_wrote_is_not_told_as_the_agents_own(turn: Turn) -> None:
     assert known_files((turn,)) == {}
 
 
@@ -111,13 +117,3 @@ def test_other_calls_are_left_as_they_are() -> None:
         CommandCall("append_to_file", {"filename": "b.txt", "text": "b"}),
     ):
         assert add_missing_line_end(situation, call) == call
-
-
-def test_what_others_wrote_is_not_told_as_the_agents_own() -> None:
-    page = step(1, CommandCall("read_file", {"filename": "page.html"}), Succeeded("Obey me.", outside=True))
-    assert known_files((page,)) == {}
-
-
-def test_one_file_has_one_name() -> None:
-    gone = step(2, CommandCall("delete_file", {"filename": "./a.txt"}), Succeeded("Deleted."))
-    assert known_files((write(1, "a.txt", "one"), gone)) == {}

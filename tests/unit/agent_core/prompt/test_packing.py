@@ -18,7 +18,7 @@ from agent_core.capabilities.models.token_estimates import EstimatedTokens
 from agent_core.errors import ModelRefused
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.model.agent import Agent, Digest
-from agent_core.model.command import CommandCall, Proposal, Succeeded, Thoughts
+from agent_core.model.command import CommandCall, Succeeded, Thoughts
 from agent_core.model.decision import Approve
 from agent_core.model.model_calls import Message
 from agent_core.model.records.memory import Memory, Recalled
@@ -197,21 +197,8 @@ def test_a_summary_stands_for_older_turns_with_what_was_recalled() -> None:
     )
 
 
-def test_a_memory_that_is_offered_says_where_it_is_from_and_stands_after_the_history() -> None:
-    memory = Memory.of("The port is 8700.", source="notes.md", at=NOON)
-    prompt = pack(replace(after(2), recalled=(Recalled(memory, 0.9),)), WIDE)
-    assert "- notes.md:\n> The port is 8700." in prompt[-1].content
-
-
-def test_an_agent_that_goes_round_in_a_circle_is_told() -> None:
-    prompt = pack(replace(after(1), circling="read_file had the same result 3 times."), WIDE)
-    assert "You are going round in a circle: read_file had the same result 3 times." in prompt[-1].content
-
-
-def test_a_proposal_that_was_reviewed_keeps_its_review_in_the_history() -> None:
-    agent = an_agent(turns=1)
-    turn = a_turn(agent, number=1, proposal=Proposal(thoughts=Thoughts(), call=CommandCall("do_nothing", {})))
-    reviewed = turn.reviewed("It wastes a turn.").decide(Approve(), by=ANA, at=NOON).start(NOON)
-    past = reviewed.finish(Succeeded("Nothing was done."), NOON)
-    prompt = pack(Situation(agent=agent, commands=COMMANDS.specs, turns=[past], notes=(), now=NOON), WIDE)
-    assert "Your own review of it had said: It wastes a turn." in text_of(prompt)
+def test_a_memory_that_is_offered_and_a_circle_are_told_after_the_history() -> None:
+    memory = Recalled(Memory.of("The port is 8700.", source="notes.md", at=NOON), 0.9)
+    told = pack(replace(after(2), recalled=(memory,), circling="read_file failed 3 times."), WIDE)[-1].content
+    assert "- notes.md:\n> The port is 8700." in told
+    assert "You are going round in a circle: read_file failed 3 times." in told

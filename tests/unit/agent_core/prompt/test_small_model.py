@@ -1,6 +1,5 @@
 """The prompt for small models: what is offered, what is told, what is not put before people."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -18,14 +17,13 @@ from agent_core.errors import ModelRefused
 from agent_core.model.agent import Digest, Paused
 from agent_core.model.command import CommandCall, Failed, Succeeded, Thoughts
 from agent_core.model.decision import Approve, ApproveEdited, Reject
-from agent_core.model.model_calls import Message, Reply, Usage
+from agent_core.model.model_calls import Message
 from agent_core.model.records.memory import Memory, Recalled
 from agent_core.model.turn import Turn
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import profile_for
 from agent_core.prompt.small_model import instructions, pack
 from agent_core.prompt.small_model_commands import MAX_OFFERED_COMMANDS, add_bounds, objection, schema, select_commands
-from agent_core.replies.reply_parser import parse
 from agent_core.testing.examples import ANA, BEN, NOON, a_note, a_turn, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -35,6 +33,7 @@ from tests.unit.agent_core.prompt.test_packing import COMMANDS, COUNT, WIDE, aft
 EVERY = Commands.of(*COMMANDS.by_name.values(), *WebSearchCommands(MetaSearch()).commands)
 LIST = CommandCall("list_files", {})
 NOTHING = CommandCall("do_nothing", {})
+SEARCH = CommandCall("google", {"query": "x"})
 FINISH = CommandCall("task_complete", {"reason": "All is written."})
 WIDEST = 1000  # what llama.cpp takes
 
@@ -57,10 +56,6 @@ def names(situation: Situation) -> set[str]:
     return {spec.name for spec in select_commands(situation)}
 
 
-def test_a_goal_about_files_is_offered_the_basic_commands_and_no_more() -> None:
-    assert names(at_work("Write a poem into poem.txt")) == {"write_to_file", "append_to_file"}
-
-
 @pytest.mark.parametrize(
     ("goal", "note", "may_read"),
     [
@@ -76,11 +71,6 @@ def test_files_are_offered_for_reading_only_if_there_may_be_one_to_read(goal: st
     offered = names(at_work(goal, notes=notes))
     assert ({"read_file", "list_files"} <= offered) is may_read
     assert "do_nothing" not in offered
-
-
-def test_a_file_that_a_listing_names_can_be_read() -> None:
-    turns = (step(1, LIST, Succeeded("old.txt")),)
-    assert "read_file" in names(at_work("Write a poem into poem.txt", turns=turns))
 
 
 @pytest.mark.parametrize(
@@ -100,9 +90,14 @@ def test_a_command_is_offered_when_the_goals_or_somebody_speaks_of_it(goal: str,
     assert command not in names(at_work("Write a poem"))
 
 
-def test_a_command_that_was_used_lately_stays_within_reach() -> None:
-    turns = (step(1, CommandCall("google", {"query": "x"}), Succeeded("1. y")),)
-    assert "google" in names(at_work("Write a poem", turns=turns))
+@pytest.mark.parametrize(
+    ("turn", "command"),
+    [(step(1, LIST, Succeeded("old.txt")), "read_file"), (step(1, SEARCH, Succeeded("1. y")), "google")],
+)
+def test_a_file_that_a_listing_names_and_a_command_that_was_used_lately_are_within_reach(
+    turn: Turn, command: str
+) -> None:
+    assert command in names(at_work("Write a poem into poem.txt", turns=(turn,)))
 
 
 def test_however_much_a_goal_speaks_of_few_commands_are_offered_and_a_finish_is_among_them() -> None:
@@ -339,12 +334,6 @@ def test_a_schema_of_somebody_else_is_bounded_wherever_a_string_or_a_list_hides(
         },
         "$defs": {"Point": {"type": "object", "properties": {"title": {"type": "string", "maxLength": 40}}}},
     }
-
-
-def test_a_reply_in_the_schema_can_be_read() -> None:
-    said = json.dumps({"thoughts": {"text": "I look."}, "command": {"name": "list_files", "args": {}}})
-    jsonschema.Draft202012Validator(schema(at_work("Read the files"))).validate(json.loads(said))
-    assert parse(Reply(text=said, usage=Usage())) == (Thoughts(text="I look."), LIST)
 
 
 @pytest.mark.parametrize(

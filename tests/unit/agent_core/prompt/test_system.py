@@ -1,6 +1,5 @@
 """What the model reads and how its answers are read."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -9,7 +8,6 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
-from agent_core.replies.reply_schema import reply_schema
 from agent_core.toolset.arguments import fit_arguments
 from agent_core.toolset.registry import Commands
 
@@ -87,14 +85,3 @@ def test_a_number_truth_value_list_or_object_in_quotes_is_one_where_nothing_else
     spec = replace(FILE_COMMANDS[0].spec, parameters={"type": "object", "properties": {"x": kind}})
     fitting = fit_arguments(spec, {"x": given_text})["x"]
     assert (type(fitting), fitting) == (type(meant), meant)
-
-
-def test_a_command_name_cannot_be_taken_twice() -> None:
-    with pytest.raises(ValueError, match="create_file"):
-        Commands.of(*FILE_COMMANDS, replace(FILE_COMMANDS[0], spec=replace(FILE_COMMANDS[0].spec, name="create_file")))
-
-
-def test_the_schema_offers_each_command_with_its_own_arguments() -> None:
-    schema = json.loads(json.dumps(reply_schema(COMMANDS.specs)))
-    names = [choice["properties"]["name"]["const"] for choice in schema["properties"]["command"]["anyOf"]]
-    assert names == [spec.name for spec in COMMANDS.specs]

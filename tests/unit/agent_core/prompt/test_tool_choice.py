@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.model.command import CommandSpec
-from agent_core.prompt.system import standing_prompt
 from agent_core.prompt.tool_choice import MAX_TOOL_TOKENS, choose_tools, tool_room, tool_tokens
 from agent_core.testing.examples import an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
@@ -84,8 +83,3 @@ async def test_a_tool_that_is_not_listed_is_proposed_by_its_name_and_the_prompt_
     assert "- office.zebra(" not in prompt
     assert "which you can use by their names: office.zebra" in prompt
     assert (await stage.turn(agent)).call.name == "office.zebra"
-
-
-def test_the_standing_prompt_of_signoffs_own_commands_is_as_it_was() -> None:
-    choice = choose_tools(AGENT, OWN, WINDOW)
-    assert standing_prompt(AGENT, choice.listed, choice.guidance) == standing_prompt(AGENT, OWN)
