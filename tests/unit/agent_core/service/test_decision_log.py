@@ -22,7 +22,7 @@ from agent_core.model.origin import Actor
 from agent_core.model.records.audit import ENDED, RAN, AuditEntry
 from agent_core.ports.database import UnitOfWork, in_one_unit
 from agent_core.service.reading import decision_log
-from agent_core.service.reading.decision_log import EVERY_ROW, PAGE_ROWS, LogFilter
+from agent_core.service.reading.decision_log import EVERY_ROW, LogFilter
 from agent_core.testing.examples import ANA, BEN, NOON, a_turn, an_agent, an_entry, keep
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
@@ -212,16 +212,6 @@ async def test_a_page_reads_no_more_than_it_may_and_says_where_it_goes_on(monkey
     assert [row.entry.id for row in second.rows] == ["e00000"]
 
 
-async def test_a_page_of_many_rows_leads_to_the_next_and_the_last_leads_nowhere() -> None:
-    stage = await log_of(*(ran(number) for number in range(PAGE_ROWS)))
-    assert (await stage.views.log.page(stage.origin())).earlier == ""
-    stage = await log_of(*(ran(number) for number in range(PAGE_ROWS + 1)))
-    page = await stage.views.log.page(stage.origin())
-    assert (len(page.rows), page.earlier) == (PAGE_ROWS, "e00001-ran")
-    rest = await stage.views.log.page(stage.origin(), before=page.earlier)
-    assert [row.entry.id for row in rest.rows] == ["e00000-ran"]
-
-
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
@@ -271,13 +261,6 @@ async def test_the_newest_rows_are_told_and_the_files_hold_all() -> None:
     assert [file.name for file in answer.files] == ["channel-decision-log.jsonl", "channel-decision-log.csv"]
     assert len(answer.files[0].data.splitlines()) == NEWEST_ROWS + 2
     assert answer.whole == answer.text
-
-
-async def test_a_channel_without_a_log_says_so() -> None:
-    stage = await log_of()
-    assert (await newest_rows(stage.views, stage.origin(), EVERY_ROW)).text == (
-        "Decision log of this channel: nothing yet."
-    )
 
 
 async def test_a_name_that_nobody_had_is_told_with_those_there_are() -> None:

@@ -41,13 +41,6 @@ async def test_a_copy_made_by_another_person_asks_for_every_command() -> None:
     assert copy.policy == Policy(approvers="owner", verbosity="brief")
 
 
-async def test_the_name_of_a_copy_is_no_longer_than_a_name_may_be() -> None:
-    stage = stage_of()
-    agent = await stage.service.create(replace(DRAFT, name="n" * 80), stage.origin())
-    copy = await stage.service.draft_copy(agent.id, stage.origin())
-    assert (await stage.service.create(copy, stage.origin())).name == "n" * 76
-
-
 async def test_who_may_create_no_agent_gets_no_copy_and_neither_does_another_channel() -> None:
     stage = stage_of()
     agent = await stage.service.create(DRAFT, stage.origin())

@@ -14,15 +14,3 @@ async def test_a_repeated_click_for_the_tour_puts_no_files_into_another_agents_w
     again = await stage.tour.start(stage.origin(delivery="click"))
     assert [entry.path for entry in await stage.workspaces.of(other).list_files()] == []
     assert again.id == first.id
-
-
-async def test_a_repeated_click_gives_the_person_the_tour_that_it_began() -> None:
-    model = RehearsalModel()
-    stage = Stage(model=model, rehearsal=model)
-    await stage.tour.start(stage.origin(delivery="first"))
-    second = await stage.tour.start(stage.origin(BEN, delivery="second"))
-    assert second.name == "Tour 2"
-    assert len(await stage.workspaces.of(second).list_files()) > 0
-    await stage.tour.start(stage.origin(delivery="third"))
-    assert (await stage.tour.start(stage.origin(BEN, delivery="second"))).id == second.id
-    assert len(await stage.views.agents(stage.origin().channel)) == 3
