@@ -5,12 +5,11 @@ from decimal import Decimal
 import pytest
 
 from adapters.screens.cards import status_text, turn_card
-from adapters.typed.actions import ActionDispatcher
 from adapters.typed.typed_text import typed
 from agent_core.capabilities.agents.commands import AgentCommands
 from agent_core.errors import CommandError, NotPossible
 from agent_core.model.agent import Agent, Awaiting, Finished, Paused, Stopped, Thinking
-from agent_core.model.decision import Approve, Policy, Reject
+from agent_core.model.decision import Approve, Policy
 from agent_core.model.note import Note
 from agent_core.model.turn import SeenProposal
 from agent_core.testing.examples import CHANNEL
@@ -98,13 +97,6 @@ async def test_an_agent_that_waits_for_a_helper_goes_on_when_a_person_deletes_it
     assert "Helper “Scout”:\n> @ana deleted me." in stage.script.prompts[-1][-1].content
 
 
-async def test_a_reply_of_somebody_wakes_an_agent_that_waits() -> None:
-    stage, head, _ = await with_helper(WAIT, WRITE, WRITE)
-    head = await approve(stage, head)
-    await stage.service.reply(head.id, "Look yourself.", stage.origin())
-    assert isinstance((await stage.wait_until_settled(head)).status, Awaiting)
-
-
 @pytest.mark.proves("helper:budget")
 async def test_what_helpers_spend_is_paid_from_the_budget_of_the_agent_they_help() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, cost=Decimal("0.30"), budget=Decimal(1))
@@ -130,17 +122,6 @@ async def test_stop_and_delete_reach_the_helpers_and_a_helper_alone_is_reported(
     assert [note.text for note in notes if note.by.display == "Scout"] == ["@ana stopped me."]
     await stage.service.delete(head.id, stage.origin())
     assert await stage.views.agents(CHANNEL) == ()
-
-
-async def test_a_line_that_begins_with_a_helpers_name_is_for_the_helper() -> None:
-    stage, head, helper = await with_helper(WAIT, WRITE, DONE)
-    actions: ActionDispatcher = actions_of(stage)
-    await stage.decide(head, Reject("wait"))
-    assert (
-        await actions.say(head.id, typed("@scout: use catgut"), stage.origin(), seen_now(stage))
-    ).text == "rejected with your reply as the reason"
-    turn = await stage.turn(helper)
-    assert turn.state == "rejected"
 
 
 async def test_approve_in_the_thread_is_for_the_helper_where_only_that_one_asks() -> None:
