@@ -25,8 +25,7 @@ from agent_core.prompt.model_client import MeteredModel, ModelRequest
 from agent_core.prompt.packing import COMMANDS_SETTING, TOKENS_PER_PROMPT, Situation, TokenRoom
 from agent_core.prompt.profiles import Profile, ProfileName, profile_for
 from agent_core.prompt.tool_choice import ToolChoice, choose_tools
-from agent_core.replies.repair import is_worth_repairing, parse_repaired, repair_messages
-from agent_core.replies.reply_parser import parse
+from agent_core.replies.reading import is_worth_repairing, parse, parse_repaired, repair_messages
 from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.toolset.registry import CommandContext, Commands
 

@@ -13,7 +13,7 @@ from agent_core.model.model_calls import FREE, CallKind, Message, Reply, Usage
 from agent_core.oversight.secrets import NO_SECRETS, Secrets
 from agent_core.ports.models import CallOptions, LanguageModel, ModelProgress, NewestCall, Pricing, TokenCounters
 from agent_core.prompt.packing import TOKENS_PER_PROMPT, TokenRoom
-from agent_core.replies.reply_schema import ReplySchema
+from agent_core.replies.reading import ReplySchema
 from agent_core.spending.spending_tracker import SpendingTracker
 
 DEFAULT_REPLY_TOKENS = 16_000  # for a model whose longest reply is unknown

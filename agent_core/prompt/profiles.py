@@ -9,7 +9,7 @@ from agent_core.model.command import CommandCall
 from agent_core.model.model_calls import Message
 from agent_core.prompt import known_files, small_model, small_model_commands
 from agent_core.prompt.packing import Situation, TokenRoom, pack
-from agent_core.replies.reply_schema import reply_schema
+from agent_core.replies.reading import reply_schema
 
 ProfileName: TypeAlias = Literal["auto", "full", "compact"]
 

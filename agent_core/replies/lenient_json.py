@@ -8,23 +8,22 @@ between tokens, and thoughts that occur twice.
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal, NoReturn, TypeAlias
 
 from agent_core.errors import UnusableReply
-from agent_core.replies.json_values import ZERO_WIDTH, InvalidNumber, strip_zero_width
 
+ZERO_WIDTH = "\u00ad\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 CUT_OFF = "it was cut off before its end. Answer more briefly."
 NOT_JSON = "it was no valid JSON"
 MAX_DEPTH, MAX_OBJECT_CHARACTERS, MAX_DIGITS = 40, 200_000, 40
 Within: TypeAlias = Literal["key", "member", "item"]
-
 # The second of each pair is the full-width one.
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = "{\uff5b", "}\uff5d", "[\uff3b", "]\uff3d"
 COMMA, COLON = ",\uff0c", ":\uff1a"
 CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“”", "‘": "’", "«": "»", "\uff02": "\uff02"}
 QUOTES, ANY_QUOTE = "".join(CLOSERS), "".join({*CLOSERS, *"".join(CLOSERS.values())})
-
 # Comments are bounded to 500 characters, so that many false starts stay cheap. Before Python 3.11.5 a possessive group
 # around a lazy part matches too little (github.com/python/cpython/issues/106052).
 SPACE = re.compile(
@@ -39,6 +38,40 @@ NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 ESCAPED_CHARACTERS = dict(zip("ntrbf", "\n\t\r\b\f", strict=True)) | {letter: letter for letter in "/\\\"'_"}
 LITERALS: dict[str, object] = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidNumber:
+    """A word that stands for a number and that JSON does not allow: NaN, Infinity."""
+
+    word: str
+
+    def __str__(self) -> str:
+        return self.word
+
+
+def strip_zero_width(name: str) -> str:
+    """The name without zero-width characters and surrounding white space."""
+    return name.translate(dict.fromkeys(map(ord, ZERO_WIDTH))).strip()
+
+
+def require_numbers(value: object) -> None:
+    """Raise UnusableReply if the value contains an InvalidNumber."""
+    for leaf in leaves(value):
+        if isinstance(leaf, InvalidNumber):
+            raise UnusableReply(f"{leaf} is no number that JSON has.")
+
+
+def leaves(value: object) -> Iterator[object]:
+    """The values inside objects and lists, in order, without the objects and lists themselves."""
+    match value:
+        case dict():
+            yield from leaves(list(value.values()))
+        case list():
+            for item in value:
+                yield from leaves(item)
+        case _:
+            yield value
 
 
 class LenientJsonReader:

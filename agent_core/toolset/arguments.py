@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent_core.errors import UnusableReply
 from agent_core.model.command import Arguments, CommandSpec
-from agent_core.replies.json_extraction import strict_object
+from agent_core.replies.extraction import strict_object
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

@@ -18,8 +18,7 @@ from agent_core.errors import ModelRefused, ModelUnavailable
 from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions, LanguageModel
 from agent_core.prompt.packing import Situation, TokenRoom, pack
-from agent_core.replies.reply_parser import parse
-from agent_core.replies.reply_schema import reply_schema
+from agent_core.replies.reading import parse, reply_schema
 from agent_core.testing.examples import NOON, an_agent
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.toolset.registry import Commands

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.replies.reply_schema import reply_schema
+from agent_core.replies.reading import reply_schema
 from agent_core.testing.language_model import reply_text
 from docs.reference.generate import every_command
 from tests.e2e.process import Program, free_port, program, running

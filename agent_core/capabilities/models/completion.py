@@ -7,7 +7,7 @@ from io import StringIO
 
 from agent_core.model.model_calls import Message, Reply, ToolCall, Usage
 from agent_core.ports.models import ModelProgress
-from agent_core.replies.turn_tool import is_turn_tool
+from agent_core.replies.extraction import is_turn_tool
 from agent_core.text.reasoning_tags import split_reasoning
 
 MAX_TRAILING_BLANKS = 8_000  # characters; a grammar that allows blanks lets some servers write them for ever

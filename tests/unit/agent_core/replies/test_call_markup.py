@@ -7,8 +7,8 @@ import pytest
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, Thoughts
 from agent_core.model.model_calls import Reply, ToolCall, Usage
-from agent_core.replies.json_extraction import MAX_CHARACTERS
-from agent_core.replies.reply_parser import parse
+from agent_core.replies.extraction import MAX_CHARACTERS
+from agent_core.replies.reading import parse
 from agent_core.testing.language_model import reply_text
 from tests.unit.agent_core.replies.readable import DRAFT, WHOLE
 

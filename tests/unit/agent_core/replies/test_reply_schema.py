@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agent_core.model.command import CommandSpec
-from agent_core.replies.reply_schema import reply_schema
+from agent_core.replies.reading import reply_schema
 from agent_core.toolset.arguments import argument_faults
 
 

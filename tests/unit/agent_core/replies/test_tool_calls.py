@@ -5,7 +5,7 @@ import pytest
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall
 from agent_core.model.model_calls import Reply, ToolCall, Usage
-from agent_core.replies.reply_parser import parse
+from agent_core.replies.reading import parse
 
 
 def reply(*calls: tuple[str, str], text: str = "", finish_reason: str = "stop") -> Reply:

@@ -21,7 +21,7 @@ from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.model.turn import Turn
 from agent_core.ports.models import CallOptions
 from agent_core.prompt.packing import Situation, TokenRoom, pack
-from agent_core.replies.reply_parser import parse
+from agent_core.replies.reading import parse
 from agent_core.testing.examples import ANA, NOON, a_note, a_turn, an_agent
 from agent_core.testing.stage import Stage
 from agent_core.toolset.registry import Command, Commands

@@ -3,9 +3,8 @@
 import re
 
 from agent_core.model.command import CommandCall, replace_lone_surrogates
-from agent_core.replies.json_values import ZERO_WIDTH, leaves
-from agent_core.replies.lenient_json import ANY_QUOTE, QUOTED_KEY, SPACE, unescape
-from agent_core.replies.turn_tool import ARGUMENT_KEYS
+from agent_core.replies.extraction import ARGUMENT_KEYS
+from agent_core.replies.lenient_json import ANY_QUOTE, QUOTED_KEY, SPACE, ZERO_WIDTH, leaves, unescape
 
 WORD = re.compile(r"""\w+|[^\w\s"'`\\{}\[\]:,]""")
 CONTEXT_CHARACTERS = 600  # on each side of a string, to find its delimiters
