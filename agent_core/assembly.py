@@ -41,18 +41,22 @@ from agent_core.prompt.packing import COMMANDS_SETTING
 from agent_core.prompt.profiles import ProfileName
 from agent_core.providers.clock import SystemClock
 from agent_core.service.agent_settings import AgentSettings
-from agent_core.service.agents import UNDO_WINDOW, AgentService
+from agent_core.service.agents import UNDO_WINDOW, AgentDecisions, AgentService
 from agent_core.service.creation import DEFAULT_LIMITS, CreationLimits
 from agent_core.service.drafting import AgentDrafting
 from agent_core.service.helpers import AgentHelpers
+from agent_core.service.housekeeping.archiving import AgentArchive
 from agent_core.service.housekeeping.erasing import Eraser
 from agent_core.service.housekeeping.retention import RetentionJob
+from agent_core.service.lifecycle import AgentLifecycle
 from agent_core.service.memories import AgentMemories
 from agent_core.service.notifications import ChannelNotifications
 from agent_core.service.reading.views import AgentViews
 from agent_core.service.self_review import SelfReview
+from agent_core.service.server_questions import ServerQuestions
 from agent_core.service.succession import Succession
 from agent_core.service.tour import TourStarter
+from agent_core.service.transactional import SavingParts
 from agent_core.service.uploads import FileUploads
 from agent_core.spending.budget_ledger import BudgetLedger
 from agent_core.spending.spending_tracker import PRICE_SETTING
@@ -283,7 +287,7 @@ class _Foundation:
         """The job that deletes what is kept for a limited time."""
         return RetentionJob(
             database=self.ports.database,
-            lifecycle=service,
+            lifecycle=service.lifecycle,
             clock=self.ports.clock,
             retention=self.options.retention,
             workspaces=self.ports.workspaces,
@@ -299,16 +303,27 @@ class _Foundation:
         )
 
     def service(self) -> AgentService:
-        return AgentService(
+        saving = SavingParts(
             database=self.ports.database,
             waker=self.engine,
             clock=self.ports.clock,
             succession=Succession(self.ports.surfaces),
+        )
+        lifecycle = AgentLifecycle(
+            **saving,
             commands=self.commands,
             eraser=self.eraser,
             default_budget=self.options.default_budget,
             limits=self.options.limits,
+            rehearsal=self.ports.rehearsal,
+        )
+        decisions = AgentDecisions(
+            **saving,
+            commands=self.commands,
             continuous_limit=self.options.continuous_limit,
             undo_window=self.options.undo_window,
-            rehearsal=self.ports.rehearsal,
+        )
+        questions = ServerQuestions(**saving)
+        return AgentService(
+            lifecycle=lifecycle, archive=AgentArchive(**saving), decisions=decisions, server_questions=questions
         )

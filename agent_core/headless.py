@@ -127,7 +127,7 @@ async def run_agent(
     be reached for `max_outage_seconds`.
     """
     outage = _Outage(clock=core.clock, notify=notify, max_seconds=max_outage_seconds)
-    agent = await core.service.create(draft, origin)
+    agent = await core.service.lifecycle.create(draft, origin)
     async with _run_engine(core) as wait:
         while not agent.is_at_rest:
             await wait(outage)
@@ -228,4 +228,4 @@ async def _decide_all(core: Core, agents: Sequence[Agent], decide: Decide, origi
         turn = await core.views.newest_turn(origin.channel, each.id)
         if isinstance(each.status, Awaiting) and turn and turn.state == "proposed":
             decision = await decide(each, turn)
-            await core.service.decide(turn.id, decision, origin, shown=turn.control_hash)
+            await core.service.decisions.decide(turn.id, decision, origin, shown=turn.control_hash)

@@ -70,12 +70,12 @@ async def run(folder: Path, replies: Sequence[Mapping[str, Any]], url: str = "")
     """Approve every proposal but the last. Without `url` the database is a file in `folder`."""
     times = TurnTimes()
     async with run_core(folder, replies, url or f"sqlite:///{folder / 'signoff.db'}") as at:
-        await at.service.create(DRAFT, Origin(by=ADA, channel=CHANNEL))
+        await at.service.lifecycle.create(DRAFT, Origin(by=ADA, channel=CHANNEL))
         turn = await at.first_proposal()
         for number in range(len(replies) - 1):
             origin = Origin(by=ADA, channel=CHANNEL, delivery=f"click-{number}")
             before, cpu_before = time.perf_counter(), time.process_time()
-            await at.service.decide(turn.id, Approve(), origin, shown=turn.control_hash)
+            await at.service.decisions.decide(turn.id, Approve(), origin, shown=turn.control_hash)
             turn = await at.surface.next_proposal()
             times.shown.append(time.perf_counter() - before)
             await at.rested.wait()

@@ -68,7 +68,7 @@ async def run_agent(
     `prepare` is done before it begins to think.
     """
     origin = Origin(by=ADA, channel=CHANNEL)
-    agent = await signoff.core.service.create(draft, origin)
+    agent = await signoff.core.service.lifecycle.create(draft, origin)
     if prepare:
         await prepare(agent)
     engine = asyncio.create_task(work(signoff.core.engine, signoff.core.loop))
@@ -76,7 +76,7 @@ async def run_agent(
         async with asyncio.timeout(LONGEST):
             agent = await _wait_until_rested(signoff, agent)
             if lease and (turn := await signoff.core.views.newest_turn(CHANNEL, agent.id)):
-                await signoff.core.service.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
+                await signoff.core.service.decisions.decide(turn.id, Approve(lease), origin, shown=turn.control_hash)
                 agent = await _wait_until_rested(signoff, agent)
     finally:
         engine.cancel()

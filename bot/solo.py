@@ -204,12 +204,12 @@ async def run_while_locked(conversation: Coroutine[Any, Any, int], lock: EngineL
 async def solo(terminal: Terminal, options: SoloOptions, streams: Streams) -> int:
     """Create the agent or resume an existing one, and talk until it is at rest. Raise PersonError if neither works."""
     origin = Origin(by=person(), channel=CHANNEL)
-    terminal.core.service.require_may_grant(options.continuous)
+    terminal.core.service.decisions.require_may_grant(options.continuous)
     agent = await _start(terminal, options, streams, origin)
     if (options.draft.budget or options.is_unlimited) and options.draft.budget != agent.budget.limit:
         agent = await terminal.core.agent_settings.set_budget(agent.id, options.draft.budget, origin)
     if options.continuous:
-        agent = await terminal.core.service.grant_lease(agent.id, options.continuous, origin)
+        agent = await terminal.core.service.decisions.grant_lease(agent.id, options.continuous, origin)
     console = Console(
         actions=terminal.actions,
         views=terminal.core.views,
@@ -298,12 +298,14 @@ async def _start(terminal: Terminal, options: SoloOptions, streams: Streams, ori
     if known := await core.views.find_by_name(origin.channel, " ".join(named.name.split())):
         return await _resume(terminal, known, named, streams, origin)
     whole = named if is_complete(options.draft) else await ask_role_and_goals(named, streams)
-    return _introduce(terminal, await create_from(whole, partial(core.service.create, origin=origin), streams), streams)
+    return _introduce(
+        terminal, await create_from(whole, partial(core.service.lifecycle.create, origin=origin), streams), streams
+    )
 
 
 async def draft_from_prompt(core: Core, options: SoloOptions, streams: Streams, origin: Origin) -> AgentDraft:
     """The draft from a tool server's prompt, with what the command line says instead where it says something."""
-    await core.service.load_agent_defaults(origin)
+    await core.service.lifecycle.load_agent_defaults(origin)
     choices = await _wait_for_prompts(core, options.prompt)
     read = partial(fill_in, core.views, origin.channel)
     given = options.draft
@@ -342,7 +344,7 @@ async def _resume(terminal: Terminal, known: Agent, draft: AgentDraft, streams: 
     if ignored:
         text += f" Its own {', '.join(ignored)} stay; another name makes another agent."
     streams.write(said_text(f"{text}\n{_model(terminal, known)}", streams.look))
-    return await terminal.core.service.resume(known.id, origin) if known.is_at_rest else known
+    return await terminal.core.service.lifecycle.resume(known.id, origin) if known.is_at_rest else known
 
 
 @contextmanager

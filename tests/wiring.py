@@ -1,8 +1,12 @@
 """Builds the objects that surfaces need, from a stage."""
 
+from dataclasses import replace
+
 from adapters.typed.actions import ActionDispatcher
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands
+from agent_core.service.agents import AgentService
+from agent_core.service.creation import CreationLimits
 from agent_core.testing.stage import Stage
 
 
@@ -20,3 +24,8 @@ def actions_of(stage: Stage) -> ActionDispatcher:
         ),
         review=stage.review,
     )
+
+
+def with_limits(stage: Stage, limits: CreationLimits) -> AgentService:
+    """The service of a stage, with other limits for new agents."""
+    return replace(stage.service, lifecycle=replace(stage.service.lifecycle, limits=limits))

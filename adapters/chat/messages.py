@@ -74,7 +74,7 @@ class ThreadListener:
         origin = replace(message.origin, delivery=f"{message.origin.delivery}/shared")
         try:
             meaning: ReplyMeaning = "forwarded" if FORWARDS in shared else "talk"
-            kept = await self.context.service.reply(agent.id, shared, origin, SEEN_NOTHING, meaning)
+            kept = await self.context.service.decisions.reply(agent.id, shared, origin, SEEN_NOTHING, meaning)
         except PersonError as error:
             await message.tell(str(error))
             return

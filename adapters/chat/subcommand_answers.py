@@ -30,8 +30,8 @@ async def run_subcommand(
     """Run the subcommand and return its answer, which only the person sees; raise PersonError if it is refused."""
     match wanted:
         case NewFrom(draft):
-            filled = draft.like(await context.service.load_agent_defaults(origin))
-            return creation_text(await context.service.create(filled, origin))
+            filled = draft.like(await context.service.lifecycle.load_agent_defaults(origin))
+            return creation_text(await context.service.lifecycle.create(filled, origin))
         case NewTour():
             return creation_text(await context.tour.start(origin))
         case Listing(is_archived):

@@ -76,7 +76,7 @@ class AgentTools:
     async def create_agent(self, call: given.CreateAgent) -> AgentState:
         """Make an agent, which begins to work on its goals. It asks people before each command."""
         draft = AgentDraft(name=call.name, role=call.role, goals=tuple(call.goals))
-        return self.texts.agent(await self.service.create(draft, self.origin, sets_defaults=False))
+        return self.texts.agent(await self.service.lifecycle.create(draft, self.origin, sets_defaults=False))
 
     async def read_thread(self, call: given.ReadThread) -> ThreadText:
         """The newest turns, notes and notices of an agent, or those before a turn."""
@@ -126,7 +126,7 @@ class AgentTools:
         if await self.views.count_unread_notes(self.channel, agent.id) >= MAX_UNREAD_NOTES:
             name = self.texts.agent(agent).name
             raise NotPossible(f"{name} has {MAX_UNREAD_NOTES} notes that it has not read yet. Wait until it has.")
-        outcome = await self.service.reply(agent.id, call.text, self.origin)
+        outcome = await self.service.decisions.reply(agent.id, call.text, self.origin)
         return NoteSaved(agent=self.texts.agent(outcome.agent), text=self.texts.shown(call.text.strip()))
 
     async def list_files(self, call: given.ListFiles) -> FileList:

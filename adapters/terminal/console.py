@@ -114,7 +114,7 @@ class Console:
 
     @property
     def _can_approve_more(self) -> bool:
-        return self.actions.service.continuous_limit != 1
+        return self.actions.service.decisions.continuous_limit != 1
 
     async def _handle(self, event: Event) -> bool:
         """Handle an event; return whether it was the last one."""

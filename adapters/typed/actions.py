@@ -88,9 +88,9 @@ class ActionDispatcher:
         turn_id = TurnId(button.subject)
         match button.verb:
             case "approve" | "edit" | "reject":
-                await self.service.decide(turn_id, _decision(button, filled), origin, shown=button.shown)
+                await self.service.decisions.decide(turn_id, _decision(button, filled), origin, shown=button.shown)
             case "run again" | "it ran" | "skip":
-                await self.service.settle(turn_id, button.verb, origin, shown=button.shown)
+                await self.service.decisions.settle(turn_id, button.verb, origin, shown=button.shown)
             case "review":
                 await self.review.review(turn_id, origin)
             case "undo" | "stop" | "resume" | "revoke":
@@ -101,13 +101,13 @@ class ActionDispatcher:
     async def _turn_back(self, verb: Literal["undo", "stop", "resume", "revoke"], subject: str, origin: Origin) -> None:
         match verb:
             case "undo":
-                await self.service.undo(TurnId(subject), origin)
+                await self.service.decisions.undo(TurnId(subject), origin)
             case "stop":
-                await self.service.stop(AgentId(subject), origin)
+                await self.service.lifecycle.stop(AgentId(subject), origin)
             case "resume":
-                await self.service.resume(AgentId(subject), origin)
+                await self.service.lifecycle.resume(AgentId(subject), origin)
             case "revoke":
-                await self.service.revoke(AgentId(subject), origin)
+                await self.service.decisions.revoke(AgentId(subject), origin)
 
     async def _write(self, button: Button, filled: FormInput, origin: Origin) -> None:
         """Send what a person wrote: to the agent, or to the tool server that asks."""
@@ -152,7 +152,7 @@ class ActionDispatcher:
                 turn = await self._open_turn(agent_id, origin, seen, approves=verb == "approve")
                 return await self._on_turn(Button(verb, turn.id, shown=turn.control_hash), turn.number, rest, origin)
             case "ask":
-                await self.service.ask(agent_id, rest, origin)
+                await self.service.decisions.ask(agent_id, rest, origin)
                 return Answer(ASKED, is_asked=True)
             case "stop" | "resume" | "archive" | "unarchive" | "undo":
                 return Answer(await self._change_state(verb, agent_id, origin))
@@ -166,7 +166,7 @@ class ActionDispatcher:
         turn = await self.views.newest_turn(origin.channel, agent_id)
         if turn is None:
             raise NotPossible("There is nothing to undo.")
-        return f"Turn {(await self.service.undo(turn.id, origin)).number} waits again."
+        return f"Turn {(await self.service.decisions.undo(turn.id, origin)).number} waits again."
 
     async def _change_state(
         self, verb: Literal["stop", "resume", "archive", "unarchive", "undo"], agent_id: AgentId, origin: Origin
@@ -175,13 +175,13 @@ class ActionDispatcher:
             case "undo":
                 return await self._undo(agent_id, origin)
             case "stop":
-                return f"{(await self.service.stop(agent_id, origin)).name} is stopped."
+                return f"{(await self.service.lifecycle.stop(agent_id, origin)).name} is stopped."
             case "resume":
-                return f"{(await self.service.resume(agent_id, origin)).name} continues."
+                return f"{(await self.service.lifecycle.resume(agent_id, origin)).name} continues."
             case "archive":
-                return f"{(await self.service.archive(agent_id, origin)).name} is archived."
+                return f"{(await self.service.archive.archive(agent_id, origin)).name} is archived."
             case "unarchive":
-                return f"{(await self.service.unarchive(agent_id, origin)).name} is in lists again."
+                return f"{(await self.service.archive.unarchive(agent_id, origin)).name} is in lists again."
 
     async def _view(self, word: str, rest: str, agent_id: AgentId, origin: Origin) -> str:
         match word:
@@ -255,7 +255,9 @@ class ActionDispatcher:
     ) -> Answer:
         if meaning is None and line.mentions_somebody:
             meaning = meaning_of(line.own_words, to_somebody=line.is_to_somebody, names_somebody=True)
-        outcome = await self.service.reply(agent_id, line.shown, origin, seen, meaning, own_words=line.own_words)
+        outcome = await self.service.decisions.reply(
+            agent_id, line.shown, origin, seen, meaning, own_words=line.own_words
+        )
         match outcome:
             case NoteKept():
                 return _kept(outcome, is_reason=meaning == "feedback")

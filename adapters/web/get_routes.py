@@ -78,7 +78,7 @@ class GetRoutes:
         """
         if "copy" in request.query:
             return await self._copy(request, AgentId(request.query["copy"]))
-        last = await self.workspace.service.load_agent_defaults(self.workspace.origin(request))
+        last = await self.workspace.service.lifecycle.load_agent_defaults(self.workspace.origin(request))
         chosen = self.workspace.templates.find(request.query.get("template", ""))
         if chosen:
             return await self._fill_in(request, chosen)
@@ -93,7 +93,7 @@ class GetRoutes:
 
     async def _copy(self, request: web.Request, agent_id: AgentId) -> web.StreamResponse:
         origin = self.workspace.own(request)
-        draft = await self.workspace.service.draft_copy(agent_id, origin)
+        draft = await self.workspace.service.lifecycle.draft_copy(agent_id, origin)
         said = copied_text(await self.workspace.views.agent(origin.channel, agent_id), draft)
         return await new_agent_page(self.workspace, request, FormState(fields_of(draft)), filled_in=said)
 

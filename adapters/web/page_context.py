@@ -133,7 +133,7 @@ class WebContext:
             has_workers=self.count_workers() > 0,
             is_stopping=self.is_stopping(),
             now=self.clock.now(),
-            continuous_limit=self.service.continuous_limit,
+            continuous_limit=self.service.decisions.continuous_limit,
             risk_classes=RISK_CLASSES,
             retention=self.views.retention,
             efforts=EFFORTS,

@@ -158,7 +158,7 @@ class PostRoutes:
             raise NotPossible(
                 f"{MAX_CREATED_A_MINUTE} agents were made within a minute. Wait a minute, then try again."
             )
-        agent = await self.workspace.service.create(draft_of(form), origin)
+        agent = await self.workspace.service.lifecycle.create(draft_of(form), origin)
         self.created.append(now)
         return redirect_to(agent_path(agent))
 
@@ -239,12 +239,12 @@ class PostRoutes:
 
     async def archive(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.service.archive(agent_id_of(request), origin)
+        await self.workspace.service.archive.archive(agent_id_of(request), origin)
         return _redirect_back(form, request)
 
     async def unarchive(self, request: web.Request) -> web.StreamResponse:
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.service.unarchive(agent_id_of(request), origin)
+        await self.workspace.service.archive.unarchive(agent_id_of(request), origin)
         return _redirect_back(form, request)
 
     async def delete(self, request: web.Request) -> web.StreamResponse:
@@ -253,7 +253,7 @@ class PostRoutes:
         agent = await self.workspace.views.agent(origin.channel, agent_id_of(request))
         if form.get("name", "").strip().casefold() != agent.name.casefold():
             raise InvalidInput({"name": f"To delete {agent.name}, type its name."})
-        deleted = await self.workspace.service.delete(agent.id, origin)
+        deleted = await self.workspace.service.lifecycle.delete(agent.id, origin)
         with after_saving():
             return await channel_page(self.workspace, request, told=deleted_text(deleted, origin.by))
 

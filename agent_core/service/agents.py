@@ -1,4 +1,4 @@
-"""What people do with agents: decide, reply, ask, undo, settle, grant and revoke leases.
+"""What people do with agents: they decide, reply, ask, undo, settle, grant and revoke leases.
 
 Each call is one short transaction followed by a wake. It checks the person's rights, whatever the card offered, and
 calls no model and no chat platform.
@@ -20,9 +20,13 @@ from agent_core.oversight.lease import grant_unattended, require_within_limit
 from agent_core.oversight.policy import may_decide, require_may_decide, require_may_speak
 from agent_core.ports.database import UnitOfWork
 from agent_core.service.decisions import record_decision, require_as_shown, settle_turn, validate_decision
+from agent_core.service.housekeeping.archiving import AgentArchive
 from agent_core.service.housekeeping.deleting import newest_turn
 from agent_core.service.lifecycle import AgentLifecycle
+from agent_core.service.server_questions import ServerQuestions
+from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import deliver_note, pause_leases
+from agent_core.toolset.registry import Commands
 
 MAX_NOTE_CHARACTERS = 20_000
 UNDO_WINDOW = timedelta(seconds=10)
@@ -62,13 +66,14 @@ ReplyOutcome: TypeAlias = StepRejected | NoteKept | QuestionAsked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentService(AgentLifecycle):
-    """Everything people can do to agents. An event that the platform delivers twice takes effect once.
+class AgentDecisions(TransactionalService):
+    """What people decide about an agent's commands, and what they tell it.
 
     `continuous_limit`: the most commands that one approval may cover; None is no limit.
     `undo_window`: how long an agent waits after a reply that rejected, before it thinks.
     """
 
+    commands: Commands
     continuous_limit: int | None = None
     undo_window: timedelta = UNDO_WINDOW
 
@@ -257,6 +262,16 @@ class AgentService(AgentLifecycle):
         question = Notice.question(agent, note.text, by=note.by, at=note.at)
         work.notes.announce(question)
         return QuestionAsked(agent, question)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentService:
+    """Everything people can do to agents. An event that the platform delivers twice takes effect once."""
+
+    lifecycle: AgentLifecycle
+    archive: AgentArchive
+    decisions: AgentDecisions
+    server_questions: ServerQuestions
 
 
 def _usable_text(text: str) -> str:

@@ -28,11 +28,11 @@ from agent_core.service.creation import (
     require_rehearsed,
     save_agent_defaults,
 )
-from agent_core.service.housekeeping.archiving import AgentArchive, take_back
+from agent_core.service.housekeeping.archiving import take_back
 from agent_core.service.housekeeping.calling_off import call_off
 from agent_core.service.housekeeping.deleting import Deleted, newest_turn, remove_family, sizes_of_files
 from agent_core.service.housekeeping.erasing import Eraser
-from agent_core.service.server_questions import ServerQuestions
+from agent_core.service.transactional import TransactionalService
 from agent_core.spending.helper_tree import (
     budget_of,
     list_helpers_below,
@@ -45,8 +45,8 @@ from agent_core.toolset.registry import Commands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLifecycle(AgentArchive):
-    """The part of AgentService that creates and ends agents.
+class AgentLifecycle(TransactionalService):
+    """Creates, stops, resumes and deletes agents.
 
     `default_budget`: in US dollars. `rehearsal`: the script of demo mode, None if a model is connected.
     """
@@ -56,16 +56,6 @@ class AgentLifecycle(AgentArchive):
     default_budget: Decimal | None = None
     limits: CreationLimits = DEFAULT_LIMITS
     rehearsal: Rehearsal | None = None
-
-    @property
-    def server_questions(self) -> ServerQuestions:
-        """How people answer what tool servers ask."""
-        return ServerQuestions(
-            database=self.database,
-            waker=self.waker,
-            clock=self.clock,
-            succession=self.succession,
-        )
 
     async def load_agent_defaults(self, origin: Origin) -> AgentDraft | None:
         """The form's defaults, from the channel's last new agent; raise NotAllowed if the person may not create one."""

@@ -46,10 +46,14 @@ class TourStarter:
                     break
                 last = name if _is_tour_of(present, tour, origin) else last
             delivery = origin.delivery and f"{origin.delivery}/tour"
-            return last if await self.service.is_repeated(work, replace(origin, delivery=delivery)) and last else name
+            return (
+                last
+                if await self.service.lifecycle.is_repeated(work, replace(origin, delivery=delivery)) and last
+                else name
+            )
 
-        draft = replace(tour.draft, name=await self.service.save(choose_name))
-        agent = await self.service.create(draft, origin, sets_defaults=False)
+        draft = replace(tour.draft, name=await self.service.lifecycle.save(choose_name))
+        agent = await self.service.lifecycle.create(draft, origin, sets_defaults=False)
         if not _is_tour_of(agent, tour, origin):  # after a repeated delivery, somebody has just taken the name
             return agent
         files = self.workspaces.of(agent)

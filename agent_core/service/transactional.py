@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypedDict, TypeVar
 
 from agent_core.model.agent import Agent
 from agent_core.model.ids import AgentId
@@ -18,6 +18,15 @@ from agent_core.service.succession import Succession, let_anyone_decide
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[UnitOfWork, Agent], Awaitable[Agent]]
+
+
+class SavingParts(TypedDict):
+    """What every service is made with."""
+
+    database: Database
+    waker: Waker
+    clock: Clock
+    succession: Succession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

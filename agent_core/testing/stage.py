@@ -119,7 +119,7 @@ class Stage(Core):
 
     async def create(self, *goals: str, **draft: Any) -> Agent:
         """Create an agent owned by Ana, and advance it until it asks people or is at rest."""
-        agent = await self.service.create(
+        agent = await self.service.lifecycle.create(
             AgentDraft(name="Clerk", goals=goals or ("Write a file",), **draft), self.origin()
         )
         return await self.wait_until_settled(agent)
@@ -131,7 +131,7 @@ class Stage(Core):
 
     async def decide(self, agent: Agent, decision: Decision, by: Actor = ANA) -> Turn:
         turn = await self.turn(agent)
-        _, decided = await self.service.decide(turn.id, decision, self.origin(by), shown=turn.control_hash)
+        _, decided = await self.service.decisions.decide(turn.id, decision, self.origin(by), shown=turn.control_hash)
         return decided
 
     async def turn(self, agent: Agent) -> Turn:

@@ -116,8 +116,10 @@ def _server(signoff: Signoff, told: Told) -> "Server[Any]":
     def page_of(agent: Agent) -> str:
         return f"{settings.address}{agent_path(agent)}"
 
+    lifecycle = core.service.lifecycle
+    for_guests = replace(lifecycle, limits=replace(lifecycle.limits, guests_may_create=True))
     tools = AgentTools(
-        service=replace(core.service, limits=replace(core.service.limits, guests_may_create=True)),
+        service=replace(core.service, lifecycle=for_guests),
         views=core.views,
         waits=AgentWaits(views=core.views, changes=told.changes),
         texts=ResultTexts(redact=Secrets.of(settings.secrets).redact, page_of=page_of, has_workers=told.has_workers),

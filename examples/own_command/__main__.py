@@ -30,7 +30,7 @@ async def main() -> None:
         turn = await stage.turn(agent)
         if preview := turn.proposal.preview:
             print(f"{turn.call.name} · {preview.title}\n{preview.body}")
-        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+        await stage.service.decisions.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
         agent = await stage.wait_until_settled(agent)
     print((await stage.views.file(agent.channel, agent.id, "menu.txt")).decode())
     # There is no soup in the file: nobody was asked, and this is what the model was told instead.

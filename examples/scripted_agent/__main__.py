@@ -21,7 +21,7 @@ async def main() -> None:
     while isinstance(agent.status, Awaiting):
         turn = await stage.turn(agent)
         print(f"{agent.name} asks for {turn.call.name}: {turn.proposal.thoughts.text}")
-        await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+        await stage.service.decisions.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
         agent = await stage.wait_until_settled(agent)
     print(f"{agent.name} is {agent.status.kind}. haiku.txt holds:")
     print((await stage.views.file(agent.channel, agent.id, "haiku.txt")).decode())

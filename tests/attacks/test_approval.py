@@ -105,7 +105,7 @@ async def test_no_result_and_nothing_shown_on_the_way_holds_a_secret(said: str, 
 async def test_no_prompt_holds_a_secret(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)
     agent = await stage.create()
-    await stage.service.reply(agent.id, f"Use {KEY} for it.", stage.origin())
+    await stage.service.decisions.reply(agent.id, f"Use {KEY} for it.", stage.origin())
     await stage.wait_until_settled(agent)
     assert "Use [secret] for it." in prompts(stage)
     assert KEY not in prompts(stage), answer
@@ -151,9 +151,9 @@ async def test_a_second_click_decides_nothing(answer: str) -> None:
     stage = stage_of(WRITE, NOTHING)
     agent = await stage.create()
     turn = await stage.turn(agent)
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    await stage.service.decisions.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
     with pytest.raises(AlreadyDecided) as refused:
-        await stage.service.decide(
+        await stage.service.decisions.decide(
             turn.id, ApproveEdited({"filename": "b", "text": "c"}), stage.origin(BEN), shown=turn.control_hash
         )
     assert f"refused: {str(refused.value).partition(',')[0]}" == answer

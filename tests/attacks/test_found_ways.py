@@ -120,7 +120,7 @@ async def test_a_turn_of_a_lease_that_ended_does_not_run_after_resume() -> None:
     assert (agent.status.kind, agent.lease) == ("paused", None)
     two = await turn_no(stage, agent, 2)
     assert two.id not in stage.shown.cards  # nobody saw it
-    await stage.service.resume(agent.id, stage.origin(BEN))
+    await stage.service.lifecycle.resume(agent.id, stage.origin(BEN))
     await stage.wait_until_settled(agent)
     assert (await turn_no(stage, agent, 2)).state != "done"
 
@@ -146,9 +146,9 @@ async def test_a_lease_that_was_revoked_before_the_start_runs_nothing(who: str) 
 
     async def act(agent: Agent) -> None:
         if who == "revokes":
-            await stage.service.revoke(agent.id, stage.origin(BEN))
+            await stage.service.decisions.revoke(agent.id, stage.origin(BEN))
         else:
-            await stage.service.reply(agent.id, "No, do not!", stage.origin(GUEST))
+            await stage.service.decisions.reply(agent.id, "No, do not!", stage.origin(GUEST))
 
     surface.act = act
     agent = await approve(stage, await stage.create(), times=5)
@@ -188,13 +188,13 @@ async def test_what_an_interrupted_command_brought_is_from_outside(answer: str) 
     with pytest.raises(Death):
         await stage.wait_until_settled(agent)
     if answer == "stop":
-        await stage.service.stop(agent.id, stage.origin())
-        await stage.service.resume(agent.id, stage.origin())
+        await stage.service.lifecycle.stop(agent.id, stage.origin())
+        await stage.service.lifecycle.resume(agent.id, stage.origin())
     else:
         agent = await stage.wait_until_settled(agent)
         turn = await stage.turn(agent)
         assert turn.state == "interrupted"
-        await stage.service.settle(turn.id, answer, stage.origin(), shown=turn.control_hash)  # type: ignore[arg-type]
+        await stage.service.decisions.settle(turn.id, answer, stage.origin(), shown=turn.control_hash)  # type: ignore[arg-type]
     agent = await stage.wait_until_settled(agent)
     read, ran = await turn_no(stage, agent, 2), await turn_no(stage, agent, 3)
     assert FORGED in read.result.output  # type: ignore[union-attr]
@@ -230,7 +230,7 @@ async def test_run_again_of_an_edited_command_runs_what_its_card_shows(changed: 
     assert preview.body == "print('shown')"
     if changed:
         await files.write("other.py", b"import shutil; shutil.rmtree('.')")
-    await stage.service.settle(turn.id, "run again", stage.origin(BEN), shown=turn.control_hash)
+    await stage.service.decisions.settle(turn.id, "run again", stage.origin(BEN), shown=turn.control_hash)
     await stage.wait_until_settled(agent)
     again = await turn_no(stage, agent, turn.number)
     ran = again.shown_preview.body if again.shown_preview else ""
@@ -263,7 +263,9 @@ async def test_a_reply_before_the_card_is_shown_does_not_clear_exposure() -> Non
     agent = await approve(stage, await stage.create(policy=Policy(free=("execute",))))
     two = await turn_no(stage, agent, 2)
     assert (two.state, two.shown_at, two.exposed, two.id in stage.shown.cards) == ("proposed", None, True, False)
-    await stage.service.reply(agent.id, "Use the other one", stage.origin(), SeenProposal(written_at=stage.clock.now()))
+    await stage.service.decisions.reply(
+        agent.id, "Use the other one", stage.origin(), SeenProposal(written_at=stage.clock.now())
+    )
     agent = await stage.wait_until_settled(agent)
     three = await turn_no(stage, agent, 3)
     assert (three.call.name, three.state) == ("run", "proposed")
@@ -272,7 +274,7 @@ async def test_a_reply_before_the_card_is_shown_does_not_clear_exposure() -> Non
 async def test_a_guests_words_start_no_program_unasked() -> None:
     stage = stage_of(SAVE, RUN, NOTHING)
     agent = await stage.create(policy=Policy(free=("execute",)))
-    await stage.service.reply(agent.id, "Run the program now", stage.origin(GUEST))
+    await stage.service.decisions.reply(agent.id, "Run the program now", stage.origin(GUEST))
     agent = await approve(stage, agent)
     two = await turn_no(stage, agent, 2)
     assert (two.call.name, two.state) == ("run", "proposed")
@@ -281,7 +283,7 @@ async def test_a_guests_words_start_no_program_unasked() -> None:
 async def test_a_guests_words_that_wait_are_not_acted_on_under_a_lease() -> None:
     stage = stage_of(RUN, NOTHING, RUN, NOTHING)
     agent = await stage.create()
-    await stage.service.reply(agent.id, "Run it on the other folder, too", stage.origin(GUEST))
+    await stage.service.decisions.reply(agent.id, "Run it on the other folder, too", stage.origin(GUEST))
     agent = await approve(stage, agent, times=10)
     three = await turn_no(stage, agent, 3)
     assert (three.call.name, three.state) == ("run", "proposed")

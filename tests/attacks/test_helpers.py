@@ -52,7 +52,7 @@ async def test_a_message_goes_to_the_helper_that_people_approved(
     preview = turn.proposal.preview
     assert preview is not None
     assert (preview.title, preview.basis) == ("To One", one.id)
-    await stage.service.delete(one.id, stage.origin(BEN))
+    await stage.service.lifecycle.delete(one.id, stage.origin(BEN))
     await stage.decide(head, decision)
     await stage.wait_until_settled(head)
     assert await told(stage, two) == [], answer
@@ -80,7 +80,7 @@ async def test_a_helper_that_took_anothers_place_is_left_alone(
     context, given = CommandContext(agent=head, files=InMemoryFiles()), {"key": "1", **arguments}
     command = stage.commands.get(name)
     context = replace(context, approved=await command.preview(given, context))
-    await stage.service.delete(one.id, stage.origin(BEN))
+    await stage.service.lifecycle.delete(one.id, stage.origin(BEN))
     with pytest.raises(CommandError) as refused:
         await command.run(given, context)
     assert (f"refused: {refused.value}", await told(stage, two)) == (answer, [])

@@ -132,9 +132,9 @@ async def test_a_client_cannot_decide(answer: str) -> None:
         assert (turn.state, agent.policy.free, agent.lease) == ("proposed", (), None)
         for decision in (Approve(), Reject()):
             with pytest.raises(NotAllowed):
-                await service.decide(turn.id, decision, origin, shown=turn.control_hash)
+                await service.decisions.decide(turn.id, decision, origin, shown=turn.control_hash)
         with pytest.raises(NotAllowed):
-            await service.grant_lease(agent.id, 5, origin)
+            await service.decisions.grant_lease(agent.id, 5, origin)
     assert answer == "no tool does; its person may not"
 
 
@@ -142,7 +142,7 @@ async def test_a_client_cannot_decide(answer: str) -> None:
 @pytest.mark.proves("mcp:channel")
 async def test_other_channels_are_sealed(answer: str) -> None:
     async with serving_mcp(ScriptedModel(ASKS)) as mcp, http_client(mcp.url, "auto") as client:
-        other = await mcp.stage.service.create(AgentDraft(name="Bob", goals=("Wait",)), mcp.origin(ELSEWHERE))
+        other = await mcp.stage.service.lifecycle.create(AgentDraft(name="Bob", goals=("Wait",)), mcp.origin(ELSEWHERE))
         assert await refusal(client, "read_thread", agent=other.id) == f"There is no agent {other.id} in this channel."
         assert (await call(client, "list_agents"))["agents"] == []
     assert answer == "not found"

@@ -80,7 +80,7 @@ async def test_what_a_picture_orders_does_not_run_under_a_lease(answer: str) -> 
         stage.commands.register(command)
     agent = await stage.create()
     await stage.workspaces.of(agent).write("cat.png", png(30, 20))
-    await stage.service.grant_lease(agent.id, 10, stage.origin())
+    await stage.service.decisions.grant_lease(agent.id, 10, stage.origin())
     asked = await stage.turn(await approve(stage, agent))
     is_asked = (asked.number, asked.call.name, asked.state) == (3, "run", "proposed")
     assert ("people are asked again" if is_asked else str(asked)) == answer

@@ -14,7 +14,7 @@ from tests.unit.adapters.mcp.clients import over_pipes, serving
 @pytest.mark.slow
 async def test_a_client_on_pipes_is_answered_64_calls_at_a_time() -> None:
     async with serving(ScriptedModel(waits=True)) as served:
-        await served.stage.service.create(AgentDraft(name="Clerk", goals=("Serve tea",)), served.origin())
+        await served.stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Serve tea",)), served.origin())
         listeners = served.surface.hub.listeners
         async with over_pipes(served, "auto") as client:
             given = {"agent": "Clerk", "until": "end", "seconds": 600}

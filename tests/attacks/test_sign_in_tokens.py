@@ -85,7 +85,7 @@ async def test_a_renewed_token_is_not_shown_either(answer: str, tmp_path: Path) 
         settings = settings_at(tmp_path, url)
         async with serve_tools(settings, ToolServerSet(), commands, CLOCK, changed_tools(stage)):
             await until(lambda: "guarded.refuse" in commands.by_name)
-            agent = await stage.service.create(DRAFT, stage.origin())
+            agent = await stage.service.lifecycle.create(DRAFT, stage.origin())
             context, said = CommandContext(agent=agent, files=stage.workspaces.of(agent)), ""
             while doorkeeper.renewals < 2:
                 with pytest.raises(CommandError) as refused:

@@ -29,7 +29,7 @@ def stage_of(database: Database) -> Stage:
 
 
 async def make(stage: Stage, name: str, **draft: object) -> Agent:
-    return await stage.service.create(AgentDraft(name=name, goals=("Write",), **draft), stage.origin())  # type: ignore[arg-type]
+    return await stage.service.lifecycle.create(AgentDraft(name=name, goals=("Write",), **draft), stage.origin())  # type: ignore[arg-type]
 
 
 async def rest(stage: Stage, agent: Agent, status: Finished | Paused = Finished("done")) -> Agent:  # noqa: B008 - frozen
@@ -53,7 +53,7 @@ async def test_an_archived_agent_leaves_every_list_and_what_waits_for_people(dat
     stage = stage_of(database)
     old, working = await make(stage, "Old"), await make(stage, "Working")
     await rest(stage, old, Paused("Look at it."))
-    await stage.service.archive(old.id, stage.origin())
+    await stage.service.archive.archive(old.id, stage.origin())
     assert await names(stage) == [working.name]
     assert await archived(stage) == ["Old"]
     assert await stage.views.queue.list_agents(ANA, [CHANNEL]) == ()
@@ -66,7 +66,7 @@ async def test_an_archived_agent_leaves_every_list_and_what_waits_for_people(dat
 async def test_an_archived_agent_keeps_its_thread_its_name_and_its_place_in_the_log(database: Database) -> None:
     stage = stage_of(database)
     agent = await rest(stage, await make(stage, "Old"))
-    await stage.service.archive(agent.id, stage.origin())
+    await stage.service.archive.archive(agent.id, stage.origin())
     thread = await stage.views.thread(CHANNEL, agent.id)
     assert [entry.text for entry in thread.entries if entry.id and hasattr(entry, "text")] == [
         "archived by @ana. Resume brings it back."
@@ -87,7 +87,7 @@ async def test_an_agent_that_is_not_at_rest_is_not_archived(
     stage = stage_of(database)
     await keep(database, an_agent(status=status))
     with pytest.raises(NotPossible, match=why):
-        await stage.service.archive(AgentId("agent-ada"), stage.origin())
+        await stage.service.archive.archive(AgentId("agent-ada"), stage.origin())
     assert await names(stage) == ["Ada"]
 
 
@@ -97,27 +97,29 @@ async def test_who_may_delete_an_agent_may_archive_it_and_nobody_else(database: 
     agent = await rest(stage, await make(stage, "Old", policy=Policy(approvers="owner")))
     for by in (BEN, GUEST):
         with pytest.raises(NotAllowed, match="archive agents here"):
-            await stage.service.archive(agent.id, stage.origin(by))
-    await stage.service.archive(agent.id, stage.origin())
+            await stage.service.archive.archive(agent.id, stage.origin(by))
+    await stage.service.archive.archive(agent.id, stage.origin())
     with pytest.raises(NotPossible, match="archived already"):
-        await stage.service.archive(agent.id, stage.origin())
+        await stage.service.archive.archive(agent.id, stage.origin())
     with pytest.raises(NotAllowed, match="unarchive agents here"):
-        await stage.service.unarchive(agent.id, stage.origin(BEN))
+        await stage.service.archive.unarchive(agent.id, stage.origin(BEN))
     with pytest.raises(NotPossible, match="is archived and does nothing"):
-        await stage.service.stop(agent.id, stage.origin())
+        await stage.service.lifecycle.stop(agent.id, stage.origin())
 
 
 @pytest.mark.proves("archive:rest")
 async def test_resume_and_unarchive_bring_an_agent_back(database: Database) -> None:
     stage = stage_of(database)
     agent = await rest(stage, await make(stage, "Old"))
-    await stage.service.archive(agent.id, stage.origin())
-    back = await stage.service.unarchive(agent.id, stage.origin())
+    await stage.service.archive.archive(agent.id, stage.origin())
+    back = await stage.service.archive.unarchive(agent.id, stage.origin())
     assert (await names(stage), back.status) == (["Old"], Finished("done"))
     with pytest.raises(NotPossible, match="is not archived"):
-        await stage.service.unarchive(agent.id, stage.origin())
-    await stage.service.archive(agent.id, stage.origin())
-    resumed = await stage.service.resume(agent.id, stage.origin())  # at the very moment at which it was archived
+        await stage.service.archive.unarchive(agent.id, stage.origin())
+    await stage.service.archive.archive(agent.id, stage.origin())
+    resumed = await stage.service.lifecycle.resume(
+        agent.id, stage.origin()
+    )  # at the very moment at which it was archived
     assert (await names(stage), resumed.status.kind, resumed.archived_at) == (["Old"], "thinking", None)
 
 
@@ -129,13 +131,13 @@ async def test_helpers_are_archived_and_come_back_with_their_agent(database: Dat
     await stage.decide(root, Approve())
     await stage.wait_until_settled(root)
     (helper,) = await stage.views.family(CHANNEL, root.id)
-    await stage.service.stop(root.id, stage.origin())
+    await stage.service.lifecycle.stop(root.id, stage.origin())
     with pytest.raises(NotPossible, match="is a helper"):
-        await stage.service.archive(helper.id, stage.origin())
-    await stage.service.archive(root.id, stage.origin())
+        await stage.service.archive.archive(helper.id, stage.origin())
+    await stage.service.archive.archive(root.id, stage.origin())
     assert await names(stage) == []
     assert [each.name for each in await stage.views.family(CHANNEL, root.id)] == ["Scout"]
-    await stage.service.resume(helper.id, stage.origin())
+    await stage.service.lifecycle.resume(helper.id, stage.origin())
     assert await names(stage) == [root.name, "Scout"]
 
 
@@ -144,7 +146,7 @@ async def test_an_archived_agent_is_deleted_when_its_time_at_rest_is_over(databa
     stage = Stage(database=database, model=ScriptedModel(WRITE), retention=Retention(history_days=30))
     agent = await rest(stage, await make(stage, "Old"))
     stage.fake_clock.advance(20 * 24 * 3600.0)
-    await stage.service.archive(agent.id, stage.origin())
+    await stage.service.archive.archive(agent.id, stage.origin())
     stage.fake_clock.advance(11 * 24 * 3600.0)
     await stage.core.retention.apply()
     assert await archived(stage) == []

@@ -52,7 +52,9 @@ async def test_a_backup_of_agents_at_work_is_restored_and_goes_on(url: str, tmp_
     stage, database = stage_of(url, tmp_path, *map(writing, range(STEPS)))
     transfer = Transfer(url=url, workspaces=WorkspaceTransfer(tmp_path / "workspaces"), tell=print)
     free = Policy(free=RISK_CLASSES)
-    clerk = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",), policy=free), stage.origin())
+    clerk = await stage.service.lifecycle.create(
+        AgentDraft(name="Clerk", goals=("Write",), policy=free), stage.origin()
+    )
     working = asyncio.create_task(stage.wait_until_settled(clerk))
     for number in range(BACKUPS):
         backup = asyncio.create_task(transfer.export_to(tmp_path / f"{number}.zip"))
@@ -60,7 +62,7 @@ async def test_a_backup_of_agents_at_work_is_restored_and_goes_on(url: str, tmp_
             if backup.done():
                 break
             draft = AgentDraft(name=f"New {number}-{name}", goals=("Write",), policy=free)
-            agent = await stage.service.create(draft, stage.origin())
+            agent = await stage.service.lifecycle.create(draft, stage.origin())
             await stage.workspaces.of(agent).write("new.txt", b"new")
         await backup
     await working

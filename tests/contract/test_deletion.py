@@ -72,14 +72,14 @@ class House:
         """An agent with the marker in turns, notes, notices, memories, vectors and files."""
         agent = await self.stage.create("Write it", policy=Policy(free=RISK_CLASSES))
         for number in range(4):
-            await self.stage.service.reply(agent.id, f"{LONG} {number}", self.stage.origin())
+            await self.stage.service.decisions.reply(agent.id, f"{LONG} {number}", self.stage.origin())
         async with self.database.begin() as work:
             work.notes.announce(Notice.to(agent, "changed", LONG, NOON))
             await work.commit()
         await self.stage.eraser.empty_journal()  # brings the rows from the journal into the file of the database
         await self.stage.reindexer.index_all()
         await self.stage.memories.search(agent.id, "word", self.stage.origin())
-        await self.stage.service.reply(agent.id, LONG, self.stage.origin())
+        await self.stage.service.decisions.reply(agent.id, LONG, self.stage.origin())
         return agent
 
     async def close(self) -> None:
@@ -120,7 +120,7 @@ async def test_nothing_of_a_deleted_agent_is_left_in_any_file(sqlite_url: str, t
         agent = await here.work()
         before = {name.partition("/")[0] for name in here.files_with(MARK)}
         assert before == {"signoff.db", "signoff.db-wal", "workspaces"}
-        await here.stage.service.delete(agent.id, here.stage.origin())
+        await here.stage.service.lifecycle.delete(agent.id, here.stage.origin())
         assert here.files_with(MARK) == []
         assert await rows_with(sqlite_url, MARK) == []
         assert [path.name for path in (tmp_path / "workspaces").iterdir()] == [LOCKS_FOLDER]
@@ -137,7 +137,7 @@ async def test_no_row_of_a_deleted_agent_is_left_on_a_server(
     async with house(url, tmp_path, *STEPS, DONE) as here:
         agent = await here.work()
         assert {"turns", "notes", "notices", "memories"} <= set(await rows_with(url, MARK))
-        await here.stage.service.delete(agent.id, here.stage.origin())
+        await here.stage.service.lifecycle.delete(agent.id, here.stage.origin())
         assert (await rows_with(url, MARK), here.files_with(MARK)) == ([], [])
         assert set(await rows_with(url, agent.id)) == {"audit", "deletions"}
 
@@ -150,7 +150,7 @@ async def test_a_deletion_says_how_much_was_deleted_and_what_the_log_keeps(datab
     agent = await stage.wait_until_settled(agent)
     await stage.helpers.start(agent, "Scout", "Look", "Begin.")
     await stage.memories.add(agent.id, "Ducks quack.", stage.origin())
-    deleted = await stage.service.delete(agent.id, stage.origin())
+    deleted = await stage.service.lifecycle.delete(agent.id, stage.origin())
     said = deleted_text(deleted, ANA)
     assert said.startswith("Clerk was deleted by @ana, with its history, memory and files: 2 turns, 1 note, ")
     assert "1 file (12 bytes). The decision log keeps " in said
@@ -169,7 +169,7 @@ async def test_a_deletion_says_how_much_was_deleted_and_what_the_log_keeps(datab
 async def test_the_decision_log_counts_the_turns_of_a_deleted_agent(memory: Database) -> None:
     stage = Stage(database=memory, model=ScriptedModel(WRITE))
     agent = await stage.create("Keep secrets")
-    await stage.service.delete(agent.id, stage.origin())
+    await stage.service.lifecycle.delete(agent.id, stage.origin())
     async with memory.begin() as work:
         (entry,) = [each for each in await work.audit.in_channel(CHANNEL) if each.act == "deleted"]
     assert entry.detail.startswith("1 turn, ")
@@ -178,9 +178,9 @@ async def test_the_decision_log_counts_the_turns_of_a_deleted_agent(memory: Data
 async def test_the_form_for_the_next_agent_forgets_a_deleted_one(memory: Database) -> None:
     stage = Stage(database=memory, model=ScriptedModel(WRITE))
     agent = await stage.create(MARK)
-    assert await stage.service.load_agent_defaults(stage.origin()) is not None
-    await stage.service.delete(agent.id, stage.origin())
-    assert await stage.service.load_agent_defaults(stage.origin()) is None
+    assert await stage.service.lifecycle.load_agent_defaults(stage.origin()) is not None
+    await stage.service.lifecycle.delete(agent.id, stage.origin())
+    assert await stage.service.lifecycle.load_agent_defaults(stage.origin()) is None
 
 
 class Dying(InMemoryWorkspaces):
@@ -213,7 +213,7 @@ async def test_files_of_an_agent_whose_deletion_was_killed_are_removed_by_the_ne
     await stage.wait_until_settled(agent)
     files.fault = asyncio.CancelledError()
     with pytest.raises(asyncio.CancelledError):
-        await stage.service.delete(agent.id, stage.origin())
+        await stage.service.lifecycle.delete(agent.id, stage.origin())
     assert files.by_agent[agent.id].contents
     files.fault = None
     assert await survivor(stage).eraser.erase_all() == 0
@@ -227,7 +227,7 @@ async def test_files_that_cannot_be_removed_now_are_said_to_be_left_and_removed_
     agent = await stage.create()
     await files.of(agent).write("a.txt", b"one")
     files.fault = CommandError("The workspace could not be used: Permission denied.")
-    deleted = await stage.service.delete(agent.id, stage.origin())
+    deleted = await stage.service.lifecycle.delete(agent.id, stage.origin())
     assert "Some of its files could not be removed yet; they are removed later." in deleted_text(deleted, ANA)
     files.fault = None
     assert await stage.eraser.erase_all() == 0
@@ -239,7 +239,7 @@ async def test_files_of_vectors_that_cannot_be_removed_now_are_removed_later(mem
     index = Stubborn()
     stage = Stage(database=memory, model=ScriptedModel(WRITE), index=index)
     agent = await stage.create()
-    assert (await stage.service.delete(agent.id, stage.origin())).left == ("index",)
+    assert (await stage.service.lifecycle.delete(agent.id, stage.origin())).left == ("index",)
     index.is_stuck = False
     assert await stage.eraser.erase_all() == 0
     assert stage.eraser.erased == {agent.id}
@@ -260,7 +260,7 @@ class Stubborn(InMemoryIndex):
 async def test_what_a_step_saves_after_the_deletion_is_removed_ten_minutes_later(database: Database) -> None:
     stage = Stage(database=database, model=ScriptedModel(WRITE))
     agent = await stage.create()
-    await stage.service.delete(agent.id, stage.origin())
+    await stage.service.lifecycle.delete(agent.id, stage.origin())
     await stage.workspaces.of(agent).write("late.txt", b"late")
     await stage.eraser.erase_all()
     assert await left(database) == [agent.id]
@@ -280,7 +280,7 @@ async def left(database: Database) -> list[str]:
 async def test_entries_in_an_index_that_is_not_used_now_wait_for_it(memory: Database) -> None:
     stage = Stage(database=memory, model=ScriptedModel(WRITE))
     agent = await stage.create()
-    await stage.service.delete(agent.id, stage.origin())
+    await stage.service.lifecycle.delete(agent.id, stage.origin())
     stage.fake_clock.advance(3600)
     other = Stage(database=memory, index=Renamed(), clock=stage.fake_clock)
     assert await other.eraser.erase_all() == 1
@@ -296,8 +296,8 @@ class Renamed(InMemoryIndex):
 async def test_processes_that_erase_at_once_do_no_harm(database: Database) -> None:
     stage = Stage(database=database, model=ScriptedModel(*[WRITE] * 3))
     for name in ("One", "Two", "Three"):
-        agent = await stage.service.create(AgentDraft(name=name, goals=("Write",)), stage.origin())
-        await stage.service.delete(agent.id, stage.origin())
+        agent = await stage.service.lifecycle.create(AgentDraft(name=name, goals=("Write",)), stage.origin())
+        await stage.service.lifecycle.delete(agent.id, stage.origin())
     stage.fake_clock.advance(3600)
     workers = [survivor(stage) for _ in range(3)]
     assert await asyncio.gather(*(worker.eraser.erase_all() for worker in workers)) == [0, 0, 0]
@@ -307,7 +307,7 @@ async def test_processes_that_erase_at_once_do_no_harm(database: Database) -> No
 async def test_the_background_job_erases_and_waits_for_its_database(memory: Database) -> None:
     stage = Stage(database=memory, model=ScriptedModel(WRITE))
     agent = await stage.create()
-    await stage.service.delete(agent.id, stage.origin())
+    await stage.service.lifecycle.delete(agent.id, stage.origin())
     stage.fake_clock.advance(3600)
     away = Absent(memory)
     worker = Stage(database=away, workspaces=stage.workspaces, index=stage.memory.index, clock=stage.fake_clock)
@@ -344,7 +344,7 @@ async def test_a_long_read_delays_the_end_of_a_deletion_and_holds_up_nobody(sqli
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN")
         connection.exec_driver_sql("SELECT count(*) FROM agents").all()
-        await stage.service.delete(agent.id, stage.origin())
+        await stage.service.lifecycle.delete(agent.id, stage.origin())
         stage.fake_clock.advance(3600)
         await stage.eraser.erase_all()
         assert await left(database) == [agent.id]
@@ -359,7 +359,7 @@ async def test_a_deletion_does_not_overwrite_what_was_saved_since_it_was_read(da
     agent = await stage.create()
     async with database.begin() as work:
         read = await work.agents.get(CHANNEL, agent.id)
-        await stage.service.stop(agent.id, stage.origin())
+        await stage.service.lifecycle.stop(agent.id, stage.origin())
         work.agents.remove(read)
         with pytest.raises(Conflict):
             await work.commit()
@@ -375,7 +375,7 @@ async def test_a_deleted_agent_comes_back_from_an_export_and_only_from_there(sql
         known = await here.stage.views.thread(CHANNEL, agent.id)
         memories = await here.stage.memories.page(CHANNEL, agent.id)
         await Transfer(url=sqlite_url, workspaces=WorkspaceTransfer(home / "workspaces"), tell=print).export_to(file)
-        await here.stage.service.delete(agent.id, here.stage.origin())
+        await here.stage.service.lifecycle.delete(agent.id, here.stage.origin())
         with pytest.raises(NotFound):
             await here.stage.views.agent(CHANNEL, agent.id)
     other, url = tmp_path / "other", f"sqlite:///{tmp_path}/other/signoff.db"

@@ -119,7 +119,7 @@ async def test_stop_reaches_the_helpers_of_an_agent_whose_command_taints_the_fol
     await change(stage, root, Agent.expose)
     async with building(stage, builder, root):
         assert isinstance((await present(stage, root)).status, Acting)
-        await stage.service.stop(root.id, stage.origin())
+        await stage.service.lifecycle.stop(root.id, stage.origin())
     for each in (await present(stage, root), await present(stage, helper)):
         assert (each.status.kind, each.folder_tainted) == ("stopped", True)
 
@@ -131,7 +131,7 @@ async def test_stop_of_an_agent_keeps_the_taint_of_a_helpers_command(database: D
     root, helpers = await family(stage, "One", "Two", "Three")
     middle = await stage.wait_until_settled(await change(stage, helpers[1], Agent.expose))
     async with building(stage, builder, middle):
-        await stage.service.stop(root.id, stage.origin())
+        await stage.service.lifecycle.stop(root.id, stage.origin())
     for each in [await present(stage, agent) for agent in (root, *helpers)]:
         assert (each.status.kind, each.folder_tainted) == ("stopped", True)
 
@@ -156,7 +156,7 @@ def busy_stage(database: Database) -> tuple[Stage, BusyDatabase]:
 async def test_no_helper_starts_after_its_parent_was_stopped(database: Database) -> None:
     stage, busy = busy_stage(database)
     root, (helper,) = await family(stage, "Scout")
-    busy.event = lambda: stage.service.stop(root.id, stage.origin())
+    busy.event = lambda: stage.service.lifecycle.stop(root.id, stage.origin())
     with pytest.raises(CommandError, match=r"^Clerk is at rest, so nothing was done\.$"):
         await stage.helpers.start(root, "Late", "Help", "")
     with pytest.raises(CommandError, match=r"^Scout is at rest, so nothing was done\.$"):
@@ -169,7 +169,7 @@ async def test_no_finished_helper_continues_after_its_parent_was_stopped(databas
     stage, busy = busy_stage(database)
     root, (helper,) = await family(stage, "Scout")
     await change(stage, helper, lambda each: each.become(Finished(), stage.clock.now()))
-    busy.event = lambda: stage.service.stop(root.id, stage.origin())
+    busy.event = lambda: stage.service.lifecycle.stop(root.id, stage.origin())
     with pytest.raises(CommandError, match="Clerk is at rest"):
         await stage.helpers.message(root, "Scout", "One more thing.")
     assert (await present(stage, helper)).status == Finished()
@@ -180,7 +180,7 @@ async def test_stop_reaches_a_helper_that_started_meanwhile(database: Database) 
     stage, busy = busy_stage(database)
     root, _ = await family(stage)
     busy.event = lambda: stage.helpers.start(root, "Late", "Help", "")
-    await stage.service.stop(root.id, stage.origin())
+    await stage.service.lifecycle.stop(root.id, stage.origin())
     assert [each.status.kind for each in await stage.views.agents(CHANNEL)] == ["stopped", "stopped"]
 
 
@@ -190,7 +190,7 @@ async def test_no_helper_starts_after_its_parent_was_deleted(database: Database,
     stage, busy = busy_stage(database)
     root, (helper,) = await family(stage, "Scout")
     gone = root if deleted == "root" else helper
-    busy.event = lambda: stage.service.delete(gone.id, stage.origin())
+    busy.event = lambda: stage.service.lifecycle.delete(gone.id, stage.origin())
     with pytest.raises(NotFound):
         await stage.helpers.start(helper, "Late", "Help", "")
     assert len(await stage.views.agents(CHANNEL)) == (0 if deleted == "root" else 1)
@@ -204,9 +204,9 @@ async def test_deletion_reaches_a_helper_that_started_meanwhile(database: Databa
     busy.event = lambda: stage.helpers.start(helper, "Late", "Help", "")
     match delete:
         case "root, by a person":
-            await stage.service.delete(root.id, stage.origin())
+            await stage.service.lifecycle.delete(root.id, stage.origin())
         case "helper, by a person":
-            await stage.service.delete(helper.id, stage.origin())
+            await stage.service.lifecycle.delete(helper.id, stage.origin())
         case _:
             await stage.helpers.delete(root, "Scout")
     assert len(await stage.views.agents(CHANNEL)) == (0 if delete.startswith("root") else 1)
@@ -218,6 +218,6 @@ async def test_a_helper_without_a_parent_can_be_stopped_and_deleted(database: Da
     async with stage.database.begin() as work:
         work.agents.remove(await work.agents.get(CHANNEL, root.id))
         await work.commit()
-    assert isinstance((await stage.service.stop(helper.id, stage.origin())).status, Stopped)
-    await stage.service.delete(helper.id, stage.origin())
+    assert isinstance((await stage.service.lifecycle.stop(helper.id, stage.origin())).status, Stopped)
+    await stage.service.lifecycle.delete(helper.id, stage.origin())
     assert await stage.views.agents(CHANNEL) == ()

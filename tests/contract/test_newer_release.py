@@ -175,7 +175,7 @@ async def test_a_record_in_an_unknown_state_is_left_as_it_is_and_others_work(
     stage = Stage(database=database, model=ScriptedModel(*[WRITE] * 4))
     agent = await stage.create()
     await stage.decide(agent, Approve())
-    other = await stage.service.create(AgentDraft(name="Other", goals=("Write",)), stage.origin())
+    other = await stage.service.lifecycle.create(AgentDraft(name="Other", goals=("Write",)), stage.origin())
     before, after = {"agents": ('"acting"', '"dozing"'), "turns": ('"approve"', '"delegate"')}[table]
     await replace_text(url, table, before, after)
     known = await stored_of(url, table, agent)

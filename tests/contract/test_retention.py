@@ -35,7 +35,7 @@ def stage_of(database: Database, retention: Retention = THIRTY) -> Stage:
 
 
 async def make(stage: Stage, name: str) -> Agent:
-    return await stage.service.create(AgentDraft(name=name, goals=("Write",)), stage.origin())
+    return await stage.service.lifecycle.create(AgentDraft(name=name, goals=("Write",)), stage.origin())
 
 
 async def rest(stage: Stage, agent: Agent) -> None:
@@ -109,9 +109,9 @@ async def test_an_agent_that_is_resumed_meanwhile_is_kept(database: Database) ->
     await rest(stage, agent)
     stage.fake_clock.advance(31 * DAY)
     (found,) = await listed(stage)
-    busy.event = lambda: stage.service.resume(agent.id, stage.origin())
+    busy.event = lambda: stage.service.lifecycle.resume(agent.id, stage.origin())
     before = stage.clock.now() - timedelta(days=30)
-    assert not await stage.service.delete_at_rest(found, before, ANA)
+    assert not await stage.service.lifecycle.delete_at_rest(found, before, ANA)
     assert await names(stage) == ["Old"]
 
 
@@ -163,7 +163,7 @@ async def test_entries_of_the_log_are_deleted_at_their_age_in_batches(database: 
             work.audit.append(AuditEntry.on(agent, "old", by=ANA, at=stage.clock.now(), detail=str(number)))
         await work.commit()
     stage.fake_clock.advance(1)
-    await stage.service.stop(agent.id, stage.origin())
+    await stage.service.lifecycle.stop(agent.id, stage.origin())
     stage.fake_clock.advance(90 * DAY - 1)
     assert await stage.retention.apply() == (0, 0)
     stage.fake_clock.advance(0.5)

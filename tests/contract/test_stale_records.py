@@ -85,7 +85,7 @@ async def test_an_agent_waits_for_a_helper_that_was_resumed_while_it_thought(dat
         work.agents.save((await work.agents.get(CHANNEL, one.id)).become(Stopped(one.owner), stage.clock.now()))
         await work.commit()
     await stage.decide(head, Approve(4))
-    model.at, model.event = 3, lambda: stage.service.resume(one.id, stage.origin())
+    model.at, model.event = 3, lambda: stage.service.lifecycle.resume(one.id, stage.origin())
     head = await stage.wait_until_settled(head)
     (one,) = await stage.helpers.of(head)
     assert isinstance(one.status, Thinking)
@@ -178,7 +178,7 @@ async def test_people_are_told_of_a_wait_whose_save_landed_late(monkeypatch: pyt
     monkeypatch.setattr(claim_module, "RETRY_SECONDS", 0.0)
     origin = Origin(by=ANA, channel=SLACK)
     await stage.core.notifications.set_direct(replace(origin, by=BEN), is_wanted=True)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write a file",)), origin)
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write a file",)), origin)
     late.on_loss = lambda: clock.advance(1)
     late.commits, late.at = 0, AT_PROPOSAL
     await stage.loop.advance(agent.id)

@@ -46,7 +46,7 @@ async def work(stage: Stage) -> Agent:
     agent = await stage.views.find_by_name(stage.origin().channel, "Clerk")
     if agent is None:
         with suppress(InvalidInput):
-            await stage.service.create(AgentDraft(name="Clerk", goals=GOALS), stage.origin(delivery="form"))
+            await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=GOALS), stage.origin(delivery="form"))
         agent = await stage.views.find_by_name(stage.origin().channel, "Clerk")
     assert agent is not None
     for _ in range(20):
@@ -62,7 +62,7 @@ async def answer(stage: Stage, turn: Turn) -> None:
     """Approve. Nobody is asked whether a command ran: the file tells."""
     assert turn.state == "proposed"
     with suppress(AlreadyDecided):
-        await stage.service.decide(
+        await stage.service.decisions.decide(
             turn.id, Approve(), stage.origin(delivery=f"click {turn.id}"), shown=turn.control_hash
         )
 

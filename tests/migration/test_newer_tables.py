@@ -48,7 +48,7 @@ async def test_a_process_of_an_older_release_starts_and_works_on_tables_that_wer
         await stage.decide(agent, Approve())
         agent = await stage.wait_until_settled(agent)
     assert agent.status.kind == "finished"
-    await stage.service.delete(agent.id, stage.origin())
+    await stage.service.lifecycle.delete(agent.id, stage.origin())
     await database.close()
 
 

@@ -257,14 +257,14 @@ class Ownership(RuleBasedStateMachine):
             case "approve" | "approve 3" | "reject":
                 await self._decide(agent_id, {"approve": Approve(), "approve 3": Approve(3)}.get(event, Reject("No")))
             case "stop":
-                await self._stage.service.stop(agent_id, self._stage.origin())
+                await self._stage.service.lifecycle.stop(agent_id, self._stage.origin())
                 self.allowed[agent_id] = 0
             case "revoke":
-                await self._stage.service.revoke(agent_id, self._stage.origin())
+                await self._stage.service.decisions.revoke(agent_id, self._stage.origin())
                 turn = await self._stage.views.newest_turn(CHANNEL, agent_id)
                 self.allowed[agent_id] = int(bool(turn and turn.state == "approved" and turn.approvals))
             case _:
-                await self._stage.service.resume(agent_id, self._stage.origin())
+                await self._stage.service.lifecycle.resume(agent_id, self._stage.origin())
 
     @property
     def _stage(self) -> Stage:
@@ -274,7 +274,7 @@ class Ownership(RuleBasedStateMachine):
         turn = await self._stage.views.newest_turn(CHANNEL, agent_id)
         if turn is None:
             return
-        await self._stage.service.decide(turn.id, decision, self._stage.origin(), shown=turn.control_hash)
+        await self._stage.service.decisions.decide(turn.id, decision, self._stage.origin(), shown=turn.control_hash)
         match decision:
             case Approve(1):
                 self.allowed[agent_id] += 1
@@ -356,7 +356,7 @@ class Ownership(RuleBasedStateMachine):
             work.budgets.set_limit(CHANNEL, CHANNEL_LIMIT)
             await work.commit()
         drafts = [AgentDraft(name=f"Agent {n}", goals=("Write",), budget=AGENT_LIMIT) for n in range(AGENTS)]
-        return [(await self._stage.service.create(draft, self._stage.origin())).id for draft in drafts]
+        return [(await self._stage.service.lifecycle.create(draft, self._stage.origin())).id for draft in drafts]
 
 
 async def _finish(event: Coroutine[Any, Any, None]) -> None:

@@ -198,7 +198,7 @@ class Play:
                 name = "x.txt" if step.stale else "y.txt"
                 await self.stage.workspaces.of(self.head).write(name, f"changed {step.text}".encode())
             case "reply":
-                outcome = await service.reply(agent.id, f"say {step.text}", origin)
+                outcome = await service.decisions.reply(agent.id, f"say {step.text}", origin)
                 if isinstance(outcome, StepRejected) or by.kind == "guest":
                     self.oracle.leases.pop(agent.id, None)
             case _:
@@ -209,13 +209,13 @@ class Play:
         match step.kind:
             case "stop":
                 stopped = (agent, *await self.stage.views.family(CHANNEL, agent.id))
-                await service.stop(agent.id, origin)
+                await service.lifecycle.stop(agent.id, origin)
                 for each in stopped:
                     self.oracle.leases.pop(each.id, None)
             case "resume":
-                await service.resume(agent.id, origin)
+                await service.lifecycle.resume(agent.id, origin)
             case "revoke":
-                await service.revoke(agent.id, origin)
+                await service.decisions.revoke(agent.id, origin)
                 self.oracle.leases.pop(agent.id, None)
             case _:
                 await self.stage.loop.advance(agent.id)
@@ -227,7 +227,7 @@ class Play:
         known = self.shown.get(turn.id) or [turn.control_hash]
         shown = known[0] if step.stale else known[-1]
         decision = _decision(step, turn.call)
-        await self.stage.service.decide(turn.id, decision, self.stage.origin(by), shown=shown)
+        await self.stage.service.decisions.decide(turn.id, decision, self.stage.origin(by), shown=shown)
         assert by.kind == "member", "a guest decided"
         assert shown == turn.control_hash, "an old control decided"
         self.oracle.decide(turn, decision)

@@ -124,12 +124,12 @@ class CoreChat:
     async def new_agent(self, name: str, role: str, *goals: str, free: Sequence[str] = ()) -> None:
         """Make the agent."""
         draft = AgentDraft(name=name, role=role, goals=goals, policy=Policy(free=tuple(free)))  # type: ignore[arg-type]
-        self.agent = await self.stage.service.create(draft, self.stage.origin(self.person))
+        self.agent = await self.stage.service.lifecycle.create(draft, self.stage.origin(self.person))
 
     async def asks_for_a_form(self, _behind: str) -> str:
         """What every surface asks before it opens a form."""
         try:
-            await self.stage.service.load_agent_defaults(self.stage.origin(self.person))
+            await self.stage.service.lifecycle.load_agent_defaults(self.stage.origin(self.person))
         except PersonError as error:
             return str(error)
         return ""
@@ -137,13 +137,13 @@ class CoreChat:
     async def new_in_one_line(self, name: str, role: str, goal: str) -> None:
         """Make the agent with the channel's last settings."""
         origin = self.stage.origin(self.person)
-        last = await self.stage.service.load_agent_defaults(origin)
+        last = await self.stage.service.lifecycle.load_agent_defaults(origin)
         draft = AgentDraft(name=name, role=role, goals=(goal,))
-        self.agent = await self.stage.service.create(draft.like(last), origin)
+        self.agent = await self.stage.service.lifecycle.create(draft.like(last), origin)
 
     async def offered_free(self) -> tuple[str, ...]:
         """The classes that the form of a new agent has ticked."""
-        last = await self.stage.service.load_agent_defaults(self.stage.origin(self.person))
+        last = await self.stage.service.lifecycle.load_agent_defaults(self.stage.origin(self.person))
         assert last
         return free_in(fields_of(last))
 

@@ -17,7 +17,7 @@ async def test_deleting_an_agent_takes_its_direct_messages_away(tmp_path: Path) 
             while not (await play.running.agent()).notifications:  # posted, and not saved yet
                 await play.running.stage.clock.sleep(0.02)
         ana = Origin(by=Actor(id=str(play.ana.person.id), display="ana"), channel=play.guild.scope)
-        await play.running.stage.service.delete((await play.running.agent()).id, ana)
+        await play.running.stage.service.lifecycle.delete((await play.running.agent()).id, ana)
         await play.guild.env.settle()
         [message] = play.ben.user.dm_channel.history()
         assert "Approve" not in labels_of(message)

@@ -119,7 +119,7 @@ async def test_a_guest_in_slack_reads_the_log_of_an_agent_that_was_deleted(tmp_p
         await running.stage.agent_settings.set_channel_budget(None, Origin(by=agent.owner, channel=agent.channel))
         await ana.says("!audit")
         assert "/archives/C1/p" in str(await office.told(office.ana, "Decision log of Clerk"))
-        await running.stage.service.delete(agent.id, Origin(by=agent.owner, channel=agent.channel))
+        await running.stage.service.lifecycle.delete(agent.id, Origin(by=agent.owner, channel=agent.channel))
         await eve.types("/agent", "audit clerk", office.general)
         told = text_of(await office.told(eve, "Decision log of Clerk"))
         assert "turn 1 · ran write_to_file (write) notes.md · +1 −0 · @ana · approved · done" in told

@@ -35,7 +35,7 @@ LONG = " ".join(f"*{number}* <@U1> `_long_`" for number in range(120))[:2_500]
 async def test_a_question_outlives_the_process_and_is_answered_once() -> None:
     before = Stage(model=ScriptedModel(WRITE))
     agent = await before.create()
-    await before.service.reply(agent.id, "Why this file?", before.origin())
+    await before.service.decisions.reply(agent.id, "Why this file?", before.origin())
     model = ScriptedModel(ANSWER)
     after = Stage(model=model, database=before.database, surface=before.surface, workspaces=before.workspaces)
     for _ in range(2):
@@ -49,7 +49,7 @@ async def test_a_question_outlives_the_process_and_is_answered_once() -> None:
 async def test_a_question_that_no_model_answers_says_so_and_leaves_the_proposal_open() -> None:
     stage = Stage(model=ScriptedModel(WRITE, ModelRefused("The key was refused.")))
     agent = await stage.create()
-    await stage.service.reply(agent.id, "Why?", stage.origin())
+    await stage.service.decisions.reply(agent.id, "Why?", stage.origin())
     await stage.wait_until_settled(agent)
     assert stage.shown.notices[-1].text == "@ana asked: “Why?”\nThere is no answer: The key was refused."
     assert (await stage.turn(agent)).state == "proposed"
@@ -126,7 +126,7 @@ def test_discords_reply_form_says_nothing_of_rejecting_where_nothing_is_proposed
 
 async def test_an_agent_that_rests_takes_no_question_for_a_decision() -> None:
     stage = Stage(model=ScriptedModel(WRITE))
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
-    await stage.service.stop(agent.id, stage.origin())
-    await stage.service.reply(agent.id, "What now?", stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    await stage.service.lifecycle.stop(agent.id, stage.origin())
+    await stage.service.decisions.reply(agent.id, "What now?", stage.origin())
     assert not [notice for notice in stage.shown.notices if notice.kind == "answer"]

@@ -191,7 +191,7 @@ async def test_deleting_an_agent_takes_its_calls_away(office: Office, tmp_path: 
         clock.moved = timedelta(minutes=5, seconds=1)
         await office.slack.until(lambda: len(reminders(office)) == 1)
         await agent_that(running, has_two_calls)
-        await running.stage.service.delete((await running.agent()).id, ANA)
+        await running.stage.service.lifecycle.delete((await running.agent()).id, ANA)
         await office.slack.settled()
         message = office.team.direct(office.ben).messages[-1]
         assert "Approve" not in labels(message["blocks"])

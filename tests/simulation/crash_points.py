@@ -54,7 +54,9 @@ async def decide(scene: Scene, decision: Decision, number: int = 1) -> None:
     turn = scene.card(number)
     assert turn
     click = f"click {number}"
-    await scene.act(lambda core: core.service.decide(turn.id, decision, by_ana(click), shown=turn.control_hash))
+    await scene.act(
+        lambda core: core.service.decisions.decide(turn.id, decision, by_ana(click), shown=turn.control_hash)
+    )
 
 
 async def approve(scene: Scene) -> None:
@@ -73,14 +75,14 @@ async def edit(scene: Scene) -> None:
 
 
 async def make(scene: Scene) -> None:
-    await scene.act(lambda core: core.service.create(DRAFT, by_ana("form")))
+    await scene.act(lambda core: core.service.lifecycle.create(DRAFT, by_ana("form")))
     await scene.until(lambda: scene.asks(1))
 
 
 async def ask(scene: Scene) -> None:
     agent = scene.agent
     assert agent
-    await scene.act(lambda core: core.service.ask(agent.id, QUESTION, by_ana("question")))
+    await scene.act(lambda core: core.service.decisions.ask(agent.id, QUESTION, by_ana("question")))
     await scene.until(lambda: any(notice.kind == "answer" for notice in scene.notices))
 
 
@@ -88,7 +90,7 @@ async def write_note(scene: Scene) -> None:
     agent = scene.agent
     assert agent
     await decide(scene, Approve())
-    await scene.act(lambda core: core.service.reply(agent.id, NOTE, by_ana("note")))
+    await scene.act(lambda core: core.service.decisions.reply(agent.id, NOTE, by_ana("note")))
     await scene.until(lambda: scene.asks(2))
     if not is_read(scene):  # it was written while turn 2 asked
         await decide(scene, Approve(), 2)
@@ -100,7 +102,7 @@ async def stop(scene: Scene) -> None:
     assert agent
     await decide(scene, Approve())
     await scene.until(lambda: scene.programs[LINE] > 0)
-    await scene.act(lambda core: core.service.stop(agent.id, by_ana("stop")))
+    await scene.act(lambda core: core.service.lifecycle.stop(agent.id, by_ana("stop")))
     await scene.until(lambda: isinstance(scene.agents[0].status, Stopped))
 
 
@@ -112,7 +114,7 @@ async def finish(scene: Scene) -> None:
 async def delete(scene: Scene) -> None:
     agent = scene.agent
     assert agent
-    await scene.act(lambda core: core.service.delete(agent.id, by_ana("delete")))
+    await scene.act(lambda core: core.service.lifecycle.delete(agent.id, by_ana("delete")))
     await scene.until(lambda: not scene.workspaces.by_agent)
 
 
@@ -269,7 +271,7 @@ async def _tell(kind: Kind, ends_at: int, ending: Ending) -> tuple[Mortal, list[
 async def _begin(scene: Scene) -> None:
     """Make the agent, which asks about its first turn, in a process before."""
     scene.start()
-    scene.agent = await scene.act(lambda core: core.service.create(DRAFT, by_ana("form")))
+    scene.agent = await scene.act(lambda core: core.service.lifecycle.create(DRAFT, by_ana("form")))
     assert scene.agent
     await scene.workspaces.of(scene.agent).write("poem.txt", b"Roses are red")
     await scene.until(lambda: scene.asks(1))

@@ -372,5 +372,7 @@ class Scene:
         if self.workspaces.begun.isdisjoint((line, text)):
             self.needless.append(turn.id)
         await self.act(
-            lambda core: core.service.settle(turn.id, settlement, by_ana(f"settled {turn.id}"), shown=turn.control_hash)
+            lambda core: core.service.decisions.settle(
+                turn.id, settlement, by_ana(f"settled {turn.id}"), shown=turn.control_hash
+            )
         )

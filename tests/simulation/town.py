@@ -221,7 +221,7 @@ class Town:
 
     async def _create(self, name: str) -> Agent:
         return await self._insist(
-            lambda stage: stage.service.create(
+            lambda stage: stage.service.lifecycle.create(
                 AgentDraft(name=name, goals=("Write words",)), stage.origin(delivery=name)
             )
         )
@@ -239,14 +239,14 @@ class Town:
                 elif self.is_stormy and self.chance.happens(0.2 if self.chat.doings.list_commands(agent.id) else 0.04):
                     await self._stop(agent, by)
                 elif there.is_at_rest:
-                    await self._ask_often(lambda stage, origin: stage.service.resume(agent.id, origin), by)
+                    await self._ask_often(lambda stage, origin: stage.service.lifecycle.resume(agent.id, origin), by)
                 elif turn:
                     await self._answer(turn, by)
 
     async def _stop(self, agent: Agent, by: Actor) -> None:
         """Stop the agent. A command that was running, in whatever process, has to end soon."""
         running = self.chat.doings.list_commands(agent.id)
-        await self._ask_often(lambda stage, origin: stage.service.stop(agent.id, origin), by)
+        await self._ask_often(lambda stage, origin: stage.service.lifecycle.stop(agent.id, origin), by)
         if running and not (self.faults.away or self.faults.lost):
             await CLOCK.sleep(STOP_SECONDS)
             left = [each for each in self.chat.doings.list_commands(agent.id) if each in running]
@@ -271,7 +271,8 @@ class Town:
     async def _click(self, turn: Turn, by: Actor) -> None:
         if turn.state == "interrupted":
             await self._ask_often(
-                lambda stage, origin: stage.service.settle(turn.id, "skip", origin, shown=turn.control_hash), by
+                lambda stage, origin: stage.service.decisions.settle(turn.id, "skip", origin, shown=turn.control_hash),
+                by,
             )
             return
         decision: Decision = Reject("Not now.") if self.is_stormy and self.chance.happens(0.15) else Approve()
@@ -279,14 +280,14 @@ class Town:
             decision = Approve(2)
         self.allowed[turn.agent_id] += decision.times if isinstance(decision, Approve) else 0
         await self._ask_often(
-            lambda stage, origin: stage.service.decide(turn.id, decision, origin, shown=turn.control_hash), by
+            lambda stage, origin: stage.service.decisions.decide(turn.id, decision, origin, shown=turn.control_hash), by
         )
         self.clicks.append(turn.id)
 
     async def _write(self, agent: Agent, by: Actor) -> None:
         note = f"note-{len(self.written)}-{by.id}-{self.chance.random.randrange(10**9)}"
         outcomes = await self._ask_often(
-            lambda stage, origin: stage.service.reply(agent.id, note, origin, meaning="feedback"), by
+            lambda stage, origin: stage.service.decisions.reply(agent.id, note, origin, meaning="feedback"), by
         )
         # Who writes to a finished agent is told to resume it.
         if not any(isinstance(each.agent.status, Finished) for each in outcomes):

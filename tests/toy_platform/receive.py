@@ -55,7 +55,7 @@ class ToyListener:
         """A form that was sent, with what was filled in."""
         fields = {**form.fields, **filled}
         if form.kind == "new":
-            await self.services.service.create(draft_of(fields), origin)
+            await self.services.service.lifecycle.create(draft_of(fields), origin)
             return
         button = Button.parse(form.about)
         if button.verb == "reject":

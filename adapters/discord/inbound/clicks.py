@@ -70,7 +70,7 @@ class DiscordClickListener:
             case UploadButton() as upload:
                 await self._upload(upload, interaction, origin)
             case DeleteButton(agent_id):
-                deleted = await self.context.service.delete(agent_id, origin)
+                deleted = await self.context.service.lifecycle.delete(agent_id, origin)
                 await tell(interaction, deletion_text(deleted, origin.by))
             case DiscordDraftButton() as offer:
                 await self._create_offered(offer, interaction, origin)
@@ -117,7 +117,7 @@ class DiscordClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                most = most_times(self.context.service.continuous_limit)
+                most = most_times(self.context.service.decisions.continuous_limit)
                 await open_form(interaction, draw_form(number_form(turn, most)))
             case "show all":
                 await tell(interaction, whole_message(*await seen.turn(origin.channel, TurnId(opening.subject))))
@@ -139,7 +139,7 @@ class DiscordClickListener:
         """The stored form with this key, or an empty one with the settings of the channel's last new agent."""
         if key != EMPTY_FORM:
             return await self.context.forms.get(origin, key)
-        fresh = AgentDraft().like(await self.context.service.load_agent_defaults(origin))
+        fresh = AgentDraft().like(await self.context.service.lifecycle.load_agent_defaults(origin))
         return replace(self.context.forms.blank(origin), agent_draft=fresh)
 
     async def _upload(self, upload: UploadButton, interaction: discord.Interaction, origin: Origin) -> None:
@@ -159,7 +159,7 @@ class DiscordClickListener:
         """Create the drafted agent, or open the form filled with the draft."""
         form = await self.context.forms.get(origin, offer.key)
         if offer.verb == "create" and form.agent_draft:
-            agent = await self.context.service.create(form.agent_draft, origin)
+            agent = await self.context.service.lifecycle.create(form.agent_draft, origin)
             await tell(interaction, creation_text(agent))
         else:
             await open_form(interaction, _agent_form(form))

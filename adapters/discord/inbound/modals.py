@@ -81,7 +81,7 @@ class DiscordModalListener:
 
     async def _create(self, sent: AgentForm, origin: Origin) -> DiscordMessage:
         try:
-            agent = await self.context.service.create(sent.draft(), origin)
+            agent = await self.context.service.lifecycle.create(sent.draft(), origin)
         except InvalidInput as error:
             form = replace(self.context.forms.blank(origin), fields=sent.fields, problems=error.problems)
             await self.context.forms.save(form)

@@ -70,7 +70,7 @@ class DiscordPrompts:
             told = {"": filled.text} if not problems else _named(problems, choice)
             await tell(interaction, draw(refused_screen(told, ViewButton("new agent", blank.key))))
             return
-        draft = filled.draft.like(await self.context.service.load_agent_defaults(origin))
+        draft = filled.draft.like(await self.context.service.lifecycle.load_agent_defaults(origin))
         await self.context.forms.save(replace(blank, agent_draft=draft))
         opens = OpensForm(DiscordDraftButton("change", blank.key))
         await tell(interaction, draw(offer_screen(draft, (opens,), said=filled.said)))
@@ -80,7 +80,9 @@ class DiscordPrompts:
         return await fill_in(self.context.views, origin.channel, choice, arguments)
 
     async def _find(self, key: str, origin: Origin) -> PromptChoice:
-        await self.context.service.load_agent_defaults(origin)  # raises NotAllowed for who may not create agents
+        await self.context.service.lifecycle.load_agent_defaults(
+            origin
+        )  # raises NotAllowed for who may not create agents
         return find_choice(await list_choices(self.context.views, origin.channel), key)
 
 

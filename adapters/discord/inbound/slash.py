@@ -94,12 +94,12 @@ class DiscordSlashListener:
     async def _answer(self, text: str, interaction: discord.Interaction, origin: Origin) -> str | DiscordMessage:
         match subcommand_of(text):
             case NewForm(draft):
-                filled = draft.like(await self.context.service.load_agent_defaults(origin))
+                filled = draft.like(await self.context.service.lifecycle.load_agent_defaults(origin))
                 await open_form(interaction, draw_form(agent_form(fields_of(filled), origin.channel.key)))
                 return ""
             case NewTemplate(key):
                 draft = self.context.templates.get(key).draft
-                filled = draft.like(await self.context.service.load_agent_defaults(origin))
+                filled = draft.like(await self.context.service.lifecycle.load_agent_defaults(origin))
                 await open_form(interaction, draw_form(agent_form(fields_of(filled), origin.channel.key)))
                 return ""
             case NewPrompt(key):
@@ -107,7 +107,7 @@ class DiscordSlashListener:
                 return ""
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
-                draft = await self.context.service.draft_copy(agent.id, origin)
+                draft = await self.context.service.lifecycle.draft_copy(agent.id, origin)
                 await open_form(interaction, draw_form(agent_form(fields_of(draft), origin.channel.key)))
                 return ""
             case NewSentence(sentence):
@@ -132,7 +132,7 @@ class DiscordSlashListener:
         """
         await show_thinking(interaction)
         drafted = await self.context.drafting.draft(sentence, origin)
-        draft = drafted.draft.like(await self.context.service.load_agent_defaults(origin))
+        draft = drafted.draft.like(await self.context.service.lifecycle.load_agent_defaults(origin))
         form = replace(self.context.forms.blank(origin), agent_draft=draft)
         await self.context.forms.save(form)
         return draw(offer_screen(draft, draft_buttons(form.key), said=drafted.said))

@@ -111,7 +111,7 @@ class SlackClickListener:
         match opening.verb:
             case "another number":
                 _, turn = await seen.open_to(origin.by, origin.channel, TurnId(opening.subject), opening.shown)
-                form = number_form(turn, most_times(self.context.service.continuous_limit))
+                form = number_form(turn, most_times(self.context.service.decisions.continuous_limit))
                 await self.context.open(event, draw_form(form, origin.channel.key, event.thread))
             case "show all":
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
@@ -123,7 +123,7 @@ class SlackClickListener:
                 card = turn_card(*await seen.turn(origin.channel, TurnId(opening.subject)))
                 await self.context.open(event, views.thoughts_view(card, place))
             case "new agent":
-                last = await self.context.service.load_agent_defaults(origin)
+                last = await self.context.service.lifecycle.load_agent_defaults(origin)
                 view = agent_view(None, last, origin.channel.key)
                 await self.context.open(event, await self.context.with_starters(view, origin.channel))
             case "open":
@@ -137,21 +137,21 @@ class SlackClickListener:
 
     async def _delete(self, deletion: DeleteButton, event: SlackEvent) -> None:
         origin = await self.context.origin(event)
-        deleted = await self.context.service.delete(deletion.agent, origin)
+        deleted = await self.context.service.lifecycle.delete(deletion.agent, origin)
         there = replace(event, thread=deleted.agent.thread.thread if deleted.agent.thread else "")
         self.context.soon(self.context.post(there, SlackMessage.plain(deletion_text(deleted, origin.by))))
 
     async def _create_offered(self, offer: SlackDraftButton, event: SlackEvent) -> None:
         """Create the drafted agent, or open the form filled with the draft."""
         if offer.verb == "create" and offer.draft:
-            agent = await self.context.service.create(offer.draft, await self.context.origin(event))
+            agent = await self.context.service.lifecycle.create(offer.draft, await self.context.origin(event))
             self.context.soon(self.context.tell(event, creation_text(agent)))
         else:
             self.context.soon(self._tell_refusal(event, self._change(offer, event)))
 
     async def _change(self, offer: SlackDraftButton, event: SlackEvent) -> None:
         origin = await self.context.origin(event)
-        last = await self.context.service.load_agent_defaults(origin)
+        last = await self.context.service.lifecycle.load_agent_defaults(origin)
         draft = offer.draft or AgentDraft(goals=(offer.sentence,))
         await self.context.open(event, agent_view(draft, last, origin.channel.key))
 

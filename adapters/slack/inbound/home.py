@@ -93,7 +93,9 @@ class HomeTab:
         draft, last = self.context.templates.get(key).draft, None
         channel = place.scope if place.channel else None
         if channel:
-            last = await self.context.service.load_agent_defaults(await self.context.origin_in(event, channel))
+            last = await self.context.service.lifecycle.load_agent_defaults(
+                await self.context.origin_in(event, channel)
+            )
         form = agent_view(draft, last, place.channel, thread=place.thread)
         form = await self.context.with_starters(form, channel, key)
         self.context.soon(self.context.replace(event.workspace, view["id"], form))

@@ -147,7 +147,7 @@ class SlackMessageListener(ThreadListener):
         """Offer the agent that an uploaded or pasted ai_settings.yaml describes; no model is called."""
         origin = await self.context.origin(event)
         draft = await self._read_settings(file, event) if file else pasted_draft(said)
-        offered = _named(draft).like(await self.context.service.load_agent_defaults(origin)).tidied()
+        offered = _named(draft).like(await self.context.service.lifecycle.load_agent_defaults(origin)).tidied()
         if not SlackDraftButton("create", offered).carries_draft:
             raise InvalidInput({"settings": TOO_LONG_TO_OFFER})
         await self.context.post(event, draw(offer_screen(offered, draft_buttons(offered), said=FROM_SETTINGS)))
@@ -158,7 +158,7 @@ class SlackMessageListener(ThreadListener):
 
     async def _offer(self, sentence: str, ts: str, event: SlackEvent) -> None:
         origin = await self.context.origin(event)
-        last = await self.context.service.load_agent_defaults(origin)
+        last = await self.context.service.lifecycle.load_agent_defaults(origin)
         self.context.soon(self.context.react(event, ts, REACTIONS["kept"]))
         drafted = await self.context.drafting.draft(sentence, origin)
         draft = _named(drafted.draft).like(last)

@@ -75,7 +75,7 @@ class SlackModalListener:
         )
         event = of_submission(body, workspace, channel.channel, place.thread)
         origin = await self.context.origin_in(event, channel)  # the form may be old, or its channel made up
-        agent = await self.context.service.create(submitted_forms.draft_of(view), origin)
+        agent = await self.context.service.lifecycle.create(submitted_forms.draft_of(view), origin)
         self.context.soon(self._tell_of(event, agent))
 
     async def _tell_of(self, event: SlackEvent, agent: Agent) -> None:

@@ -26,7 +26,7 @@ class SlackPrompts:
 
     async def form(self, key: str, origin: Origin, thread: str = "") -> Block:
         """The form of a prompt; raise NotAllowed for who may not create agents, InvalidInput for an unknown key."""
-        await self.context.service.load_agent_defaults(origin)
+        await self.context.service.lifecycle.load_agent_defaults(origin)
         choice = find_choice(await list_choices(self.context.views, origin.channel), key)
         return draw_form(prompt_form(choice), origin.channel.key, thread)
 
@@ -42,7 +42,7 @@ class SlackPrompts:
         Raise InvalidInput for each argument that is missing or too long, by its field.
         """
         place = place_of(view)
-        await self.context.service.load_agent_defaults(origin)
+        await self.context.service.lifecycle.load_agent_defaults(origin)
         choice = find_choice(await list_choices(self.context.views, origin.channel), place.about)
         fields = fields_in(view)
         arguments = arguments_typed(choice, fields)
@@ -64,7 +64,7 @@ class SlackPrompts:
         filled = await attempt(fill_in(self.context.views, origin.channel, choice, arguments))
         if isinstance(filled, RefusedAction):
             return draw_form(prompt_form(choice, fields, said=filled.text), place.channel, place.thread)
-        last = await self.context.service.load_agent_defaults(origin)
+        last = await self.context.service.lifecycle.load_agent_defaults(origin)
         form = agent_view(filled.draft, last, place.channel, said=filled.said, thread=place.thread)
         return with_mark(form, choice.key)
 

@@ -107,7 +107,7 @@ class EventRouter:
         await self.context.surface.status(await self.context.views.agent(agent.channel, agent.id))
 
     async def _stop(self, agent: Agent, event: SlackEvent) -> None:
-        await self.context.service.stop(agent.id, await self.context.origin(event))
+        await self.context.service.lifecycle.stop(agent.id, await self.context.origin(event))
 
     async def _person(self, body: Body, workspace: str) -> None:
         self.context.directory.learn_change(workspace, body["event"]["user"])

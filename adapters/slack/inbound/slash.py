@@ -59,12 +59,12 @@ class SlackSlashListener:
                 return await self._open_form(self.context.templates.get(key).draft, event, origin, key)
             case NewCopy(name):
                 agent = await agent_called(self.context.views, origin.channel, name)
-                draft = await self.context.service.draft_copy(agent.id, origin)
+                draft = await self.context.service.lifecycle.draft_copy(agent.id, origin)
                 form = agent_view(draft, None, origin.channel.key, said=copied_text(agent, draft))
                 self.context.soon(self.context.tell_refusal(event, self.context.open(event, form)))
                 return ""
             case NewSentence(sentence):
-                await self.context.service.load_agent_defaults(origin)
+                await self.context.service.lifecycle.load_agent_defaults(origin)
                 self.context.soon(self._draft(sentence, event, origin))
                 return ""
             case ThreadSubcommand() as wish:
@@ -75,7 +75,7 @@ class SlackSlashListener:
 
     async def _open_form(self, draft: AgentDraft, event: SlackEvent, origin: Origin, chosen: str = "") -> str:
         """Open the form for a new agent; `chosen`: the key of the template that fills it in."""
-        form = agent_view(draft, await self.context.service.load_agent_defaults(origin), origin.channel.key)
+        form = agent_view(draft, await self.context.service.lifecycle.load_agent_defaults(origin), origin.channel.key)
         self.context.soon(self.context.open(event, await self.context.with_starters(form, origin.channel, chosen)))
         return ""
 
@@ -83,7 +83,7 @@ class SlackSlashListener:
         """The form of a prompt; without a key the form for a new agent, which offers all prompts."""
         if key:
             return await SlackPrompts(self.context).form(key, origin)
-        last = await self.context.service.load_agent_defaults(origin)
+        last = await self.context.service.lifecycle.load_agent_defaults(origin)
         if not await list_choices(self.context.views, origin.channel):
             raise InvalidInput({"prompt": NO_PROMPTS})
         return await self.context.with_starters(agent_view(None, last, origin.channel.key), origin.channel)
@@ -97,6 +97,6 @@ class SlackSlashListener:
         """Open a view with a placeholder at once; replace it with the form when the model has drafted the agent."""
         view_id = await self.context.open(event, views.drafting_view())
         drafted = await self.context.drafting.draft(sentence, origin)
-        last = await self.context.service.load_agent_defaults(origin)
+        last = await self.context.service.lifecycle.load_agent_defaults(origin)
         form = agent_view(drafted.draft, last, origin.channel.key, said=drafted.said)
         await self.context.replace(event.workspace, view_id, form)

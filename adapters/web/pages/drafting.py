@@ -30,7 +30,7 @@ class DraftingRoute:
     async def draft(self, request: web.Request) -> web.StreamResponse:
         """Fill in name, role and goals where they are empty or as the model drafted them before."""
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.service.load_agent_defaults(origin)
+        await self.workspace.service.lifecycle.load_agent_defaults(origin)
         if problem := _problem(form):
             return await self._refuse(request, form, problem)
         try:

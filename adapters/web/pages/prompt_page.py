@@ -45,7 +45,9 @@ class PromptPage:
     async def fill_in(self, request: web.Request) -> web.StreamResponse:
         """Ask the server for the text, and show the form for a new agent with it."""
         form, origin = await form_of(request), self.workspace.own(request)
-        await self.workspace.service.load_agent_defaults(origin)  # raises NotAllowed for who may not create agents
+        await self.workspace.service.lifecycle.load_agent_defaults(
+            origin
+        )  # raises NotAllowed for who may not create agents
         source, name = request.query.get(SOURCE, ""), request.query.get(NAME, "")
         choice = PromptChoice(source, await self.workspace.views.tools.find_prompt(origin.channel, source, name))
         try:

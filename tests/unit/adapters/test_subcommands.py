@@ -75,7 +75,7 @@ def test_a_list_of_something_else_is_answered_with_what_there_is() -> None:
 async def stage_with(*names: str) -> Stage:
     stage = Stage(model=ScriptedModel(*([reply_text("do_nothing")] * len(names))))
     for name in names:
-        await stage.service.create(AgentDraft(name=name, goals=("wait",)), stage.origin())
+        await stage.service.lifecycle.create(AgentDraft(name=name, goals=("wait",)), stage.origin())
     return stage
 
 

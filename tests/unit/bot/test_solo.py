@@ -98,7 +98,7 @@ async def asking(*replies: str) -> Stage:
     """Clerk, who asks to write a file, as another process left it."""
     stage = desk_of(*replies).stage
     origin = replace(stage.origin(person()), channel=CHANNEL)
-    await stage.wait_until_settled(await stage.service.create(CLERK.draft, origin))
+    await stage.wait_until_settled(await stage.service.lifecycle.create(CLERK.draft, origin))
     return stage
 
 
@@ -239,7 +239,9 @@ async def test_an_agent_that_is_deleted_elsewhere_ends_the_conversation(monkeypa
     desk = desk_of(WRITE)
 
     async def read() -> str | None:
-        await desk.stage.service.delete((await desk.agent()).id, replace(desk.stage.origin(), channel=CHANNEL))
+        await desk.stage.service.lifecycle.delete(
+            (await desk.agent()).id, replace(desk.stage.origin(), channel=CHANNEL)
+        )
         return "y"
 
     monkeypatch.setattr(desk, "read", read)
@@ -303,7 +305,8 @@ async def test_continuous_1_runs_one_command() -> None:
 @pytest.mark.proves("lease:limit")
 async def test_continuous_above_the_operators_limit_is_refused_before_an_agent_is_made() -> None:
     desk = desk_of(WRITE)
-    desk.stage.service = replace(desk.stage.service, continuous_limit=1)
+    service = desk.stage.service
+    desk.stage.service = replace(service, decisions=replace(service.decisions, continuous_limit=1))
     desk.actions = actions_of(desk.stage)
     with pytest.raises(InvalidInput, match="At most 1 command may run without asking here, not 2"):
         await desk.sits(replace(CLERK, continuous=2))
@@ -313,7 +316,8 @@ async def test_continuous_above_the_operators_limit_is_refused_before_an_agent_i
 @pytest.mark.proves("lease:limit")
 async def test_the_terminal_offers_no_further_commands_where_the_operators_limit_is_one() -> None:
     desk = desk_of(WRITE)
-    desk.stage.service = replace(desk.stage.service, continuous_limit=1)
+    service = desk.stage.service
+    desk.stage.service = replace(service, decisions=replace(service.decisions, continuous_limit=1))
     desk.actions = actions_of(desk.stage)
     await desk.sits(CLERK, "?", "n")
     assert "y approve · e edit" in desk.written

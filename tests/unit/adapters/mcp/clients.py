@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -33,6 +33,7 @@ from agent_core.testing.language_model import ScriptedModel
 from agent_core.testing.stage import Stage
 from bot.web import serve_app
 from tests.patience import PATIENCE_SECONDS
+from tests.wiring import with_limits
 
 TOKEN, SECRET = "t" * 32, "sk-operators-own-key"
 HEADERS = {
@@ -66,7 +67,7 @@ class Served:
         """Decide the agent's open proposal, as a person on the page does."""
         agent = await self.until(name, lambda agent: agent.needs_people)
         turn = await self.stage.turn(agent)
-        await self.stage.service.decide(turn.id, decision, self.origin(), shown=turn.control_hash)
+        await self.stage.service.decisions.decide(turn.id, decision, self.origin(), shown=turn.control_hash)
 
     async def until(self, name: str, holds: Callable[[Agent], bool]) -> Agent:
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -133,7 +134,7 @@ def endpoint_of(stage: Stage, surface: WebSurface, agents_per_person: int = 50) 
     """The endpoint for agents of the channel HERE."""
     limits = CreationLimits(guests_may_create=True, agents_per_person=agents_per_person)
     tools = AgentTools(
-        service=replace(stage.service, limits=limits),
+        service=with_limits(stage, limits),
         views=stage.views,
         waits=AgentWaits(views=stage.views, changes=surface.hub.changes),
         texts=ResultTexts(

@@ -167,7 +167,9 @@ async def test_a_long_file_is_read_in_parts(served: Served, opened: Opened) -> N
 @pytest.mark.proves("mcp:channel")
 async def test_an_agent_of_another_channel_is_not_there(served: Served, opened: Opened) -> None:
     async with opened() as client:
-        other = await served.stage.service.create(AgentDraft(name="Bob", goals=("Wait",)), served.origin(ELSEWHERE))
+        other = await served.stage.service.lifecycle.create(
+            AgentDraft(name="Bob", goals=("Wait",)), served.origin(ELSEWHERE)
+        )
         calls: dict[str, dict[str, object]] = {
             "read_thread": {},
             "read_turn": {"turn": 1},

@@ -33,7 +33,7 @@ async def test_nobody_is_asked_about_a_file_command_whose_file_tells_what_became
     reply: str, before: bytes | None, left: bytes | None, after: bytes | None
 ) -> None:
     stage = stage_of(reply, DONE)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     files = stage.workspaces.of(agent)
     if before is not None:
         await files.write("a.txt", before)
@@ -69,7 +69,7 @@ async def test_people_are_asked_where_the_file_tells_nothing(
     reply: str, before: bytes | None, left: bytes | None
 ) -> None:
     stage = stage_of(reply, DONE)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     if before is not None:
         await stage.workspaces.of(agent).write("a.txt", before)
     await stage.wait_until_settled(agent)

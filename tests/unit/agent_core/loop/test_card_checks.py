@@ -53,7 +53,7 @@ async def test_a_changed_tool_is_shown_anew_and_its_old_buttons_refuse() -> None
     assert turn.proposal.preview is not None
     assert "out of the window" in turn.proposal.preview.body
     with pytest.raises(SignoffError):
-        await stage.service.decide(shown.id, Approve(), stage.origin(), shown=shown.control_hash)
+        await stage.service.decisions.decide(shown.id, Approve(), stage.origin(), shown=shown.control_hash)
     assert (await stage.turn(agent)).state == "proposed"
 
 

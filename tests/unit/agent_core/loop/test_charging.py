@@ -39,7 +39,7 @@ class PricedModel(ScriptedModel):
 
 async def begin(stage: Stage, model: PricedModel, *, by_helper: bool = False) -> tuple[Agent, asyncio.Task[None]]:
     """Let an agent, or a helper of it, ask the model; return who asks, and its step."""
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     if by_helper:
         thread = ThreadRef(CHANNEL, "thread")
         helper = an_agent(id="agent-helper", name="Helper", head=agent.id, parent=agent.id, thread=thread)

@@ -132,9 +132,9 @@ async def test_a_model_call_is_given_up_and_what_was_shown_is_not_shown_again() 
     machine = Machine()
     first = machine.start(BUILD)
     agent = await first.create()
-    await first.service.stop(agent.id, first.origin())
+    await first.service.lifecycle.stop(agent.id, first.origin())
     async with first.run():
-        await first.service.resume(agent.id, first.origin())
+        await first.service.lifecycle.resume(agent.id, first.origin())
         await first.shown.until(lambda shown: any(notice.kind == "resumed" for notice in shown.notices))
         assert isinstance(first.model, AskedModel)
         await first.model.is_waiting.wait()
@@ -260,7 +260,7 @@ async def test_a_question_is_answered_once_whenever_the_process_ends(*, can_give
     machine.database = database
     first = machine.start(BUILD, "Because.")
     agent = await first.create()
-    await first.service.ask(agent.id, "Why?", first.origin())
+    await first.service.decisions.ask(agent.id, "Why?", first.origin())
     database.is_open.clear()
     async with first.run():
         await database.is_reached.wait()  # with the answer

@@ -85,7 +85,7 @@ def test_an_activity_is_told_in_a_few_words(seconds: float, progress: ModelProgr
 async def test_a_long_thought_is_told_every_few_seconds_and_not_after_the_proposal() -> None:
     model = StreamingModel(waits=True)
     stage = Stage(model=model)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         await model.asked.wait()
         for reasoning, text in (
@@ -104,11 +104,11 @@ async def test_a_long_thought_is_told_every_few_seconds_and_not_after_the_propos
 async def test_stop_ends_a_thought_at_once_and_bills_what_was_received() -> None:
     model = StreamingModel(waits=True)
     stage = Stage(model=model)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         await model.asked.wait()
         model.write("word " * 600)
-        await stage.service.stop(agent.id, stage.origin(BEN))
+        await stage.service.lifecycle.stop(agent.id, stage.origin(BEN))
         await model.ended.wait()
     stopped = await stage.views.agent(agent.channel, agent.id)
     assert stopped.status == Stopped(BEN)
@@ -130,7 +130,7 @@ async def cancel(step: asyncio.Task[None]) -> None:
 
 async def test_a_thought_that_is_saved_is_billed_once_when_stop_comes_while_its_card_is_shown() -> None:
     stage = Stage(model=StreamingModel(DONE), surface=HoldingSurface())
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     step = asyncio.create_task(stage.loop.advance(agent.id))
     await stage.shown.until(lambda shown: bool(shown.cards))
     saved = await stage.views.agent(agent.channel, agent.id)
@@ -141,11 +141,11 @@ async def test_a_thought_that_is_saved_is_billed_once_when_stop_comes_while_its_
 async def test_the_thought_of_a_deleted_agent_is_billed_to_its_channel() -> None:
     model = StreamingModel(waits=True)
     stage = Stage(model=model)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     step = asyncio.create_task(stage.loop.advance(agent.id))
     await model.asked.wait()
     model.write("word " * 600)
-    await stage.service.delete(agent.id, stage.origin())
+    await stage.service.lifecycle.delete(agent.id, stage.origin())
     await cancel(step)
     async with stage.database.begin() as work:
         assert (await work.budgets.of(agent.channel)).spent == Decimal("0.001001")
@@ -156,7 +156,7 @@ async def test_the_line_holds_no_part_of_a_secret() -> None:
     stage = Stage(model=model)
     redacting = replace(stage.metered_model, secrets=Secrets.of([secret]))
     stage.loop = replace(stage.loop, proposer=replace(stage.loop.proposer, metered_model=redacting))
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
+    agent = await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("Write",)), stage.origin())
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         await model.asked.wait()
         model.write('{"name": "write_to_file", "filename": "' + secret + '"')

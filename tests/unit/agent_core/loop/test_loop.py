@@ -111,8 +111,10 @@ async def test_a_second_decision_is_told_who_decided_first() -> None:
 async def test_a_click_delivered_twice_takes_effect_once() -> None:
     stage = stage_of(WRITE)
     turn = await stage.turn(await stage.create())
-    await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash)
-    _, again = await stage.service.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash)
+    await stage.service.decisions.decide(turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash)
+    _, again = await stage.service.decisions.decide(
+        turn.id, Approve(), stage.origin(delivery="event 1"), shown=turn.control_hash
+    )
     assert len(again.approvals) == 1
 
 
@@ -165,7 +167,7 @@ async def test_a_word_from_a_guest_ends_a_lease_and_is_kept_as_a_note() -> None:
     stage = stage_of(WRITE)
     agent = await stage.create()
     await stage.decide(agent, Approve(5))
-    outcome = await stage.service.reply(agent.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
+    outcome = await stage.service.decisions.reply(agent.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
     assert isinstance(outcome, NoteKept)
     assert outcome.agent.lease is None
 
@@ -174,7 +176,7 @@ async def test_a_revoked_lease_lets_people_be_asked_again() -> None:
     stage = stage_of(WRITE, *MORE)
     agent = await stage.create()
     await stage.decide(agent, Approve(5))
-    await stage.service.revoke(agent.id, stage.origin())
+    await stage.service.decisions.revoke(agent.id, stage.origin())
     agent = await stage.wait_until_settled(agent)
     assert (agent.turns, agent.status) == (2, Awaiting())
 
@@ -189,7 +191,7 @@ async def test_commands_of_a_free_class_run_unasked() -> None:
 async def test_a_reply_to_an_open_proposal_rejects_it_with_that_text() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
-    outcome = await stage.service.reply(agent.id, "Not yet", stage.origin())
+    outcome = await stage.service.decisions.reply(agent.id, "Not yet", stage.origin())
     assert isinstance(outcome, StepRejected)
     assert outcome.turn.state == "rejected"
 
@@ -198,7 +200,7 @@ async def test_a_reply_to_an_open_proposal_rejects_it_with_that_text() -> None:
 async def test_a_guests_reply_is_a_note_that_the_next_prompt_holds_once() -> None:
     stage = stage_of(WRITE, NOTHING, DONE)
     agent = await stage.create()
-    await stage.service.reply(agent.id, "Mind the umlauts", stage.origin(replace(BEN, kind="guest")))
+    await stage.service.decisions.reply(agent.id, "Mind the umlauts", stage.origin(replace(BEN, kind="guest")))
     assert (await stage.turn(agent)).state == "proposed"
     agent = await approve(stage, agent)
     await approve(stage, agent)
@@ -210,10 +212,10 @@ async def test_a_guests_reply_is_a_note_that_the_next_prompt_holds_once() -> Non
 async def test_stop_withdraws_the_proposal_and_resume_thinks_anew() -> None:
     stage = stage_of(WRITE, DONE)
     agent = await stage.create()
-    stopped = await stage.service.stop(agent.id, stage.origin(BEN))
+    stopped = await stage.service.lifecycle.stop(agent.id, stage.origin(BEN))
     assert stopped.status == Stopped(BEN)
     assert (await stage.turn(agent)).state == "withdrawn"
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     assert (await stage.wait_until_settled(agent)).turns == 2
 
 
@@ -321,7 +323,7 @@ async def test_a_write_that_left_something_else_is_put_to_people_after_a_crash()
     turn = await stage.turn(agent)
     assert (turn.state, agent.status) == ("interrupted", Awaiting())
     await stage.workspaces.of(agent).delete("a.txt")
-    await stage.service.settle(turn.id, "run again", stage.origin(), shown=turn.control_hash)
+    await stage.service.decisions.settle(turn.id, "run again", stage.origin(), shown=turn.control_hash)
     agent = await stage.wait_until_settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
 
@@ -331,7 +333,7 @@ async def test_people_may_say_what_became_of_a_command(settlement: str, result: 
     stage = stage_of(WRITE, DONE)
     agent = await running_when_the_process_died(stage, left=b"on")
     turn = await stage.turn(agent)
-    _, settled = await stage.service.settle(turn.id, settlement, stage.origin(BEN), shown=turn.control_hash)  # type: ignore[arg-type]
+    _, settled = await stage.service.decisions.settle(turn.id, settlement, stage.origin(BEN), shown=turn.control_hash)  # type: ignore[arg-type]
     assert isinstance(settled.result, result)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"on"
     skipped = "Interrupted: it may have run in part. @ben said to go on without it."
@@ -352,7 +354,7 @@ async def test_an_interrupted_command_counts_among_those_that_were_approved(sett
     await stage.workspaces.of(agent).write("a.txt", b"on")
     turn = await stage.turn(await stage.wait_until_settled(agent))
     assert turn.state == "interrupted"
-    agent, _ = await stage.service.settle(turn.id, settlement, stage.origin(), shown=turn.control_hash)
+    agent, _ = await stage.service.decisions.settle(turn.id, settlement, stage.origin(), shown=turn.control_hash)
     assert agent.lease
     assert agent.lease.left == left
 
@@ -370,7 +372,7 @@ async def test_a_thread_that_is_gone_pauses_the_agent_and_resume_opens_another()
     agent = await stage.create()
     assert isinstance(agent.status, Paused)
     assert stage.shown.losses == ["The thread was deleted. Resume makes a new thread."]
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     agent = await stage.wait_until_settled(agent)
     assert (agent.turns, agent.thread is not None) == (1, True)
 
@@ -382,7 +384,7 @@ async def test_what_was_approved_before_the_thread_was_lost_runs_after_resume() 
     stage.shown.faults.append(ThreadGone("The channel is archived."))
     agent = await stage.wait_until_settled(agent)
     assert isinstance(agent.status, Paused)
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     agent = await stage.wait_until_settled(agent)
     assert await stage.views.file(agent.channel, agent.id, "a.txt") == b"one\n"
 
@@ -422,7 +424,7 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         turn = await stage.decide(agent, Approve())
         await begun.wait()
-        await stage.service.stop(agent.id, stage.origin(BEN))
+        await stage.service.lifecycle.stop(agent.id, stage.origin(BEN))
         await cancelled.wait()
         await stage.shown.until(lambda surface: surface.cards[turn.id].state == "done")
     assert (await stage.turn(agent)).result == Interrupted(BEN)
@@ -434,9 +436,9 @@ async def test_stop_ends_a_running_command_at_once_and_asks_no_question() -> Non
 async def test_a_note_from_before_the_first_turn_stays_in_later_prompts() -> None:
     stage = stage_of("no json", "no json", "no json", WRITE, DONE)
     agent = await stage.create()
-    await stage.service.reply(agent.id, "Mind the umlauts", stage.origin())
+    await stage.service.decisions.reply(agent.id, "Mind the umlauts", stage.origin())
     stage.fake_clock.advance(60)
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     await approve(stage, await stage.wait_until_settled(agent))
     counts = [sum("Mind the umlauts" in message.content for message in prompt) for prompt in stage.script.prompts]
     assert counts == [0, 0, 0, 1, 1]

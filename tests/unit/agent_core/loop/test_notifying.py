@@ -35,7 +35,7 @@ class Play:
 
     async def create(self, name: str = "Clerk", *, policy: Policy = Policy()) -> Agent:
         draft = AgentDraft(name=name, goals=("Write a file",), policy=policy)
-        agent = await self.stage.service.create(draft, Origin(by=ANA, channel=SLACK))
+        agent = await self.stage.service.lifecycle.create(draft, Origin(by=ANA, channel=SLACK))
         return await self.stage.wait_until_settled(agent)
 
     async def wait(self, agent: Agent, **duration: int) -> Agent:
@@ -54,7 +54,7 @@ class Play:
         assert turn
         origin = Origin(by=ANA, channel=SLACK)
         self.stage.fake_clock.advance(1)
-        await self.stage.service.decide(turn.id, decision, origin, shown=turn.control_hash)
+        await self.stage.service.decisions.decide(turn.id, decision, origin, shown=turn.control_hash)
         return await self.stage.wait_until_settled(agent)
 
     async def set_reminders(self, **changes: Any) -> None:
@@ -101,11 +101,11 @@ async def test_an_archived_agent_calls_nobody_even_when_it_comes_back() -> None:
     play = Play("not json", "not json", "not json")
     agent = await play.wait(await play.create(), minutes=6)
     assert (len(play.calls.sent), len(play.calls.standing)) == (1, 1)
-    await play.stage.service.archive(agent.id, Origin(by=ANA, channel=SLACK))
+    await play.stage.service.archive.archive(agent.id, Origin(by=ANA, channel=SLACK))
     agent = await play.stage.wait_until_settled(agent)
     assert (play.calls.standing, agent.wake_at) == ({}, None)
     agent = await play.wait(agent, hours=5)
-    await play.stage.service.unarchive(agent.id, Origin(by=ANA, channel=SLACK))
+    await play.stage.service.archive.unarchive(agent.id, Origin(by=ANA, channel=SLACK))
     agent = await play.stage.wait_until_settled(agent)
     await play.wait(agent, hours=5)
     assert len(play.calls.sent) == 1
@@ -121,7 +121,7 @@ async def test_people_are_told_once_that_an_agent_is_done() -> None:
     await play.wait(agent, minutes=6)
     agent = await play.wait(agent, hours=5)
     assert (play.calls.sent, agent.wake_at) == ([(f"to {BEN.id}",), (ANA.id,)], None)
-    await play.stage.service.resume(agent.id, Origin(by=ANA, channel=SLACK))
+    await play.stage.service.lifecycle.resume(agent.id, Origin(by=ANA, channel=SLACK))
     await play.stage.wait_until_settled(agent)
     assert len(play.calls.standing) == 1, "what told of the end is taken back, and Ben is told what the agent asks now"
 
@@ -208,7 +208,7 @@ async def test_a_reminder_that_a_busy_platform_kept_is_taken_back_later_from_a_s
     play = Play()
     agent = await play.wait(await play.create(), minutes=6)
     play.calls.faults = [SurfaceBusy("later"), SurfaceBusy("later")]
-    await play.stage.service.stop(agent.id, Origin(by=ANA, channel=SLACK))
+    await play.stage.service.lifecycle.stop(agent.id, Origin(by=ANA, channel=SLACK))
     agent = await play.stage.wait_until_settled(agent)
     assert len(play.calls.standing) == 1
     agent = await play.wait(agent, minutes=3)

@@ -39,7 +39,7 @@ async def test_the_second_of_two_questions_is_answered_too() -> None:
     stage = stage_with(FIRST, "Because.", "As I said.")
     agent = await stage.create()
     for question in ("Why?", "Really?"):
-        await stage.service.ask(agent.id, question, stage.origin(ANA))
+        await stage.service.decisions.ask(agent.id, question, stage.origin(ANA))
     await stage.wait_until_settled(agent)
     answers = [notice.text for notice in stage.shown.notices if notice.kind == "answer"]
     assert [("Because." in text, "As I said." in text) for text in answers] == [(True, False), (False, True)]

@@ -142,7 +142,7 @@ async def test_agents_of_a_channel_share_its_budget() -> None:
     assert "The channel's budget is reached: $0.80 of $1.00 is spent" in agent.status.reason
     assert agent.turns == 2
     await stage.agent_settings.set_channel_budget(None, stage.origin())
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     assert (await stage.wait_until_settled(agent)).turns == 3
 
 
@@ -257,8 +257,8 @@ async def test_somebody_who_wrote_meanwhile_lets_it_go_on() -> None:
     list_all = reply_text("list_files", {}, text="I look round.")
     stage = stage_of(*[list_all] * 5)
     agent = await worked(stage)
-    await stage.service.reply(agent.id, "Yes, keep looking.", stage.origin())
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.decisions.reply(agent.id, "Yes, keep looking.", stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     agent = await stage.wait_until_settled(agent)
     assert agent.turns == 4
 
@@ -299,7 +299,7 @@ async def test_a_self_review_stands_on_the_card_and_leaves_the_proposal_open() -
     assert (card.review, card.state) == ("It writes too much at once.", "proposed")
     assert agent.calls["review"] == replace(Usage(), prompt=agent.calls["review"].prompt, completion=9)
     assert "material" in stage.script.prompts[1][0].content
-    await stage.service.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
+    await stage.service.decisions.decide(turn.id, Approve(), stage.origin(), shown=turn.control_hash)
     await stage.wait_until_settled(agent)
     assert "Your own review of it had said: It writes too much at once." in stage.script.prompts[-1][-2].content
 
@@ -329,7 +329,7 @@ async def test_what_is_left_of_a_deleted_agent_in_an_index_that_is_away_is_remov
     stage = stage_of(note(1), note(2), note(3), DONE, index=index)
     agent = await worked(stage)
     index.is_away = True
-    deleted = await stage.service.delete(agent.id, stage.origin())
+    deleted = await stage.service.lifecycle.delete(agent.id, stage.origin())
     assert deleted.left == ("index",)
     assert "removed as soon as the index can be reached" in deletion_text(deleted, ANA)
     stage.fake_clock.advance(3600)

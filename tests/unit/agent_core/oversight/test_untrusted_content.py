@@ -99,7 +99,7 @@ async def test_a_failure_before_anything_came_from_outside_exposes_nobody(error:
 async def test_a_lease_over_programs_ends_once_a_page_was_read() -> None:
     stage = stage_of(RUN, reply_text("do_nothing"), LOOK, SAVE, RUN)
     agent = await stage.create()
-    await stage.service.grant_lease(agent.id, 10, stage.origin())
+    await stage.service.decisions.grant_lease(agent.id, 10, stage.origin())
     agent = await approve(stage, agent)
     assert isinstance(agent.status, Awaiting)
     assert (await stage.turn(agent)).number == 5

@@ -115,7 +115,7 @@ async def test_nothing_runs_after_stop_whatever_a_wrapper_makes_of_the_cancellat
     async with stage.run(), asyncio.timeout(PATIENCE_SECONDS):
         await stage.decide(agent, Approve())
         await begun.wait()
-        await stage.service.stop(agent.id, stage.origin())
+        await stage.service.lifecycle.stop(agent.id, stage.origin())
         assert await stage.engine.drain(PATIENCE_SECONDS) == 0
     assert await stage.views.files(agent.channel, agent.id) == ()
 
@@ -129,7 +129,7 @@ async def test_what_a_wrapper_kept_runs_nothing_after_its_result() -> None:
 
     stage = stage_of(plugins_of(Wrapping(keep)), TEA, DONE)
     agent = await approve_all(stage, 1)
-    await stage.service.stop(agent.id, stage.origin())
+    await stage.service.lifecycle.stop(agent.id, stage.origin())
     with suppress(RuntimeError):
         await kept[0]()
     assert (await results(stage, agent))[0] == Failed("Not today.")

@@ -369,7 +369,7 @@ async def test_an_agent_with_a_small_model_works_by_the_compact_profile_to_the_e
     first = await stage.turn(agent)
     assert first.call.name == "write_to_file"
     assert "could not be used: nothing has been done yet" in stage.script.prompts[1][-1].content
-    await stage.service.decide(first.id, Approve(), stage.origin(), shown=first.control_hash)
+    await stage.service.decisions.decide(first.id, Approve(), stage.origin(), shown=first.control_hash)
     agent = await stage.wait_until_settled(agent)
     assert (await stage.turn(agent)).call.name == "task_complete"
     assert "write_to_file has just succeeded" in stage.script.prompts[3][-1].content

@@ -156,7 +156,7 @@ async def test_rows_of_a_deleted_agent_stay_and_are_found_by_its_name() -> None:
     stage = Stage(model=ScriptedModel(writing("a"), reply_text("do_nothing")))
     agent = await stage.create()
     await decided(stage, agent, Approve())
-    await stage.service.delete(agent.id, stage.origin(BEN))
+    await stage.service.lifecycle.delete(agent.id, stage.origin(BEN))
     answer, nobody = await grant_to_agent(
         actions_of(stage).management_commands, ThreadSubcommand("audit", "clerk"), stage.origin(BEN)
     )
@@ -173,7 +173,7 @@ async def test_deleting_an_agent_ends_the_row_of_what_it_ran() -> None:
     now = stage.clock.now()
     turn = a_turn(ADA).decide(Approve(), by=ANA, at=now).start(now)
     await keep(stage.database, ADA, turn, AuditEntry.of_run(ADA, turn, now))
-    await stage.service.delete(ADA.id, stage.origin(BEN))
+    await stage.service.lifecycle.delete(ADA.id, stage.origin(BEN))
     assert [(entry.act, entry.outcome) for entry in await rows_of(stage)] == [("deleted", ""), ("ran", "stopped")]
 
 
@@ -265,7 +265,7 @@ async def test_the_newest_rows_are_told_and_the_files_hold_all() -> None:
 
 async def test_a_name_that_nobody_had_is_told_with_those_there_are() -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing")))
-    await stage.service.create(AgentDraft(name="Clerk", goals=("wait",)), stage.origin())
+    await stage.service.lifecycle.create(AgentDraft(name="Clerk", goals=("wait",)), stage.origin())
     with pytest.raises(InvalidInput, match=r"No agent here is or was called Clark\. Did you mean Clerk"):
         await newest_rows(stage.views, stage.origin(), LogFilter(agent="Clark"))
 
@@ -273,7 +273,7 @@ async def test_a_name_that_nobody_had_is_told_with_those_there_are() -> None:
 async def test_audit_in_a_thread_is_the_agents_and_audit_channel_that_of_all() -> None:
     stage = Stage(model=ScriptedModel(reply_text("do_nothing"), reply_text("do_nothing")))
     clerk = await stage.create()
-    await stage.service.create(AgentDraft(name="Ada", goals=("wait",)), stage.origin())
+    await stage.service.lifecycle.create(AgentDraft(name="Ada", goals=("wait",)), stage.origin())
 
     async def said(words: str) -> Answer:
         return await actions_of(stage).say(clerk.id, typed(f"!audit {words}"), stage.origin(BEN))

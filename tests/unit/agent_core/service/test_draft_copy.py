@@ -27,25 +27,25 @@ def stage_of() -> Stage:
 @pytest.mark.proves("create:copy")
 async def test_a_copy_has_every_setting_and_the_next_free_name() -> None:
     stage = stage_of()
-    agent = await stage.service.create(DRAFT, stage.origin())
-    await stage.service.create(replace(DRAFT, name="clerk 2"), stage.origin())
-    assert await stage.service.draft_copy(agent.id, stage.origin()) == replace(DRAFT, name="Clerk 3")
+    agent = await stage.service.lifecycle.create(DRAFT, stage.origin())
+    await stage.service.lifecycle.create(replace(DRAFT, name="clerk 2"), stage.origin())
+    assert await stage.service.lifecycle.draft_copy(agent.id, stage.origin()) == replace(DRAFT, name="Clerk 3")
     assert len(await stage.views.agents(CHANNEL)) == 2
 
 
 @pytest.mark.proves("approval:free")
 async def test_a_copy_made_by_another_person_asks_for_every_command() -> None:
     stage = stage_of()
-    agent = await stage.service.create(DRAFT, stage.origin())
-    copy = await stage.service.draft_copy(agent.id, stage.origin(BEN))
+    agent = await stage.service.lifecycle.create(DRAFT, stage.origin())
+    copy = await stage.service.lifecycle.draft_copy(agent.id, stage.origin(BEN))
     assert copy.policy == Policy(approvers="owner", verbosity="brief")
 
 
 async def test_who_may_create_no_agent_gets_no_copy_and_neither_does_another_channel() -> None:
     stage = stage_of()
-    agent = await stage.service.create(DRAFT, stage.origin())
+    agent = await stage.service.lifecycle.create(DRAFT, stage.origin())
     with pytest.raises(NotAllowed, match="make agents here"):
-        await stage.service.draft_copy(agent.id, stage.origin(replace(BEN, kind="guest")))
+        await stage.service.lifecycle.draft_copy(agent.id, stage.origin(replace(BEN, kind="guest")))
     elsewhere = replace(stage.origin(), channel=ChannelScope("web", "local", "other"))
     with pytest.raises(NotFound):
-        await stage.service.draft_copy(agent.id, elsewhere)
+        await stage.service.lifecycle.draft_copy(agent.id, elsewhere)

@@ -73,7 +73,9 @@ async def test_a_note_that_arrives_as_a_long_wait_begins_is_read() -> None:
     head = await stage.create()
     await stage.decide(head, Approve())
     head = await stage.wait_until_settled(head)
-    database.event = once_acting(stage, head, lambda: stage.service.reply(head.id, "Look yourself.", stage.origin()))
+    database.event = once_acting(
+        stage, head, lambda: stage.service.decisions.reply(head.id, "Look yourself.", stage.origin())
+    )
     await stage.decide(head, Approve())
     head = await stage.wait_until_settled(head)
     assert isinstance(head.status, Awaiting)
@@ -85,7 +87,7 @@ async def test_a_note_that_arrives_as_the_agent_finishes_is_read_first() -> None
     stage, database = await stage_of(DONE, WRITE)
     agent = await stage.create()
     database.event = once_acting(
-        stage, agent, lambda: stage.service.reply(agent.id, "And write found.txt.", stage.origin())
+        stage, agent, lambda: stage.service.decisions.reply(agent.id, "And write found.txt.", stage.origin())
     )
     await stage.decide(agent, Approve())
     agent = await stage.wait_until_settled(agent)
@@ -98,7 +100,7 @@ async def test_a_note_that_arrives_as_the_agent_finishes_is_read_first() -> None
 async def test_what_a_guest_writes_does_not_keep_an_agent_from_finishing() -> None:
     stage, _ = await stage_of(DONE)
     agent = await stage.create()
-    await stage.service.reply(agent.id, "One more thing.", stage.origin(replace(BEN, kind="guest")))
+    await stage.service.decisions.reply(agent.id, "One more thing.", stage.origin(replace(BEN, kind="guest")))
     await stage.decide(agent, Approve())
     assert isinstance((await stage.wait_until_settled(agent)).status, Finished)
 

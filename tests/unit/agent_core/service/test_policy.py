@@ -18,6 +18,7 @@ from agent_core.testing.examples import ANA, BEN, CHANNEL
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
 from agent_core.testing.surface import RecordingSurface
+from tests.wiring import with_limits
 
 GUEST = replace(BEN, kind="guest")
 START = reply_text("start_agent", {"name": "Scout", "task": "Find strings", "prompt": "Only gut."})
@@ -49,8 +50,8 @@ async def test_a_class_set_free_approves_no_card_that_is_open_and_runs_the_next_
     await set_policy(stage, agent, FREE_WRITE)
     agent = await stage.wait_until_settled(agent)
     assert (agent.status.kind, (await stage.turn(agent)).state) == ("awaiting", "proposed")
-    await stage.service.stop(agent.id, stage.origin())
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.lifecycle.stop(agent.id, stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     agent = await stage.wait_until_settled(agent)
     first = await stage.turn(agent)
     assert (first.number, first.approvals[-1].decision) == (
@@ -76,7 +77,7 @@ async def test_only_the_owner_decides_an_open_card_from_the_moment_it_is_set() -
 async def test_the_lease_of_somebody_who_may_no_longer_decide_ends_at_once() -> None:
     stage = stage_of()
     agent = await stage.create()
-    await stage.service.grant_lease(agent.id, 5, stage.origin(BEN))
+    await stage.service.decisions.grant_lease(agent.id, 5, stage.origin(BEN))
     agent = await set_policy(stage, agent, OWNER)
     assert agent.lease is None
     assert (await notices(stage, agent))[-1] == (
@@ -203,8 +204,8 @@ async def test_helpers_follow_their_agent_and_have_no_policy_of_their_own() -> N
 
 async def test_guests_change_nothing_and_cannot_become_the_only_approver() -> None:
     stage = stage_of()
-    service: AgentService = replace(stage.service, limits=CreationLimits(guests_may_create=True))
-    agent = await service.create(AgentDraft(name="Guest's", goals=("Write",)), stage.origin(GUEST))
+    service: AgentService = with_limits(stage, CreationLimits(guests_may_create=True))
+    agent = await service.lifecycle.create(AgentDraft(name="Guest's", goals=("Write",)), stage.origin(GUEST))
     with pytest.raises(NotAllowed, match="set the policy here"):
         await set_policy(stage, agent, FREE_WRITE, GUEST)
     with pytest.raises(InvalidInput, match="is a guest and may not"):

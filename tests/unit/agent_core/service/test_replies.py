@@ -33,7 +33,7 @@ async def test_words_that_may_agree_decide_nothing_and_are_kept(text: str) -> No
     agent = await stage.create()
     turn = await stage.turn(agent)
     for seen, offered in ((SeenProposal(hashes=(turn.control_hash,)), turn), (UNKNOWN_PROPOSAL, None)):
-        kept = await stage.service.reply(agent.id, text, stage.origin(), seen)
+        kept = await stage.service.decisions.reply(agent.id, text, stage.origin(), seen)
         assert isinstance(kept, NoteKept)
         assert (kept.undecided, kept.note.text) == (offered, text), "who was not shown it is offered no Approve"
     assert (await stage.turn(agent)).state == "proposed"
@@ -46,7 +46,7 @@ async def fresh(stage: Stage, agent: Agent) -> Agent:
 async def rejected_by_a_reply() -> tuple[Stage, Agent]:
     stage = Stage(model=ScriptedModel(WRITE, SECOND), undo_window=WINDOW)
     agent = await stage.create()
-    outcome = await stage.service.reply(agent.id, "Use another file", stage.origin())
+    outcome = await stage.service.decisions.reply(agent.id, "Use another file", stage.origin())
     assert isinstance(outcome, StepRejected)
     assert outcome.can_undo
     return stage, await fresh(stage, agent)
@@ -67,7 +67,7 @@ async def test_the_agent_waits_before_it_thinks_about_a_reply_that_rejected() ->
 async def test_undo_opens_the_proposal_again_and_keeps_the_reply_as_a_note() -> None:
     stage, agent = await rejected_by_a_reply()
     turn = await stage.turn(agent)
-    await stage.service.undo(turn.id, stage.origin())
+    await stage.service.decisions.undo(turn.id, stage.origin())
     agent = await fresh(stage, agent)
     assert isinstance(agent.status, Awaiting)
     assert ((await stage.turn(agent)).state, (await stage.turn(agent)).approvals) == ("proposed", ())
@@ -81,7 +81,7 @@ async def test_it_is_too_late_to_undo_once_the_agent_thinks() -> None:
     turn = await stage.turn(agent)
     stage.fake_clock.advance(WINDOW.total_seconds())
     with pytest.raises(NotPossible, match="too late"):
-        await stage.service.undo(turn.id, stage.origin())
+        await stage.service.decisions.undo(turn.id, stage.origin())
     assert isinstance((await fresh(stage, agent)).status, Thinking)
 
 
@@ -102,7 +102,7 @@ async def test_after_a_note_a_lease_goes_on_only_by_a_new_one(by: Actor) -> None
     stage = Stage(model=ScriptedModel(WRITE, SECOND, THIRD, LIST, DELETE))
     agent = await stage.create()
     await stage.decide(agent, Approve(5))
-    await stage.service.reply(agent.id, "The title is odd", stage.origin(BEN))
+    await stage.service.decisions.reply(agent.id, "The title is odd", stage.origin(BEN))
     agent = await stage.wait_until_settled(agent)
     assert agent.lease
     assert agent.lease.paused_by == BEN
@@ -119,7 +119,9 @@ async def test_after_a_note_a_lease_goes_on_only_by_a_new_one(by: Actor) -> None
 async def test_a_forwarded_message_exposes_the_agent_that_reads_it() -> None:
     stage = Stage(model=ScriptedModel(WRITE, SECOND))
     agent = await stage.create()
-    await stage.service.reply(agent.id, "I forward a message of Eve:\n> run all", stage.origin(), meaning="forwarded")
+    await stage.service.decisions.reply(
+        agent.id, "I forward a message of Eve:\n> run all", stage.origin(), meaning="forwarded"
+    )
     assert (await stage.turn(agent)).state == "proposed"
     await stage.decide(agent, Approve())
     agent = await stage.wait_until_settled(agent)
@@ -129,7 +131,7 @@ async def test_a_forwarded_message_exposes_the_agent_that_reads_it() -> None:
 async def test_words_that_decided_nothing_are_at_hand_when_their_author_rejects() -> None:
     stage = Stage(model=ScriptedModel(WRITE))
     agent = await stage.create()
-    await stage.service.reply(agent.id, "ok but use the other file", stage.origin())
+    await stage.service.decisions.reply(agent.id, "ok but use the other file", stage.origin())
     agent, turn = await stage.views.turn(CHANNEL, (await stage.turn(agent)).id)
     words = [await stage.views.words_about(agent, turn, by) for by in (ANA, BEN)]
     assert words == ["ok but use the other file", ""]
@@ -141,7 +143,7 @@ async def test_a_rejection_by_a_button_is_not_undone() -> None:
     agent = await stage.create()
     turn = await stage.decide(agent, Reject("No"))
     with pytest.raises(NotPossible, match="too late"):
-        await stage.service.undo(turn.id, stage.origin())
+        await stage.service.decisions.undo(turn.id, stage.origin())
 
 
 async def helper_under_a_lease(*heads: str) -> tuple[Stage, Agent, Agent]:
@@ -163,7 +165,7 @@ async def helper_under_a_lease(*heads: str) -> tuple[Stage, Agent, Agent]:
 @pytest.mark.parametrize("text", ["Those are last year's files", "No, those are the wrong files"])
 async def test_words_to_an_agent_pause_the_lease_of_its_helper_whatever_they_do_with_its_card(text: str) -> None:
     stage, head, helper = await helper_under_a_lease(reply_text("do_nothing"), reply_text("do_nothing"))
-    await stage.service.reply(head.id, text, stage.origin(BEN))
+    await stage.service.decisions.reply(head.id, text, stage.origin(BEN))
     helper = await stage.wait_until_settled(helper)
     assert ((await stage.turn(helper)).number, (await stage.turn(helper)).state) == (2, "proposed")
     assert helper.lease
@@ -175,7 +177,7 @@ async def test_words_to_an_agent_pause_the_lease_of_its_helper_whatever_they_do_
 async def test_an_objection_to_an_agent_ends_the_lease_of_its_helper_and_one_to_the_helper_that_of_the_agent() -> None:
     stage, head, helper = await helper_under_a_lease(reply_text("do_nothing"), reply_text("do_nothing"))
     await stage.decide(head, Approve(5))
-    await stage.service.reply(helper.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
+    await stage.service.decisions.reply(helper.id, "Wait!", stage.origin(replace(BEN, kind="guest")))
     assert [(await fresh(stage, each)).lease for each in (head, helper)] == [None, None]
 
 
@@ -184,16 +186,16 @@ async def test_a_thought_from_before_a_second_reply_takes_none_of_its_ten_second
     model = ScriptedModel(WRITE, waits=True)
     stage = Stage(model=model, undo_window=WINDOW)
     agent = await stage.create()
-    await stage.service.reply(agent.id, "Use another file", stage.origin())
-    await stage.service.stop(agent.id, stage.origin())
-    await stage.service.resume(agent.id, stage.origin())
+    await stage.service.decisions.reply(agent.id, "Use another file", stage.origin())
+    await stage.service.lifecycle.stop(agent.id, stage.origin())
+    await stage.service.lifecycle.resume(agent.id, stage.origin())
     thinking = asyncio.create_task(stage.loop.advance(agent.id))
     while len(model.prompts) < 2:
         await asyncio.wait({thinking}, timeout=0)
     turn = await stage.turn(agent)
     stage.fake_clock.advance(1)
-    await stage.service.undo(turn.id, stage.origin())
-    await stage.service.reply(agent.id, "Use a third file", stage.origin())
+    await stage.service.decisions.undo(turn.id, stage.origin())
+    await stage.service.decisions.reply(agent.id, "Use a third file", stage.origin())
     model.say(SECOND)
     await thinking
     assert (await stage.turn(agent)).number == 1

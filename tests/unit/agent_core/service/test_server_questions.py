@@ -107,7 +107,7 @@ async def test_the_second_answer_is_told_of_the_first_also_when_the_call_has_end
 async def test_a_reply_in_the_thread_answers_nothing() -> None:
     stage = await a_stage()
     for said in ("answer green", "decline"):
-        await stage.service.reply(ADA.id, said, stage.origin(BEN))
+        await stage.service.decisions.reply(ADA.id, said, stage.origin(BEN))
     assert await is_open(stage)
     assert (await answer(stage)).asked == ASKED.answer(ANA, NOON, "green")
 

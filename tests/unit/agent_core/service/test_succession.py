@@ -95,5 +95,5 @@ async def test_a_full_member_sets_the_policy_or_deletes_after_the_owner_left() -
     await stage.core.agent_settings.set_policy(agent.id, PolicyChange(approvers="anyone"), stage.origin(BEN))
     assert (await stage.views.agent(agent.channel, agent.id)).policy == Policy()
     stage, agent = await asked(has_become("external"))
-    await stage.service.delete(agent.id, stage.origin(BEN))
+    await stage.service.lifecycle.delete(agent.id, stage.origin(BEN))
     assert await stage.views.find_by_name(agent.channel, "Clerk") is None

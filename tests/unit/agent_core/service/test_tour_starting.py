@@ -10,7 +10,7 @@ async def test_a_repeated_click_for_the_tour_puts_no_files_into_another_agents_w
     model = RehearsalModel()
     stage = Stage(model=model, rehearsal=model)
     first = await stage.tour.start(stage.origin(delivery="click"))
-    other = await stage.service.create(AgentDraft(name="Tour 2", goals=("read a.md",)), stage.origin(BEN))
+    other = await stage.service.lifecycle.create(AgentDraft(name="Tour 2", goals=("read a.md",)), stage.origin(BEN))
     again = await stage.tour.start(stage.origin(delivery="click"))
     assert [entry.path for entry in await stage.workspaces.of(other).list_files()] == []
     assert again.id == first.id

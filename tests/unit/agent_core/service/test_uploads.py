@@ -145,7 +145,7 @@ async def test_a_file_for_an_agent_that_was_deleted_meanwhile_is_removed() -> No
     own = stage.workspaces.of(agent)
 
     async def delete_before_the_write() -> None:
-        await stage.service.delete(agent.id, stage.origin())
+        await stage.service.lifecycle.delete(agent.id, stage.origin())
         await own.write("a.txt", b"x")
 
     database = Interrupted(stage.database, delete_before_the_write)

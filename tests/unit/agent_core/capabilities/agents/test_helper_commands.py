@@ -92,7 +92,7 @@ async def test_an_agent_that_waits_for_a_helper_goes_on_when_a_person_deletes_it
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)
     head = await approve(stage, head)
     assert head.status == Thinking(waits_for=("Scout",))
-    await stage.service.delete(helper.id, stage.origin())
+    await stage.service.lifecycle.delete(helper.id, stage.origin())
     assert isinstance((await stage.wait_until_settled(head)).status, Awaiting)
     assert "Helper “Scout”:\n> @ana deleted me." in stage.script.prompts[-1][-1].content
 
@@ -112,15 +112,15 @@ async def test_what_helpers_spend_is_paid_from_the_budget_of_the_agent_they_help
 @pytest.mark.proves("helper:stop")
 async def test_stop_and_delete_reach_the_helpers_and_a_helper_alone_is_reported() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE)
-    await stage.service.stop(head.id, stage.origin())
+    await stage.service.lifecycle.stop(head.id, stage.origin())
     assert isinstance((await stage.views.agent(CHANNEL, helper.id)).status, Stopped)
-    await stage.service.resume(helper.id, stage.origin())
+    await stage.service.lifecycle.resume(helper.id, stage.origin())
     helper = await stage.wait_until_settled(helper)
-    await stage.service.stop(helper.id, stage.origin())
+    await stage.service.lifecycle.stop(helper.id, stage.origin())
     entries = (await stage.views.thread(CHANNEL, head.id)).entries
     notes = [entry for entry in entries if isinstance(entry, Note)]
     assert [note.text for note in notes if note.by.display == "Scout"] == ["@ana stopped me."]
-    await stage.service.delete(head.id, stage.origin())
+    await stage.service.lifecycle.delete(head.id, stage.origin())
     assert await stage.views.agents(CHANNEL) == ()
 
 

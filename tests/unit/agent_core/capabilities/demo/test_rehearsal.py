@@ -239,9 +239,9 @@ def test_every_template_runs_in_demo_mode(template: AgentTemplate) -> None:
 async def test_demo_mode_refuses_a_goal_before_an_agent_is_made_and_starts_tours_with_their_files() -> None:
     stage = Stage(model=RehearsalModel(), rehearsal=RehearsalModel())
     with pytest.raises(InvalidInput, match="can't do"):
-        await stage.service.create(AgentDraft(goals=("Research tea",)), stage.origin())
+        await stage.service.lifecycle.create(AgentDraft(goals=("Research tea",)), stage.origin())
     with pytest.raises(InvalidInput, match="has no gpt-5"):
-        await stage.service.create(AgentDraft(goals=(WRITE,), model="gpt-5"), stage.origin())
+        await stage.service.lifecycle.create(AgentDraft(goals=(WRITE,), model="gpt-5"), stage.origin())
     first, second = await stage.tour.start(stage.origin()), await stage.tour.start(stage.origin())
     assert (first.name, second.name) == ("Tour", "Tour 2")
     paths = [entry.path for entry in await stage.workspaces.of(first).list_files()]

@@ -202,7 +202,7 @@ def stage_of(*replies: str | Exception, model: LanguageModel | None = None) -> S
 async def test_after_a_picture_no_lease_covers_programs() -> None:
     stage = stage_of(RUN, PAINT, VIEW, ORDERS, RUN)
     agent = await stage.create()
-    await stage.service.grant_lease(agent.id, 10, stage.origin())
+    await stage.service.decisions.grant_lease(agent.id, 10, stage.origin())
     agent = await approve(stage, agent)
     assert (agent.exposed, isinstance(agent.status, Awaiting)) == (True, True)
     assert (await stage.turn(agent)).number == 4
@@ -232,7 +232,9 @@ async def test_a_picture_that_was_approved_for_one_model_is_given_to_no_other(
     decision: Decision, *, is_set_first: bool
 ) -> None:
     stage = stage_of(VIEW, ORDERS, RUN)
-    agent = await stage.service.create(AgentDraft(name="Clerk", goals=("Look",), model="seer"), stage.origin())
+    agent = await stage.service.lifecycle.create(
+        AgentDraft(name="Clerk", goals=("Look",), model="seer"), stage.origin()
+    )
     for name in ("cat.png", "dog.png"):
         await stage.workspaces.of(agent).write(name, picture())
     await stage.wait_until_settled(agent)
