@@ -135,8 +135,8 @@ def unread_text(name: str, right: str) -> str:
 
 
 def written_variables(env_file: str | Path | None) -> dict[str, str]:
-    """The variables of the file, by name in capitals; an empty one has an empty text."""
-    found = DotEnvSettingsSource(BaseSettings, env_file, env_file_encoding="utf-8-sig").env_vars
+    """The variables of the file, by name in capitals: one without a text is left out, and hides no other spelling."""
+    found = DotEnvSettingsSource(BaseSettings, env_file, env_file_encoding="utf-8-sig", env_ignore_empty=True).env_vars
     return {name.upper(): text or "" for name, text in found.items()}
 
 
