@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -82,10 +83,11 @@ class Capabilities:
             await each.open()
 
     async def close(self) -> None:
-        """End running programs and close connections."""
-        await self.plugins.close()
-        for each in self.every:
-            await each.close()
+        """End running programs and close connections, each also if another one fails to close."""
+        async with AsyncExitStack() as stack:
+            for each in self.every:
+                stack.push_async_callback(each.close)
+            stack.push_async_callback(self.plugins.close)
 
     def commands(self, parts: CommandParts) -> Commands:
         """The enabled commands, and the disabled ones with the reason.

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -89,8 +90,9 @@ class PluginSet:
 
     async def close(self) -> None:
         """End the processes of plugins."""
-        for close in self.closers:
-            await close()
+        async with AsyncExitStack() as stack:
+            for close in self.closers:
+                stack.push_async_callback(close)
 
     async def wrap_run(
         self,

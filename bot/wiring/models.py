@@ -4,11 +4,10 @@ Part of the composition root, like `bot.bootstrap`. Modules are imported only if
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import isawaitable
 from typing import Any
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
@@ -62,11 +61,10 @@ class Models:
             await prepare()
 
     async def close(self) -> None:
-        for each in (self.model, self.embedder, self.index):
-            if close := getattr(each, "close", None):
-                closing: Awaitable[None] | None = close()
-                if isawaitable(closing):
-                    await closing
+        async with AsyncExitStack() as stack:
+            for each in (self.model, self.embedder, self.index):
+                if close := getattr(each, "close", None):
+                    stack.push_async_callback(close)
 
 
 def make_model(settings: Settings) -> LanguageModel:

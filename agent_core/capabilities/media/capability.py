@@ -1,6 +1,7 @@
 """The feature of media: agents draw pictures, transcribe and speak, and have their model look at pictures."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,9 +99,10 @@ class MediaCapability(Capability):
         return "" if sees else "the model takes no pictures, by its name and by what the endpoint lists"
 
     async def close(self) -> None:
-        for each in (self.images, self.transcriber, self.voice):
-            if close := getattr(getattr(each, "endpoint", None), "close", None):
-                await close()
+        async with AsyncExitStack() as stack:
+            for each in (self.images, self.transcriber, self.voice):
+                if close := getattr(getattr(each, "endpoint", None), "close", None):
+                    stack.push_async_callback(close)
 
 
 def make_images(settings: MediaSettings) -> Images | None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -129,12 +130,14 @@ class ProcessSandbox:
         return ended
 
     async def end_all(self, agent_id: AgentId) -> None:
-        for running in self._background.pop(agent_id, []):
-            await running.end()
+        async with AsyncExitStack() as stack:
+            for running in self._background.pop(agent_id, []):
+                stack.push_async_callback(running.end)
 
     async def close(self) -> None:
-        for agent_id in tuple(self._background):
-            await self.end_all(agent_id)
+        async with AsyncExitStack() as stack:
+            for agent_id in tuple(self._background):
+                stack.push_async_callback(self.end_all, agent_id)
 
     async def _run_in_folder(self, argv: Sequence[str], folder: Path, seconds: float) -> ProgramRun:
         supervisor = await self._start_process(argv, FolderFiles(folder, self.workspaces.limits))
