@@ -126,7 +126,7 @@ async def assemble(
         workspaces = make_workspaces(settings)
         await check_storage(settings, workspaces, database)
         stack.push_async_callback((models := Models.of(settings, database)).close)
-        plugins = await load_all_plugins(settings, clock)
+        stack.push_async_callback((plugins := await load_all_plugins(settings, clock)).close)
         stack.push_async_callback((capabilities := Capabilities.of(settings, plugins, clock)).close)
         await capabilities.open()
         parts = _platform_parts(settings, models, database, workspaces, clock, broadcast)

@@ -83,11 +83,10 @@ class Capabilities:
             await each.open()
 
     async def close(self) -> None:
-        """End running programs and close connections, each also if another one fails to close."""
+        """End running programs and close connections, also if one fails. Plugins are closed where they are loaded."""
         async with AsyncExitStack() as stack:
             for each in self.every:
                 stack.push_async_callback(each.close)
-            stack.push_async_callback(self.plugins.close)
 
     def commands(self, parts: CommandParts) -> Commands:
         """The enabled commands, and the disabled ones with the reason.

@@ -12,12 +12,15 @@ from agent_core.capabilities.capability import Capability
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.media.capability import MediaCapability
 from agent_core.capabilities.programs.process_sandbox import ProcessSandbox
+from agent_core.errors import SettingsError
 from agent_core.model.ids import AgentId
 from agent_core.plugins.registration import PluginSet
 from agent_core.ports.sandbox import NOTHING_SEALED
 from agent_core.providers.clock import SystemClock
 from agent_core.testing.database import TemporaryDatabase
 from agent_core.testing.examples import an_agent
+from bot import bootstrap
+from bot.bootstrap import assemble
 from bot.capabilities import Capabilities
 from bot.settings import load
 from bot.wiring.models import Models
@@ -133,3 +136,19 @@ async def test_a_program_that_cannot_be_killed_leaves_no_other_running(tmp_path:
     with pytest.raises(OSError, match="could not be killed"):
         await sandbox.close()
     assert [each.name for each in backend.programs if not each.is_killed] == ["stubborn"]
+
+
+async def test_a_start_that_is_refused_after_plugins_were_loaded_closes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = Part()
+
+    async def load_plugins(*_: object) -> PluginSet:
+        return PluginSet(closers=[plugin.close])
+
+    monkeypatch.setattr(bootstrap, "load_all_plugins", load_plugins)
+    settings = load({"SIGNOFF_HOME": str(tmp_path), "ALLOW_INTERNAL_HOSTS": "bad host/!!"}, None)
+    with pytest.raises(SettingsError, match="ALLOW_INTERNAL_HOSTS: 'bad host/!!' is no host name"):
+        async with assemble(settings):
+            pass
+    assert plugin.is_closed
