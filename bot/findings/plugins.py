@@ -28,7 +28,7 @@ async def plugins_finding(capabilities: Capabilities) -> Finding | None:
     try:
         found = _registered(capabilities, await try_plugins(settings))
     except SettingsError as fault:
-        return Finding(name="plugins", state="fault", why=str(fault), variable="PLUGIN_PYTHON")
+        return Finding(name="plugins", state="fault", why=str(fault), variable=fault.variable)
     titles = ", ".join(f"{each.title} ({counted(len(each.commands), 'command')})" for each in found.working) or "none"
     left_out = [*found.faults, *(fault for each in found.loaded for fault in _left_out(each))]
     unmatched = _unmatched_names(settings, found)

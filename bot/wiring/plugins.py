@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.programs.capability import IN_A_BUCKET, USE_A_FOLDER
+from agent_core.capabilities.web.capability import internal_hosts
 from agent_core.errors import SettingsError
 from agent_core.oversight.secrets import Secrets
 from agent_core.plugins.loading import load_plugins
@@ -33,7 +34,7 @@ NEEDS_SANDBOX = "plugins of AutoGPT are off: they run in the sandbox bubblewrap 
 
 
 async def load_all_plugins(settings: Settings, clock: Clock, env_file: str = ".env") -> PluginSet:
-    """The plugins that the settings name; raise SettingsError if PLUGIN_PYTHON is no Python.
+    """The plugins that the settings name; raise SettingsError for an invalid PLUGIN_PYTHON or internal host.
 
     Plugins of AutoGPT are found by their names alone, and each one that is allowed is asked in the sandbox what it
     adds. If the sandbox does not hold, or the agents' files are in a bucket, none of them is.
@@ -95,20 +96,18 @@ def _host(
 ) -> "WorkerHost":
     from agent_core.capabilities.autogpt.worker import WorkerHost
     from agent_core.capabilities.programs.bubblewrap import BubblewrapBackend
-    from agent_core.providers.egress.address_policy import InternalHosts
     from agent_core.providers.egress.gateway import EgressGateway
 
     backend = BubblewrapBackend(
         data=settings.home, file_bytes=workspaces.limits.file_bytes, interpreter=python.interpreter
     )
-    internal = InternalHosts.of(settings.allow_internal_hosts, "ALLOW_INTERNAL_HOSTS", settings.port)
     return WorkerHost(
         backend=backend,
         python=python,
         clock=clock,
         seconds=settings.plugin_seconds,
         environment=plugin_environment(settings, env_file),
-        gateway=EgressGateway(internal=internal),
+        gateway=EgressGateway(internal=internal_hosts(settings, settings.port)),
         is_open=settings.plugin_network == "open",
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent_core.capabilities.capability import Capability, CommandParts, Finding
 from agent_core.capabilities.declaring import variables_of
@@ -13,6 +14,9 @@ from agent_core.errors import SettingsError
 from agent_core.ports.documents import Documents
 from agent_core.ports.web import Search, Web
 from agent_core.toolset.registry import Command
+
+if TYPE_CHECKING:
+    from agent_core.providers.egress.address_policy import InternalHosts
 
 INTERNAL_HOSTS = "ALLOW_INTERNAL_HOSTS"
 NO_DOWNLOADS = "the operator allows no downloads here (ALLOW_DOWNLOADS)."
@@ -26,7 +30,10 @@ DRAWN = "those that need JavaScript are drawn by Chromium"
 
 @dataclass(frozen=True, kw_only=True)
 class WebCapability(Capability):
-    """`browser_fault`, `git_fault`: return why Chromium or git cannot be used, or ""."""
+    """`browser_fault`, `git_fault`: return why Chromium or git cannot be used, or "".
+
+    `hosts_fault`: an invalid host in ALLOW_INTERNAL_HOSTS, for which `open` refuses the start.
+    """
 
     name = "web"
     settings: WebSettings
@@ -34,17 +41,33 @@ class WebCapability(Capability):
     search: Search
     browser_fault: Callable[[], str]
     git_fault: Callable[[], str]
+    hosts_fault: SettingsError | None = None
 
     @classmethod
     def of(cls, settings: WebSettings, documents: Documents, *, public_url: str, port: int) -> "WebCapability":
-        """`public_url` and `port` are of Signoff's own page. Raise SettingsError for an invalid host."""
+        """`public_url` and `port` are of Signoff's own page. No internal host is allowed if one of them is invalid."""
         from agent_core.capabilities.web.browser_pages import browser_fault
         from agent_core.capabilities.web.git_clone import git_fault
 
-        web = make_web(settings, documents, public_url=public_url, port=port)
+        fault = None
+        try:
+            web = make_web(settings, documents, public_url=public_url, port=port)
+        except SettingsError as error:
+            fault, without = error, settings.model_copy(update={"allow_internal_hosts": ()})
+            web = make_web(without, documents, public_url=public_url, port=port)
         return cls(
-            settings=settings, web=web, search=make_search(settings), browser_fault=browser_fault, git_fault=git_fault
+            settings=settings,
+            web=web,
+            search=make_search(settings),
+            browser_fault=browser_fault,
+            git_fault=git_fault,
+            hosts_fault=fault,
         )
+
+    async def open(self) -> None:
+        """Raise SettingsError for an invalid host."""
+        if self.hosts_fault:
+            raise self.hosts_fault
 
     def commands(self, parts: CommandParts) -> Iterable[Command]:
         commands = (
@@ -61,11 +84,12 @@ class WebCapability(Capability):
 
     async def findings(self) -> Iterable[Finding]:
         no_clones, allowed = self.git_fault(), self.settings.allow_downloads
-        pages = self.browser_fault().rstrip(".") or DRAWN
+        refused = f"run does not start: {self.hosts_fault.fault}" if self.hosts_fault else ""
+        pages = refused or self.browser_fault().rstrip(".") or DRAWN
         downloads = "agents may propose them" if allowed else "agents propose none; true lets them"
         return (
             self._search(),
-            Finding(name="pages", state="on", why=pages, variable=INTERNAL_HOSTS),
+            Finding(name="pages", state="fault" if self.hosts_fault else "on", why=pages, variable=INTERNAL_HOSTS),
             Finding(
                 name="repositories",
                 state="off" if no_clones else "on",
@@ -91,13 +115,18 @@ class WebCapability(Capability):
 def make_web(settings: WebSettings, documents: Documents, *, public_url: str, port: int) -> Web:
     """The HTTP client; raise SettingsError for an invalid host."""
     from agent_core.capabilities.web.gateway_web import GatewayWeb
+
+    return GatewayWeb.of(internal_hosts(settings, port), public_url, documents)
+
+
+def internal_hosts(settings: WebSettings, port: int) -> "InternalHosts":
+    """The hosts that ALLOW_INTERNAL_HOSTS names, never the page at `port`; raise SettingsError for an invalid one."""
     from agent_core.providers.egress.address_policy import InternalHosts
 
     try:
-        internal = InternalHosts.of(settings.allow_internal_hosts, INTERNAL_HOSTS, port)
+        return InternalHosts.of(settings.allow_internal_hosts, INTERNAL_HOSTS, port)
     except ValueError as fault:
         raise SettingsError(INTERNAL_HOSTS, str(fault), variables_of(WebSettings)[INTERNAL_HOSTS].example) from None
-    return GatewayWeb.of(internal, public_url, documents)
 
 
 def make_search(settings: WebSettings) -> Search:
