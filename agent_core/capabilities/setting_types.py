@@ -21,9 +21,9 @@ DATABASES = ("sqlite", "postgresql", "postgres")
 
 
 def web_address(url: str) -> str:
-    """An http or https address without a user, a query or a fragment."""
+    """An http or https address without a user, a password, a query or a fragment."""
     parts = urlsplit(url)
-    is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and not parts.username
+    is_web = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
     if url and (not is_web or parts.query or parts.fragment or any(map(str.isspace, url))):
         raise ValueError
     return url.rstrip("/")

@@ -99,6 +99,7 @@ def test_words_are_taken_in_any_case() -> None:
         ("OPENAI_BASE_URL", "ftp://localhost/v1"),
         ("OPENAI_BASE_URL", "http://localhost:99999/v1"),
         ("OPENAI_BASE_URL", "http://ana:password@localhost/v1"),
+        ("SEARXNG_URL", "http://:password@localhost"),
         ("TEMPERATURE", "2.1"),
         ("TEMPERATURE", "nan"),
         ("AZURE_OPENAI_ENDPOINT", "your-resource"),
