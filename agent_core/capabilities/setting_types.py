@@ -17,6 +17,7 @@ from agent_core.model.command import RISK_CLASSES, RiskClass
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 ANY_WORKSPACE, WORKSPACE_ID = "any", re.compile(r"[TE][A-Z0-9]{1,30}", re.ASCII)
+PASSWORD_OPTION = re.compile(r"[?&](?:ssl)?password=([^&]*)")
 DATABASES = ("sqlite", "postgresql", "postgres")
 
 
@@ -129,10 +130,13 @@ def without_secrets(url: str) -> str:
 
 
 def passwords(url: str) -> tuple[str, ...]:
-    """The password in a database's address, both percent-encoded and decoded."""
-    userinfo = "" if sqlite_file(url) else url.partition("://")[2].rpartition("@")[0]
-    password = userinfo.partition(":")[2]
-    return password, unquote(password)
+    """The passwords in a database's address, of the user and among the options, percent-encoded and decoded."""
+    if sqlite_file(url):
+        return ()
+    rest = url.partition("://")[2]
+    users = (rest.rpartition("@")[0], rest.rpartition("@")[0].partition("@")[0])  # an option may have an @ too
+    found = [*(user.partition(":")[2] for user in users), *PASSWORD_OPTION.findall(rest)]
+    return (*found, *map(unquote, found))
 
 
 def names(given: object) -> object:

@@ -428,6 +428,15 @@ def test_no_secret_is_shown_by_the_settings() -> None:
     assert not any(secret in shown for secret in settings.secrets)
 
 
+@pytest.mark.parametrize(
+    "options", ["sslpassword=o%40ption", "sslmode=require&password=o%40ption", "sslpassword=o@ption"]
+)
+def test_a_password_among_the_options_of_the_database_is_a_secret(options: str) -> None:
+    settings = load({"DATABASE_URL": f"postgresql://ana:hush@db.example.com/signoff?{options}&connect_timeout=3"}, None)
+    assert {"hush", "o@ption"} <= {*settings.secrets}
+    assert settings.shown_database == "postgresql://db.example.com/signoff"
+
+
 @pytest.mark.proves("settings:secrets")
 @pytest.mark.parametrize(
     "name",
