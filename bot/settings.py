@@ -135,9 +135,15 @@ def unread_text(name: str, right: str) -> str:
 
 
 def written_variables(env_file: str | Path | None) -> dict[str, str]:
-    """The variables of the file, by name in capitals: one without a text is left out, and hides no other spelling."""
-    found = DotEnvSettingsSource(BaseSettings, env_file, env_file_encoding="utf-8-sig", env_ignore_empty=True).env_vars
-    return {name.upper(): text or "" for name, text in found.items()}
+    """The variables of the file, by name in capitals: one without a text is left out, and hides no other spelling.
+
+    Raise SettingsError if the file is not UTF-8.
+    """
+    try:
+        source = DotEnvSettingsSource(BaseSettings, env_file, env_file_encoding="utf-8-sig", env_ignore_empty=True)
+    except UnicodeDecodeError:
+        raise SettingsError(str(env_file), "is not UTF-8 text; save it as UTF-8.") from None
+    return {name.upper(): text or "" for name, text in source.env_vars.items()}
 
 
 def _closest(name: str) -> str:

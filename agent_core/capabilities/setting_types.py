@@ -60,9 +60,13 @@ def sendable(secret: SecretStr) -> SecretStr:
 
 
 def folder(path: Path) -> Path:
-    """The absolute path of a folder, which need not exist; raise ValueError for a file or a path with `?`."""
-    absolute = path.expanduser().absolute()
-    if "?" in str(absolute) or (absolute.exists() and not absolute.is_dir()):
+    """The absolute path of a folder, which need not exist; raise ValueError for a file or an impossible path."""
+    try:
+        absolute = path.expanduser().absolute()
+        is_other = absolute.exists() and not absolute.is_dir()
+    except (OSError, RuntimeError):  # it is too long, or the home of an unknown user
+        raise ValueError from None
+    if is_other or {"?", "\0"} & {*str(absolute)}:
         raise ValueError
     return absolute
 

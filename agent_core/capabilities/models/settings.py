@@ -269,7 +269,10 @@ class ModelSettings(SettingsGroup):
     @field_validator("model_prices", mode="before")
     @classmethod
     def _decoded(cls, given: object) -> object:
-        return json.loads(given) if isinstance(given, str) else given
+        try:
+            return json.loads(given) if isinstance(given, str) else given
+        except RecursionError:
+            raise ValueError from None
 
     def check(self) -> None:
         is_azure = bool(self.azure_openai_endpoint)

@@ -83,6 +83,9 @@ def test_words_are_taken_in_any_case() -> None:
     [
         ("SIGNOFF_HOME", __file__),
         ("SIGNOFF_HOME", "what?"),
+        ("SIGNOFF_HOME", "~nobody-of-this-name/signoff"),
+        ("PLUGINS_DIR", "/" + "a" * 5_000),
+        ("TEMPLATES_DIR", "a\0b"),
         ("HOST", "http://localhost"),
         ("PORT", "0"),
         ("PORT", "65536"),
@@ -121,6 +124,7 @@ def test_words_are_taken_in_any_case() -> None:
         ("GOOGLE_CSE_ID", "a/b"),
         ("GOOGLE_SEARCH_URL", "www.googleapis.com"),
         ("MODEL_PRICES", "{"),
+        ("MODEL_PRICES", "[" * 100_000),
         ("MODEL_PRICES", '{"m": 1}'),
         ("MODEL_PRICES", '{"m": [1, -2]}'),
         ("DEFAULT_BUDGET_USD", "0"),
