@@ -83,24 +83,6 @@ async def test_the_second_answers_after_the_first_has_failed_for_a_minute(pair: 
     assert await pair.ask() == "two by second · two.test"
 
 
-async def test_the_failure_that_makes_the_minute_full_asks_for_an_immediate_retry(pair: Pair) -> None:
-    pair.first.say(ModelUnavailable("busy", 300.0), ModelUnavailable("busy", 300.0))
-    waits = []
-    for seconds in (60, 0):
-        with pytest.raises(ModelUnavailable) as failed:
-            await pair.model.complete(PROMPT, CallOptions(max_tokens=9))
-        waits.append(failed.value.retry_after)
-        pair.clock.advance(seconds)
-    assert waits == [60.0, 0.0]
-
-
-async def test_a_time_that_the_first_named_is_kept_where_it_comes_before_the_minute_ends(pair: Pair) -> None:
-    pair.first.say(ModelUnavailable("busy", 5.0))
-    with pytest.raises(ModelUnavailable) as failed:
-        await pair.model.complete(PROMPT, CallOptions(max_tokens=9))
-    assert failed.value.retry_after == 5.0
-
-
 @pytest.mark.proves("fallback:back")
 async def test_the_first_is_tried_once_a_minute_and_takes_over_when_it_answers(pair: Pair) -> None:
     pair.second.say("two", "two", "two")
@@ -126,13 +108,6 @@ async def test_the_first_is_not_tried_before_the_time_that_it_named(pair: Pair) 
     assert await pair.ask("one") == "one by first · one.test"
 
 
-async def test_a_first_that_fails_again_after_a_quiet_hour_is_still_away(pair: Pair) -> None:
-    pair.second.say("two", "two")
-    await pair.go_away()
-    pair.clock.advance(3_600)
-    assert [await pair.ask(BUSY), await pair.ask()] == ["two by second · two.test"] * 2
-
-
 async def test_a_first_that_hangs_takes_at_most_a_fifth_of_the_time(pair: Pair) -> None:
     pair.first.seconds = 120
     pair.second.say("two", "two")
@@ -144,25 +119,14 @@ async def test_a_first_that_hangs_takes_at_most_a_fifth_of_the_time(pair: Pair) 
     assert await pair.ask("one") == "one by first · one.test"
 
 
-async def test_two_failures_far_apart_are_no_outage(pair: Pair) -> None:
+@pytest.mark.parametrize(("answer", "seconds"), [(None, 2 * AWAY.total_seconds() + 1), ("one", AWAY.total_seconds())])
+async def test_two_failures_far_apart_or_around_an_answer_are_no_outage(
+    pair: Pair, answer: str | None, seconds: float
+) -> None:
     await pair.ask(BUSY)
-    pair.clock.advance(2 * AWAY.total_seconds() + 1)
-    assert [await pair.ask(BUSY), await pair.ask("one")] == [WAITING, "one by first · one.test"]
-
-
-async def test_two_minutes_without_a_failure_count_from_the_last_one(pair: Pair) -> None:
-    pair.second.say("two")
-    for said, seconds in ((WAITING, 50), (WAITING, 75), (str(BUSY), 0)):
-        assert await pair.ask(BUSY) == said
-        pair.clock.advance(seconds)
-    assert await pair.ask() == "two by second · two.test"
-
-
-async def test_an_answer_in_between_ends_an_outage(pair: Pair) -> None:
-    await pair.ask(BUSY)
-    pair.clock.advance(30)
-    await pair.ask("one")
-    pair.clock.advance(30)
+    if answer:
+        await pair.ask(answer)
+    pair.clock.advance(seconds)
     assert [await pair.ask(BUSY), await pair.ask("one")] == [WAITING, "one by first · one.test"]
 
 
@@ -204,22 +168,23 @@ async def test_the_second_is_asked_by_its_own_name_for_at_most_what_it_can_write
     assert (asked.temperature, asked.cache_key, asked.schema) == (0.3, "a", schema)
 
 
-@pytest.mark.parametrize("error", [ModelRefused("wrong key"), ModelUnavailable("two is busy", 3.0)])
-async def test_if_both_fail_both_reasons_are_told_and_a_retry_may_help(pair: Pair, error: ModelError) -> None:
+@pytest.mark.parametrize(
+    ("error", "seconds", "retry_after"),
+    [
+        (ModelRefused("wrong key"), 0, None),
+        (ModelUnavailable("two is busy", 3.0), 0, 3.0),
+        (ModelUnavailable("two is busy", 300.0), 20, 40),  # no later than the next trial of the first
+    ],
+)
+async def test_if_both_fail_both_reasons_are_told_and_a_retry_may_help(
+    pair: Pair, error: ModelError, seconds: float, retry_after: float | None
+) -> None:
     await pair.go_away()
+    pair.clock.advance(seconds)
     pair.second.say(error)
     with pytest.raises(ModelUnavailable, match=f"busy. The fallback did not answer either: {error}") as failed:
         await pair.model.complete(PROMPT, CallOptions(max_tokens=9))
-    assert failed.value.retry_after == getattr(error, "retry_after", None)
-
-
-async def test_if_both_fail_the_retry_comes_no_later_than_the_next_trial_of_the_first(pair: Pair) -> None:
-    await pair.go_away()
-    pair.clock.advance(20)
-    pair.second.say(ModelUnavailable("two is busy", 300.0))
-    with pytest.raises(ModelUnavailable) as failed:
-        await pair.model.complete(PROMPT, CallOptions(max_tokens=9))
-    assert failed.value.retry_after == 40
+    assert failed.value.retry_after == retry_after
 
 
 async def test_two_calls_at_once_try_the_first_once(pair: Pair) -> None:

@@ -19,7 +19,6 @@ from agent_core.spending.spending_tracker import SpendingTracker
 from agent_core.testing.examples import an_agent
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel
-from agent_core.toolset.arguments import argument_faults
 from agent_core.toolset.registry import CommandContext, Commands
 
 CODE = "def add(a, b):\n    return a - b\n"
@@ -159,11 +158,6 @@ async def test_too_few_or_too_many_suggestions_are_told(suggestions: object, sai
     for act in (desk.preview("improve_code", arguments), desk.run("improve_code", arguments)):
         with pytest.raises(CommandError, match=said):
             await act
-
-
-@pytest.mark.parametrize("wrong", [{"code": 7}, {"code": CODE, "suggestions": {"a": 1}}, {"filename": ["a"]}])
-def test_arguments_of_the_wrong_type_make_no_call(wrong: Mapping[str, object]) -> None:
-    assert argument_faults(Desk().commands.get("improve_code").spec, {"suggestions": "x", **wrong})
 
 
 async def test_a_cut_off_or_an_empty_answer_is_told() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from agent_core.capabilities.models.endpoint_errors import CHAT, redact_and_shorten
-from agent_core.capabilities.models.openai_model import DEFAULT_MODEL, OpenAIDialect, OpenAIModel, merge_same_role
+from agent_core.capabilities.models.openai_model import DEFAULT_MODEL, OpenAIDialect, OpenAIModel
 from agent_core.capabilities.models.settings import Endpoint as ConfiguredEndpoint
 from agent_core.errors import ModelError, ModelRefused, ModelUnavailable
 from agent_core.model.model_calls import Message, Reply, Usage
 from agent_core.ports.models import CallOptions
 from agent_core.testing.clock import FakeClock
-from tests.standins.openai import CutsOff, Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
+from tests.standins.openai import Fails, Hangs, OpenAIStandIn, Says, SaysPlain, openai_standin
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
 SCHEMA = {"type": "object"}
@@ -84,12 +84,7 @@ async def test_text_usage_and_finish_reason_are_read(endpoint: Endpoint) -> None
     assert await ask(endpoint.model()) == Reply(text="{}", usage=used, finish_reason="length")
 
 
-async def test_usage_that_is_not_told_is_estimated(endpoint: Endpoint) -> None:
-    endpoint.standin.answers(Says("abcdef", usage=None))
-    assert (await ask(endpoint.model())).usage == Usage(prompt=7, completion=2)
-
-
-@pytest.mark.parametrize("told", [-1, "many", None, 1.5])
+@pytest.mark.parametrize("told", [0, -1, "many", None, 1.5])
 async def test_usage_that_cannot_be_is_estimated(endpoint: Endpoint, told: object) -> None:
     usage = {"prompt_tokens": told, "completion_tokens": told, "prompt_tokens_details": {"cached_tokens": told}}
     endpoint.standin.answers(Says("abcdef", usage=usage))
@@ -118,7 +113,6 @@ async def test_no_schema_asks_for_no_format(endpoint: Endpoint) -> None:
     [
         ({"json_schema"}, ["json_schema", "tool", "tool"]),
         ({"json_schema", "tools"}, ["json_schema", "tool", "json_object", "json_object"]),
-        ({"json_schema", "tool_choice"}, ["json_schema", "tool", "json_object", "json_object"]),
         ({"json_schema", "tools", "json_object"}, ["json_schema", "tool", "json_object", None, None]),
     ],
 )
@@ -151,12 +145,6 @@ async def test_a_limit_under_another_name_is_learned(endpoint: Endpoint) -> None
     assert names == ["max_tokens", "max_completion_tokens", "max_completion_tokens"]
 
 
-async def test_an_endpoint_that_takes_neither_limit_refuses(endpoint: Endpoint) -> None:
-    endpoint.standin.refuses = {"max_tokens", "max_completion_tokens"}
-    assert isinstance(await endpoint.error(), ModelRefused)
-    assert len(endpoint.standin.completions) == 2
-
-
 async def test_a_temperature_is_sent_only_when_set_and_taken(endpoint: Endpoint) -> None:
     await ask(endpoint.model())
     await ask(endpoint.model(temperature=0.0))
@@ -175,14 +163,6 @@ def test_openai_itself_is_given_the_newer_limit() -> None:
     assert OpenAIModel().first_dialect() == OpenAIDialect(limit="max_completion_tokens", cache_key=True)
 
 
-async def test_a_prompt_that_is_too_long_is_refused_in_the_endpoints_words(endpoint: Endpoint) -> None:
-    words = "'max_tokens' is too large: this model's maximum context length is 8192 tokens."
-    error = await endpoint.error(Fails(400, words, code="context_length_exceeded", param="messages"))
-    assert isinstance(error, ModelRefused)
-    assert words in str(error)
-    assert len(endpoint.standin.completions) == 1
-
-
 async def test_a_wrong_key_names_the_setting_and_never_the_key(endpoint: Endpoint) -> None:
     endpoint.standin.key = "sk-another"
     error = await endpoint.error()
@@ -194,11 +174,6 @@ async def test_a_wrong_key_names_the_setting_and_never_the_key(endpoint: Endpoin
 async def test_a_key_in_the_endpoints_words_is_left_out(endpoint: Endpoint) -> None:
     error = await endpoint.error(*[Fails(400, f"Bad request by {KEY} and sk-other***ab12.")] * 4)
     assert str(error).endswith("refused the request (400): Bad request by … and …")
-
-
-async def test_an_unknown_model_names_its_setting(endpoint: Endpoint) -> None:
-    with pytest.raises(ModelRefused, match=r"no model gpt-9: The model `gpt-9` does not exist.*SMART_MODEL"):
-        await ask(endpoint.model(model="gpt-9"), "gpt-9")
 
 
 async def test_the_advice_for_an_unknown_model_names_what_chose_it(endpoint: Endpoint) -> None:
@@ -217,12 +192,6 @@ async def test_the_advice_for_an_unknown_model_names_what_chose_it(endpoint: End
 async def test_the_endpoints_sentence_ends_before_the_advice(endpoint: Endpoint) -> None:
     error = await endpoint.error(Fails(404, "model 'x' not found, try pulling it first"))
     assert "try pulling it first. Set SMART_MODEL" in str(error)
-
-
-async def test_an_address_without_completions_names_its_setting(endpoint: Endpoint) -> None:
-    error = await endpoint.error(base_url=endpoint.standin.base_url.removesuffix("/v1"))
-    assert isinstance(error, ModelRefused)
-    assert "OPENAI_BASE_URL" in str(error)
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 502, 503, 529])
@@ -245,12 +214,8 @@ async def test_a_passing_fault_may_be_tried_again(endpoint: Endpoint, status: in
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "-5"}, None),
         ({"Retry-After": "0"}, None),
-        ({"retry-after-ms": "0"}, None),
         ({"retry-after-ms": "40"}, None),
-        ({"Retry-After": "1"}, 1.0),
-        ({"Retry-After": "3601"}, 3600.0),
         ({"Retry-After": "1e300"}, 3600.0),
-        ({"Retry-After": "7", "retry-after-ms": "1e300"}, 3600.0),
         ({"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, 3600.0),
         ({"Retry-After": "Fri, 31 Dec 2027 23:59:59 +99999999999999999999"}, None),
         ({}, None),
@@ -275,10 +240,6 @@ async def test_an_account_without_credit_is_not_asked_again(endpoint: Endpoint) 
     assert "no credit" in str(error)
 
 
-async def test_a_cut_connection_may_be_tried_again(endpoint: Endpoint) -> None:
-    assert isinstance(await endpoint.error(CutsOff()), ModelUnavailable)
-
-
 async def test_an_endpoint_that_does_not_answer_in_time_may_be_tried_again(endpoint: Endpoint) -> None:
     error = await endpoint.error(Hangs(), seconds=0.1)
     assert isinstance(error, ModelUnavailable)
@@ -296,10 +257,6 @@ async def test_an_answer_that_is_no_completion_is_a_model_error(endpoint: Endpoi
     assert str(await endpoint.error(answer)).startswith(endpoint.model().host)
 
 
-async def test_a_key_is_optional_on_a_server_of_ones_own(endpoint: Endpoint) -> None:
-    assert (await ask(endpoint.model(api_key=""))).text
-
-
 async def test_the_only_model_offered_becomes_the_default(endpoint: Endpoint) -> None:
     model = endpoint.model(model="")
     before = (model.default_model, model.label)
@@ -308,16 +265,11 @@ async def test_the_only_model_offered_becomes_the_default(endpoint: Endpoint) ->
     assert (model.default_model, model.label) == ("gpt-test", f"gpt-test · {model.host}")
 
 
-@pytest.mark.parametrize("offer", [("a", "b"), ()])
-async def test_among_several_models_the_current_default_is_taken(endpoint: Endpoint, offer: tuple[str, ...]) -> None:
-    endpoint.standin.models = offer
-    model = endpoint.model(model="")
-    await model.prepare()
-    assert model.default_model == DEFAULT_MODEL
-
-
-async def test_an_endpoint_that_lists_nothing_gets_the_current_default(endpoint: Endpoint) -> None:
-    endpoint.standin.listing = Fails(404, "Not Found")
+@pytest.mark.parametrize(("offer", "listing"), [(("a", "b"), None), ((), None), (("a",), Fails(404, "Not Found"))])
+async def test_where_not_one_model_is_listed_the_current_default_is_taken(
+    endpoint: Endpoint, offer: tuple[str, ...], listing: Fails | None
+) -> None:
+    endpoint.standin.models, endpoint.standin.listing = offer, listing
     model = endpoint.model(model="")
     await model.prepare()
     assert model.default_model == DEFAULT_MODEL
@@ -333,14 +285,6 @@ async def test_a_default_not_found_at_first_is_sought_again_at_the_first_call(en
     assert (unresolved, model.default_model) == ("", "gpt-test")
 
 
-async def test_a_wrong_key_is_told_at_the_first_call_not_before(endpoint: Endpoint) -> None:
-    endpoint.standin.key = "sk-another"
-    model = endpoint.model(model="")
-    await model.prepare()
-    with pytest.raises(ModelRefused, match="OPENAI_API_KEY"):
-        await ask(model, "")
-
-
 async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,13 +296,6 @@ def test_the_label_shows_neither_credentials_nor_path() -> None:
     model = OpenAIModel(base_url="https://me:pw@models.example:8443/v1?key=1", model="m", api_key=KEY)
     assert model.label == "m · models.example:8443"
     assert KEY not in repr(model)
-
-
-async def test_a_closed_provider_opens_new_connections(endpoint: Endpoint) -> None:
-    model = endpoint.model()
-    await ask(model)
-    await model.close()
-    assert (await ask(model)).text
 
 
 async def test_an_endpoint_of_ones_own_is_asked_for_the_windows_of_its_models(endpoint: Endpoint) -> None:
@@ -395,23 +332,3 @@ async def test_no_call_fails_because_nothing_is_told_of_windows(endpoint: Endpoi
     assert (await ask(model)).text
     assert len(endpoint.standin.requests) == 4
     assert model.window("gpt-test") == 4_096
-
-
-async def test_the_operators_window_holds_for_every_model(endpoint: Endpoint) -> None:
-    endpoint.standin.facts = {"gpt-test": {"context_length": 32_768}}
-    model = endpoint.model(context=6_000)
-    await model.prepare()
-    assert (model.window("gpt-test"), model.window("gpt-4o")) == (6_000, 6_000)
-
-
-async def test_a_listing_of_anything_is_no_fault(endpoint: Endpoint) -> None:
-    for data in ({"a": 1}, ["gpt-test", None, 3, {"id": 7}, {"id": "gpt-test", "context_length": 9_000}], None):
-        endpoint.standin.listing = Says(body={"object": "list", "data": data})
-        model = endpoint.model(model="")
-        await model.prepare()
-        assert model.window("gpt-test") in (4_096, 9_000)
-
-
-def test_neighbours_of_one_role_are_sent_as_one_message() -> None:
-    said = [Message("system", "a"), Message("user", "b"), Message("user", "c"), Message("assistant", "d")]
-    assert merge_same_role(said) == [Message("system", "a"), Message("user", "b\n\nc"), Message("assistant", "d")]

@@ -11,45 +11,35 @@ from agent_core.providers.outbound_proxy import is_loopback
 USAGE = Usage(prompt=1_000_000, cached=400_000, completion=10_000)
 
 
-def test_cached_tokens_cost_what_the_list_says_for_them() -> None:
-    assert Prices({}).of(USAGE, "gpt-5-mini") == Decimal("0.18")
+CLAUDE = (Decimal(2), Decimal(10))
+OWN = {"gpt-5-mini": (Decimal(1), Decimal(2)), "mine": (Decimal("0.5"), Decimal(0))}
+WRITTEN = Usage(prompt=1_000_000, cache_written=800_000, cached=200_000)
+TOO_MUCH_WRITTEN = Usage(prompt=1_000_000, cached=400_000, cache_written=1_000_000)
+TOO_MUCH_CACHED = Usage(prompt=1_000_000, cached=2_000_000)
+HERE = Prices.at("http://localhost:11434/v1", {"mine": (Decimal(1), Decimal(1))})
+GATEWAY, GROQ = Prices.at("https://gateway.example/v1", {}), Prices.at("https://api.groq.com/openai/v1", {})
+PRICES: dict[str, tuple[Prices, Usage, str, str | None]] = {
+    "cached tokens cost what the list says for them": (Prices({}), USAGE, "gpt-5-mini", "0.18"),
+    "an unknown model has no price": (Prices({}), USAGE, "nobody-knows-it", None),
+    "the operator's own price comes first": (Prices(OWN, free=True), USAGE, "gpt-5-mini", "1.02"),
+    "the operator's own price where the others are free": (Prices(OWN, free=True), USAGE, "mine", "0.5"),
+    "what Claude writes to its cache costs more": (Prices({"claude-mine": CLAUDE}), WRITTEN, "claude-mine", "2.4"),
+    "Claude at a gateway": (Prices({"anthropic/Claude-Mine": CLAUDE}), WRITTEN, "anthropic/Claude-Mine", "2.4"),
+    "another model writes at the usual price": (Prices({"mine": CLAUDE}), WRITTEN, "mine", "2.0"),
+    "no more is written than sent": (Prices({"claude-mine": CLAUDE}), TOO_MUCH_WRITTEN, "claude-mine", "2.3"),
+    "more cached than sent is all cached": (Prices({}), TOO_MUCH_CACHED, "gpt-5-mini", "0.025"),
+    "a server on this machine is free": (HERE, USAGE, "gpt-5-mini", "0"),
+    "a server on this machine is not free if priced": (HERE, USAGE, "mine", "1.01"),
+    "a gateway nobody knows is priced by the model's name": (GATEWAY, USAGE, "gpt-5-mini", "0.18"),
+    "a host with its own price": (GROQ, Usage(prompt=1_000_000), "llama-3.3-70b-versatile", "0.59"),
+}
 
 
-def test_an_unknown_model_has_no_price() -> None:
-    assert Prices({}).of(USAGE, "nobody-knows-it") is None
-
-
-def test_the_operators_own_price_comes_first() -> None:
-    own = {"gpt-5-mini": (Decimal(1), Decimal(2)), "mine": (Decimal("0.5"), Decimal(0))}
-    prices = Prices(own, free=True)
-    assert prices.of(USAGE, "gpt-5-mini") == Decimal("1.02")
-    assert prices.of(USAGE, "mine") == Decimal("0.5")
-
-
-@pytest.mark.parametrize(
-    ("model", "price"), [("claude-mine", "2.4"), ("anthropic/Claude-Mine", "2.4"), ("mine", "2.0")]
-)
-def test_tokens_that_claude_writes_to_its_cache_cost_a_quarter_more_than_the_operators_price(
-    model: str, price: str
+@pytest.mark.parametrize(("prices", "used", "model", "price"), PRICES.values(), ids=PRICES)
+def test_tokens_cost_what_the_operator_the_host_or_the_list_says(
+    prices: Prices, used: Usage, model: str, price: str | None
 ) -> None:
-    prices = Prices({model: (Decimal(2), Decimal(10))})
-    assert prices.of(Usage(prompt=1_000_000, cache_written=800_000, cached=200_000), model) == Decimal(price)
-
-
-def test_no_more_is_written_to_the_cache_than_was_sent_and_not_read_from_it() -> None:
-    prices = Prices({"claude-mine": (Decimal(2), Decimal(10))})
-    used = Usage(prompt=1_000_000, cached=400_000, cache_written=1_000_000)
-    assert prices.of(used, "claude-mine") == Decimal("2.3")
-
-
-def test_a_server_on_this_machine_is_free_unless_priced() -> None:
-    prices = Prices.at("http://localhost:11434/v1", {"mine": (Decimal(1), Decimal(1))})
-    assert prices.of(USAGE, "gpt-5-mini") == Decimal(0)
-    assert prices.of(USAGE, "mine") == Decimal("1.01")
-
-
-def test_a_gateway_nobody_knows_is_priced_by_the_models_name() -> None:
-    assert Prices.at("https://gateway.example/v1", {}).of(USAGE, "gpt-5-mini") == Decimal("0.18")
+    assert prices.of(used, model) == (None if price is None else Decimal(price))
 
 
 @pytest.mark.parametrize(
@@ -72,15 +62,6 @@ def test_a_server_of_ones_own_is_not_priced_like_a_vendors_model_of_a_similar_na
 @pytest.mark.parametrize("address", ["https://api.deepseek.com/v1", "https://gateway.example/v1", "http://1.1.1.1/v1"])
 def test_a_public_server_is_priced_by_the_models_name(address: str) -> None:
     assert Prices.at(address, {}).of(USAGE, "deepseek-chat")
-
-
-def test_the_host_decides_where_it_has_its_own_price() -> None:
-    hosted = Prices.at("https://api.groq.com/openai/v1", {}).of(Usage(prompt=1_000_000), "llama-3.3-70b-versatile")
-    assert hosted == Decimal("0.59")
-
-
-def test_more_cached_than_sent_is_priced_as_all_cached() -> None:
-    assert Prices({}).of(Usage(prompt=1_000_000, cached=2_000_000), "gpt-5-mini") == Decimal("0.025")
 
 
 def test_a_price_has_nine_places() -> None:

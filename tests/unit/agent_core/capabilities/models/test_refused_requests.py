@@ -1,6 +1,6 @@
 """Requests that an endpoint refuses in its own words: asked in a simpler way, made smaller, or told to people."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +16,6 @@ from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Manners, OpenAIStandIn, Says, openai_standin
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
-Refuses = Callable[[Mapping[str, Any]], tuple[int, object] | None]
 OPAQUE = {"error": {"message": "Cannot compile the request.", "code": 400}}
 GEMINI = [{"error": {"code": 400, "message": "Unknown name \"const\" at 'generation_config': Cannot find field."}}]
 
@@ -69,13 +68,6 @@ async def test_a_schema_that_is_refused_in_any_words_is_left_out(
     await ask(standin, model)
     await ask(standin, model)
     assert ways(standin) == ["json_schema", "tool", "tool"]
-
-
-async def test_a_model_without_tools_is_asked_in_words(standin: OpenAIStandIn) -> None:
-    said = {"error": {"message": "No endpoints found that support tool use.", "code": 404}}
-    standin.manners = without("json_schema", "tool", "json_object", status=404, body=said)
-    assert (await ask(standin)).text
-    assert ways(standin) == ["json_schema", "tool", "json_object", None]
 
 
 async def test_an_error_inside_the_endpoint_is_asked_around_once_and_not_learned(standin: OpenAIStandIn) -> None:
