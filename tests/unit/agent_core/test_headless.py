@@ -99,16 +99,6 @@ async def test_a_late_retry_does_not_delay_the_end_of_a_run() -> None:
             await run_agent(stage.core, DRAFT, approve)
 
 
-async def test_an_outage_ends_with_the_first_reply() -> None:
-    writes = [reply_text("write_to_file", {"filename": f"{number}.txt", "text": "x"}) for number in range(8)]
-    stage = stage_of(*(step for write in writes for step in (DEAD, write)), DONE)
-    start = stage.fake_clock.now()
-    async with passing_time(stage):
-        agent = await run_agent(stage.core, DRAFT, approve, max_outage_seconds=60)
-    assert agent.status.kind == "finished"
-    assert (stage.fake_clock.now() - start).total_seconds() > 60
-
-
 async def test_an_error_of_the_deciding_function_ends_the_run() -> None:
     async def fail(_agent: Agent, _turn: Turn) -> Decision:
         raise ZeroDivisionError
