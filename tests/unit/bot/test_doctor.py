@@ -2,11 +2,10 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,16 +35,6 @@ from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin
 
 ASSUMED = "which is assumed: the endpoint reports none"
-BOT = {"SLACK_BOT_TOKEN": "xoxb-one"}
-SOCKET = {"SLACK_APP_TOKEN": "xapp-1"}
-HTTP = {"SLACK_SIGNING_SECRET": "s3cret"}
-MANY = {
-    "SLACK_CLIENT_ID": "1.2",
-    "SLACK_CLIENT_SECRET": "cs",
-    "SLACK_ALLOWED_WORKSPACES": "T1",
-    "PUBLIC_URL": "https://s.org",
-    "WEB_TOKEN": "a-token-of-some-length",
-}
 
 
 @dataclass
@@ -174,12 +163,144 @@ async def test_templates_that_cannot_be_used_are_named_with_what_is_wrong(tmp_pa
     assert (await found(settings_with(tmp_path)))["templates"].why == "6 templates for new agents"
 
 
-async def test_the_page_says_where_it_is_and_who_may_see_it(tmp_path: Path) -> None:
-    local = (await found(settings_with(tmp_path, PORT="9000")))["web"]
-    settings = settings_with(tmp_path, HOST="0.0.0.0", WEB_TOKEN="a-token-of-some-length", PUBLIC_URL="https://s.org/")
-    public = (await found(settings))["web"]
-    assert local.why == "http://127.0.0.1:9000, for this machine only, by the key in its address"
-    assert public.why == "https://s.org, for everyone with WEB_TOKEN"
+BOT = {"SLACK_BOT_TOKEN": "xoxb-one"}
+SOCKET = {"SLACK_APP_TOKEN": "xapp-1"}
+HTTP = {"SLACK_SIGNING_SECRET": "hidden"}
+PAGE = {"WEB_TOKEN": "a-token-of-some-length", "PUBLIC_URL": "https://s.org"}
+MANY = {"SLACK_CLIENT_ID": "1.2", "SLACK_CLIENT_SECRET": "hidden", "SLACK_ALLOWED_WORKSPACES": "T1", **PAGE}
+OPENAI = {"OPENAI_API_KEY": "sk-hidden"}
+AWAY = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+GATEWAY = {"OPENAI_BASE_URL": "http://gateway.test/v1"}
+AZURE = {
+    "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com",
+    "AZURE_OPENAI_API_KEY": "azure-hidden",
+    "SMART_MODEL": "mine",
+}
+BESIDE = {**OPENAI, "FALLBACK_MODEL": "small", "FALLBACK_BASE_URL": "http://127.0.0.1:9/v1"}
+EMBEDDER = {"EMBEDDING_BASE_URL": "http://127.0.0.1:8080/v1", "EMBEDDING_MODEL": "nomic"}
+PINECONE = {"PINECONE_API_KEY": "pcsk-hidden", "PINECONE_HOST": "s-1.svc.pinecone.io"}
+GOOGLE = {"GOOGLE_API_KEY": "google-hidden", "GOOGLE_CSE_ID": "c1"}
+BRAVE, TAVILY = {"BRAVE_API_KEY": "hidden"}, {"TAVILY_API_KEY": "hidden"}
+SCRAPING = {"ALLOW_SEARCH_SCRAPING": "true"}
+SERVER = {"DATABASE_URL": "postgresql://ana:hidden@db/s"}
+PROGRAMS = {"EXECUTE_LOCAL_COMMANDS": "true"}
+AZURE_KEYS, OWN_KEYS = "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT", "FALLBACK_API_KEY, FALLBACK_BASE_URL"
+OFFERED = ("gpt-5.4", "gpt-5.4-mini", "gpt-5.4-nano", "whisper-1")
+MISSPELT = {**OPENAI, "SMART_MODEL": "gpt-5.4-mni"}
+FAST = {**GATEWAY, "SMART_MODEL": "gpt-5.4", "FAST_MODEL": "whisper"}
+QWEN = {**GATEWAY, "SMART_MODEL": "gpt-5.4", "FALLBACK_MODEL": "qwen"}
+UNLISTED = "is not in the endpoint's list of models"
+CLOSEST = f"gpt-5.4-mni · OpenAI {UNLISTED}; closest: gpt-5.4-mini, gpt-5.4-nano, gpt-5.4"
+EXAMPLES = f"qwen · gateway.test {UNLISTED}; it has, for example: gpt-5.4, gpt-5.4-mini, gpt-5.4-nano"
+BY_WORDS = "memories are found by words, not by meaning; for English, pip install wordllama"
+MANY_BY_HTTP = "many workspaces by HTTP at https://s.org/slack/events, install at https://s.org/slack/install"
+MANY_BY_SOCKET = "many workspaces by Socket Mode, install at https://s.org/slack/install"
+NEWER = "postgresql://db/s, tables of version 0009, extended by a newer release: use that one soon"
+NO_TOOLS = "bwrap is not installed. Install it: apt-get install bubblewrap"
+NO_PROGRAMS = "agents propose none; true lets them, in a sandbox without network. The sandbox cannot run here: "
+LOOK = "agents may have their model look at pictures"
+UNKNOWN = "not known, because the endpoint did not list its models; agents are offered no pictures"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finding as it is told with these variables, where the probes find this."""
+
+    name: str
+    why: str
+    variables: dict[str, str] = field(default_factory=dict)
+    state: str = "on"
+    by: str | None = None  # the variable that changes it
+    world: World = field(default_factory=World)
+
+
+def tables(**facts: Any) -> World:
+    return World(tables=Tables(**facts))
+
+
+LISTED, WORDLESS, SEEING = World(models=OFFERED), World(has_word_vectors=False), World(sees=True)
+TOLD = [
+    Told("web", "http://127.0.0.1:9000, for this machine only, by the key in its address", {"PORT": "9000"}),
+    Told("web", "https://s.org, for everyone with WEB_TOKEN", {"HOST": "0.0.0.0", **PAGE}),
+    Told("model", "m · OpenAI", {**OPENAI, "SMART_MODEL": "m"}),
+    Told("model", "127.0.0.1:9 refuses", AWAY, "fault", "OPENAI_API_KEY, OPENAI_BASE_URL", World("refuses")),
+    Told("model", "mine · r.openai.azure.com", AZURE, by="AZURE_OPENAI_ENDPOINT, SMART_MODEL"),
+    Told("model", "mine · r.openai.azure.com refuses", AZURE, "fault", AZURE_KEYS, World("refuses")),
+    Told("model", "gpt-5.4-mini (default) · OpenAI", OPENAI, world=World(default="gpt-5.4-mini", models=OFFERED)),
+    Told("model", "gpt-6 · OpenAI", {**OPENAI, "SMART_MODEL": "gpt-6"}, by="OPENAI_BASE_URL, SMART_MODEL"),
+    Told("model", "gpt-5.4 · OpenAI", {**OPENAI, "SMART_MODEL": "gpt-5.4"}, world=LISTED),
+    Told("model", CLOSEST, MISSPELT, "fault", "SMART_MODEL", LISTED),
+    Told("fast model", f"whisper · gateway.test {UNLISTED}; closest: whisper-1", FAST, "warn", "FAST_MODEL", LISTED),
+    Told("fallback", EXAMPLES, QWEN, "warn", "FALLBACK_MODEL", LISTED),
+    Told("fast model", "gpt-5.4 · OpenAI", {**OPENAI, "FAST_MODEL": "gpt-5.4"}, world=LISTED),
+    *(
+        Told("model", f"{model} · gateway.test", {**GATEWAY, "SMART_MODEL": model}, world=World(models=(listed,)))
+        for model, listed in (
+            ("llama3.2", "llama3.2:latest"),
+            ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
+            ("gpt-5", "gpt-5-2025-08-07"),
+            ("gemini-2.5-pro", "models/gemini-2.5-pro"),
+        )
+    ),
+    Told("fallback", "small · 127.0.0.1:9", BESIDE, by="FALLBACK_BASE_URL, FALLBACK_MODEL"),
+    Told("fallback", "small · 127.0.0.1:9 refuses", BESIDE, "fault", OWN_KEYS, World(fallback_fault="refuses")),
+    Told("model", "OpenAI", BESIDE, world=World(fallback_fault="refuses")),
+    Told("embeddings", "on this machine, which knows English only"),
+    Told("embeddings", BY_WORDS, {}, "off", world=WORDLESS),
+    Told("embeddings", "text-embedding-3-small · OpenAI", OPENAI, world=WORDLESS),
+    Told("embeddings", "nomic · 127.0.0.1:8080", EMBEDDER, world=WORDLESS),
+    Told("memory", "in the database"),
+    Told("memory", "Pinecone, index signoff at https://s-1.svc.pinecone.io", PINECONE),
+    Told("search", "nothing is set for it", state="off"),
+    Told("search", "Google's own API, which ends on 1 January 2027", GOOGLE),
+    Told("search", "Brave's API", BRAVE | TAVILY),
+    Told("search", "Tavily", TAVILY | SCRAPING),
+    Told("search", "SearXNG at http://127.0.0.1:8888", {"SEARXNG_URL": "http://127.0.0.1:8888"}),
+    Told("search", "the pages of public search engines, without an account", SCRAPING),
+    Told("slack", "docs/how-to/connect-slack.md turns it on", {}, "off", "SLACK_BOT_TOKEN with SLACK_APP_TOKEN"),
+    Told("slack", "one workspace by Socket Mode", BOT | SOCKET, by="SLACK_BOT_TOKEN, SLACK_APP_TOKEN"),
+    Told("slack", "one workspace by HTTP at http://127.0.0.1:8700/slack/events", BOT | HTTP),
+    Told("slack", MANY_BY_HTTP, MANY | HTTP, by="SLACK_CLIENT_ID, SLACK_SIGNING_SECRET"),
+    Told("slack", MANY_BY_SOCKET, MANY | SOCKET, by="SLACK_CLIENT_ID, SLACK_APP_TOKEN"),
+    Told("database", "postgresql://db/s, tables of version 0001", SERVER, world=tables(version="0001")),
+    Told("database", "postgresql://db/s, its tables are made at the first start", SERVER),
+    Told("database", NEWER, SERVER, "warn", world=tables(version="0009", is_newer=True)),
+    Told("database", "postgresql://db/s refuses", SERVER, "fault", world=tables(fault="refuses")),
+    Told("workers", "2 that take agents", SERVER, world=tables(workers=2)),
+    Told("workers", "0: agents wait until `run` or `worker` runs", SERVER, "warn", world=tables(workers=0)),
+    Told("programs", "in bubblewrap, which passed its self-test", PROGRAMS),
+    Told("programs", "none will run. It leaks.", PROGRAMS, "fault", world=World(sandbox_fault="It leaks.")),
+    Told("programs", f"{NO_PROGRAMS}{NO_TOOLS}", {}, "off", world=World(missing_tools=NO_TOOLS)),
+    Told("repositories", "git is not installed.", {}, "off", world=World(git_fault="git is not installed.")),
+    Told("vision", "only a model at an endpoint can take pictures", {}, "off", "VISION, SMART_MODEL", SEEING),
+    Told("vision", LOOK, OPENAI, by="VISION, SMART_MODEL", world=SEEING),
+    Told("vision", "the model takes no pictures, by its name and by what the endpoint lists", OPENAI, "off"),
+    Told("vision", UNKNOWN, OPENAI, "off", world=World(sees=None)),
+    Told("vision", LOOK, {**OPENAI, "VISION": "On"}),
+    Told("vision", "the operator lets no model see pictures", {**OPENAI, "VISION": "off"}, "off", world=SEEING),
+]
+
+
+@pytest.mark.parametrize("told", TOLD, ids=lambda told: f"{told.name} {told.why[:30]}")
+async def test_a_finding_tells_its_state_why_and_which_variable_changes_it(tmp_path: Path, told: Told) -> None:
+    finding = (await found(settings_with(tmp_path, **told.variables), told.world))[told.name]
+    assert (finding.state, finding.why) == (told.state, told.why)
+    assert told.by in (None, finding.variable)
+    assert "hidden" not in report((finding,))
+
+
+@pytest.mark.parametrize(
+    ("variables", "asked"),
+    [
+        (OPENAI, ["endpoint", "vision"]),
+        ({**OPENAI, "VISION": "off"}, ["endpoint"]),
+        (BOT | SOCKET, ["local servers", "slack"]),
+        (MANY | SOCKET, ["local servers"]),
+    ],
+)
+async def test_only_what_is_set_is_asked(tmp_path: Path, variables: dict[str, str], asked: list[str]) -> None:
+    await found(settings_with(tmp_path, **variables), world := World())
+    assert sorted(world.asked) == asked
 
 
 async def test_without_an_endpoint_the_rehearsal_model_is_named_and_local_servers_are_offered(tmp_path: Path) -> None:
@@ -189,35 +310,6 @@ async def test_without_an_endpoint_the_rehearsal_model_is_named_and_local_server
     assert seen["model"].variable == "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"
     offer = "Ollama offers qwen3; to use it, put OPENAI_BASE_URL=http://127.0.0.1:11434/v1 into .env"
     assert (seen["local model"].state, seen["local model"].why) == ("off", offer)
-
-
-async def test_an_endpoint_is_asked_and_named(tmp_path: Path) -> None:
-    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", SMART_MODEL="m")
-    seen = await found(settings, world := World())
-    assert (seen["model"].state, seen["model"].why) == ("on", "m · OpenAI")
-    assert sorted(world.asked) == ["endpoint", "vision"]
-
-
-async def test_an_endpoint_that_refuses_is_a_fault_with_its_reason(tmp_path: Path) -> None:
-    settings = settings_with(tmp_path, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
-    seen = await found(settings, World(endpoint_fault="does not accept the key (401)"))
-    assert (seen["model"].state, seen["model"].why) == ("fault", "127.0.0.1:9 does not accept the key (401)")
-    assert seen["model"].variable == "OPENAI_API_KEY, OPENAI_BASE_URL"
-
-
-AZURE = {
-    "AZURE_OPENAI_ENDPOINT": "https://r.openai.azure.com",
-    "AZURE_OPENAI_API_KEY": "azure-hidden",
-    "SMART_MODEL": "mine",
-}
-
-
-async def test_a_resource_of_azure_is_named_with_its_own_variables(tmp_path: Path) -> None:
-    right = (await found(settings_with(tmp_path, **AZURE)))["model"]
-    wrong = (await found(settings_with(tmp_path, **AZURE), World(endpoint_fault="answers 500")))["model"]
-    assert (right.why, right.variable) == ("mine · r.openai.azure.com", "AZURE_OPENAI_ENDPOINT, SMART_MODEL")
-    assert (wrong.state, wrong.variable) == ("fault", "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT")
-    assert "hidden" not in report((right, wrong))
 
 
 @pytest.mark.parametrize(
@@ -234,96 +326,6 @@ async def test_token_counts_say_whether_they_are_exact_and_why_not(
     tokens = (await found(settings_with(tmp_path, **variables), World(missing_tokenizers=missing)))["tokens"]
     assert (tokens.state, tokens.why[: len(why)]) == (state, why)
     assert missing == () or tokens.why.endswith(f"nor in {tmp_path}/home/tiktoken")
-
-
-@pytest.mark.parametrize(
-    ("variables", "has_words", "state", "why"),
-    [
-        ({}, True, "on", "on this machine, which knows English only"),
-        ({}, False, "off", "memories are found by words, not by meaning; for English, pip install wordllama"),
-        ({"OPENAI_API_KEY": "sk-1234"}, False, "on", "text-embedding-3-small · OpenAI"),
-        (
-            {"EMBEDDING_BASE_URL": "http://127.0.0.1:8080/v1", "EMBEDDING_MODEL": "nomic"},
-            False,
-            "on",
-            "nomic · 127.0.0.1:8080",
-        ),
-    ],
-)
-async def test_embeddings_say_which_they_are(
-    tmp_path: Path, variables: dict[str, str], has_words: bool, state: str, why: str
-) -> None:
-    seen = (await found(settings_with(tmp_path, **variables), World(has_word_vectors=has_words)))["embeddings"]
-    assert (seen.state, seen.why) == (state, why)
-
-
-async def test_memory_and_search_say_where_they_look(tmp_path: Path) -> None:
-    pinecone = {"PINECONE_API_KEY": "pcsk-hidden", "PINECONE_HOST": "s-1.svc.pinecone.io"}
-    google = {"GOOGLE_API_KEY": "google-hidden", "GOOGLE_CSE_ID": "c1"}
-    plain = await found(settings_with(tmp_path))
-    chosen = await found(settings_with(tmp_path, **pinecone, **google))
-    assert [seen["memory"].why for seen in (plain, chosen)] == [
-        "in the database",
-        "Pinecone, index signoff at https://s-1.svc.pinecone.io",
-    ]
-    assert [seen["search"].why for seen in (plain, chosen)] == [
-        "nothing is set for it",
-        "Google's own API, which ends on 1 January 2027",
-    ]
-    assert "hidden" not in report(tuple(chosen.values()))
-
-
-@pytest.mark.parametrize(
-    ("variables", "why"),
-    [
-        ({"BRAVE_API_KEY": "hidden", "TAVILY_API_KEY": "hidden"}, "Brave's API"),
-        ({"TAVILY_API_KEY": "hidden", "ALLOW_SEARCH_SCRAPING": "true"}, "Tavily"),
-        ({"SEARXNG_URL": "http://127.0.0.1:8888"}, "SearXNG at http://127.0.0.1:8888"),
-        ({"ALLOW_SEARCH_SCRAPING": "true"}, "the pages of public search engines, without an account"),
-    ],
-)
-async def test_the_first_search_service_that_is_set_is_named(
-    tmp_path: Path, variables: dict[str, str], why: str
-) -> None:
-    seen = (await found(settings_with(tmp_path, **variables)))["search"]
-    assert (seen.state, seen.why) == ("on", why)
-
-
-async def test_slack_is_off_until_somebody_gives_its_tokens(tmp_path: Path) -> None:
-    slack = (await found(settings_with(tmp_path), world := World()))["slack"]
-    assert (slack.state, slack.variable) == ("off", "SLACK_BOT_TOKEN with SLACK_APP_TOKEN")
-    assert slack.why == "docs/how-to/connect-slack.md turns it on"
-    assert "slack" not in world.asked
-
-
-@pytest.mark.parametrize(
-    ("variables", "why", "variable"),
-    [
-        (BOT | SOCKET, "one workspace by Socket Mode", "SLACK_BOT_TOKEN, SLACK_APP_TOKEN"),
-        (
-            BOT | HTTP,
-            "one workspace by HTTP at http://127.0.0.1:8700/slack/events",
-            "SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET",
-        ),
-        (
-            MANY | HTTP,
-            "many workspaces by HTTP at https://s.org/slack/events, install at https://s.org/slack/install",
-            "SLACK_CLIENT_ID, SLACK_SIGNING_SECRET",
-        ),
-        (
-            MANY | SOCKET,
-            "many workspaces by Socket Mode, install at https://s.org/slack/install",
-            "SLACK_CLIENT_ID, SLACK_APP_TOKEN",
-        ),
-    ],
-    ids=["one by socket", "one by http", "many by http", "many by socket"],
-)
-async def test_slack_says_for_whom_it_is_on_and_how_it_comes(
-    tmp_path: Path, variables: dict[str, str], why: str, variable: str
-) -> None:
-    slack = (await found(settings_with(tmp_path, **variables), world := World()))["slack"]
-    assert (slack.state, slack.why, slack.variable) == ("on", why, variable)
-    assert ("slack" in world.asked) == ("SLACK_BOT_TOKEN" in variables)
 
 
 async def test_a_bot_token_that_slack_knows_is_no_fault(tmp_path: Path) -> None:
@@ -370,46 +372,6 @@ async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch
     assert (slack.state, slack.why) == ("fault", "Slack did not answer within 0 seconds")
 
 
-@pytest.mark.slow
-def test_slacks_sdk_is_not_loaded_by_looking(tmp_path: Path) -> None:
-    lines = "import sys; from bot.__main__ import main; sys.argv[1:] = ['doctor']"
-    told = "sys.stderr.write(' '.join(name for name in sys.modules if name.startswith('slack_')))"
-    code = f"{lines}\ntry:\n    main()\nfinally:\n    {told}"
-    environ = {"PYTHONPATH": str(Path.cwd()), "PATH": ""}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, check=False)
-    assert b"slack" in done.stdout
-    assert done.stderr == b""
-
-
-@pytest.mark.parametrize(
-    ("tables", "state", "why"),
-    [
-        (Tables(version="0001"), "on", "postgresql://db/s, tables of version 0001"),
-        (Tables(), "on", "postgresql://db/s, its tables are made at the first start"),
-        (
-            Tables(version="0009", is_newer=True),
-            "warn",
-            "postgresql://db/s, tables of version 0009, extended by a newer release: use that one soon",
-        ),
-        (Tables(fault="refused the connection"), "fault", "postgresql://db/s refused the connection"),
-    ],
-)
-async def test_the_database_says_how_it_stands(tmp_path: Path, tables: Tables, state: str, why: str) -> None:
-    settings = settings_with(tmp_path, DATABASE_URL="postgresql://ana:hush@db/s")
-    seen = await found(settings, World(tables=tables))
-    assert (seen["database"].state, seen["database"].why) == (state, why)
-
-
-@pytest.mark.parametrize(
-    ("number", "state", "why"),
-    [(0, "warn", "0: agents wait until `run` or `worker` runs"), (2, "on", "2 that take agents")],
-)
-async def test_the_number_of_workers_is_told(tmp_path: Path, number: int, state: str, why: str) -> None:
-    settings = settings_with(tmp_path, DATABASE_URL="postgresql://ana:hush@db/s")
-    seen = await found(settings, World(tables=Tables(version="0008", workers=number)))
-    assert (seen["workers"].state, seen["workers"].why) == (state, why)
-
-
 async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
         standin.listing = Hangs()
@@ -419,18 +381,6 @@ async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pyte
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
     assert "did not answer within" in model.why
-
-
-async def test_the_fallback_is_a_finding_of_its_own(tmp_path: Path) -> None:
-    beside = {"FALLBACK_MODEL": "small", "FALLBACK_BASE_URL": "http://127.0.0.1:9/v1"}
-    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", **beside)
-    right = await found(settings)
-    wrong = await found(settings, World(fallback_fault="answers 500"))
-    assert right["model"] == wrong["model"]
-    on, off = right["fallback"], wrong["fallback"]
-    assert (on.state, on.why, on.variable) == ("on", "small · 127.0.0.1:9", "FALLBACK_BASE_URL, FALLBACK_MODEL")
-    assert (off.state, off.why) == ("fault", "small · 127.0.0.1:9 answers 500")
-    assert off.variable == "FALLBACK_API_KEY, FALLBACK_BASE_URL"
 
 
 async def test_files_that_other_accounts_can_open_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -551,51 +501,7 @@ async def test_an_endpoint_that_is_not_there_cannot_be_reached() -> None:
     assert check.fault.startswith("cannot be reached")
 
 
-OFFERED = ("gpt-5.4", "gpt-5.4-mini", "gpt-5.4-nano", "whisper-1")
 NEAR = ("gpt-5.4-mini", "gpt-5.4-mni")
-GATEWAY = {"OPENAI_BASE_URL": "http://gateway.test/v1"}
-
-
-@pytest.mark.parametrize(
-    ("name", "variables", "models", "state", "why", "variable"),
-    [
-        (
-            "model",
-            {"SMART_MODEL": "gpt-5.4-mni"},
-            OFFERED,
-            "fault",
-            "gpt-5.4-mni · OpenAI is not in the endpoint's list of models; "
-            "closest: gpt-5.4-mini, gpt-5.4-nano, gpt-5.4",
-            "SMART_MODEL",
-        ),
-        (
-            "fast model",
-            {**GATEWAY, "SMART_MODEL": "gpt-5.4", "FAST_MODEL": "whisper"},
-            OFFERED,
-            "warn",
-            "whisper · gateway.test is not in the endpoint's list of models; closest: whisper-1",
-            "FAST_MODEL",
-        ),
-        (
-            "fallback",
-            {**GATEWAY, "SMART_MODEL": "gpt-5.4", "FALLBACK_MODEL": "qwen"},
-            OFFERED,
-            "warn",
-            "qwen · gateway.test is not in the endpoint's list of models; "
-            "it has, for example: gpt-5.4, gpt-5.4-mini, gpt-5.4-nano",
-            "FALLBACK_MODEL",
-        ),
-        ("model", {"SMART_MODEL": "gpt-5.4"}, OFFERED, "on", "gpt-5.4 · OpenAI", "OPENAI_BASE_URL, SMART_MODEL"),
-        ("model", {"SMART_MODEL": "gpt-6"}, (), "on", "gpt-6 · OpenAI", "OPENAI_BASE_URL, SMART_MODEL"),
-        ("fast model", {"FAST_MODEL": "gpt-5.4"}, OFFERED, "on", "gpt-5.4 · OpenAI", "OPENAI_BASE_URL, FAST_MODEL"),
-    ],
-)
-async def test_a_model_that_its_endpoint_does_not_list_is_told_with_the_closest_names(
-    tmp_path: Path, name: str, variables: dict[str, str], models: tuple[str, ...], state: str, why: str, variable: str
-) -> None:
-    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234", **variables)
-    told = (await found(settings, World(models=models)))[name]
-    assert (told.state, told.why, told.variable) == (state, why, variable)
 
 
 async def test_a_model_is_found_in_a_list_of_any_length_and_compared_with_some_of_its_names(tmp_path: Path) -> None:
@@ -605,20 +511,6 @@ async def test_a_model_is_found_in_a_list_of_any_length_and_compared_with_some_o
     }
     assert [each["model"].state for each in told.values()] == ["on", "warn"]
     assert told["gpt-5.4-mni"]["model"].why.endswith("it has, for example: vendor/0, vendor/1, vendor/2")
-
-
-@pytest.mark.parametrize(
-    ("model", "listed"),
-    [
-        ("llama3.2", "llama3.2:latest"),
-        ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
-        ("gpt-5", "gpt-5-2025-08-07"),
-        ("gemini-2.5-pro", "models/gemini-2.5-pro"),
-    ],
-)
-async def test_another_spelling_of_a_listed_model_is_no_warning(tmp_path: Path, model: str, listed: str) -> None:
-    told = await found(settings_with(tmp_path, **GATEWAY, SMART_MODEL=model), World(models=(listed,)))
-    assert told["model"].state == "on"
 
 
 async def test_a_fault_of_the_endpoint_is_told_once_for_both_models(tmp_path: Path) -> None:
@@ -660,33 +552,10 @@ async def test_the_default_model_is_what_a_call_would_ask(models: tuple[str, ...
     assert check.default == default
 
 
-async def test_the_default_model_is_named(tmp_path: Path) -> None:
-    settings = settings_with(tmp_path, OPENAI_API_KEY="sk-1234")
-    told = (await found(settings, World(default="gpt-5.4-mini", models=OFFERED)))["model"]
-    assert (told.state, told.why) == ("on", "gpt-5.4-mini (default) · OpenAI")
-
-
 def test_a_report_has_one_aligned_line_each() -> None:
     web = Finding(name="web", state="on", why="http://127.0.0.1:8700", variable="PORT")
     slack = Finding(name="slack", state="off", why="comes in a later version")
     assert report((web, slack)) == "web    on     http://127.0.0.1:8700 · PORT\nslack  off    comes in a later version"
-
-
-async def test_programs_are_on_only_where_the_sandbox_stood_its_test(tmp_path: Path) -> None:
-    allowed = settings_with(tmp_path, EXECUTE_LOCAL_COMMANDS="true")
-    stood = (await found(allowed))["programs"]
-    assert (stood.state, stood.why) == ("on", "in bubblewrap, which passed its self-test")
-    fell = (await found(allowed, World(sandbox_fault="bwrap is not installed.")))["programs"]
-    assert (fell.state, fell.why) == ("fault", "none will run. bwrap is not installed.")
-
-
-async def test_what_the_sandbox_needs_is_told_before_programs_are_allowed(tmp_path: Path) -> None:
-    missing = "bwrap is not installed. Install it: apt-get install bubblewrap"
-    programs = (await found(settings_with(tmp_path), World(missing_tools=missing)))["programs"]
-    assert (programs.state, programs.why) == (
-        "off",
-        f"agents propose none; true lets them, in a sandbox without network. The sandbox cannot run here: {missing}",
-    )
 
 
 @pytest.mark.parametrize(("sandbox", "is_told"), [("bubblewrap", True), ("docker", False)])
@@ -696,41 +565,6 @@ async def test_only_bubblewrap_needs_programs_of_this_machine(
     monkeypatch.setattr(bwrap_options, "PATHS", str(tmp_path))
     said = Capabilities.of(settings_with(tmp_path, SANDBOX=sandbox)).programs.find_missing()
     assert said.startswith("bwrap is not installed. Install it: ") == is_told
-
-
-async def test_what_is_missing_for_repositories_is_said(tmp_path: Path) -> None:
-    seen = await found(settings_with(tmp_path), World(git_fault="git is not installed."))
-    assert (seen["repositories"].state, seen["repositories"].why) == ("off", "git is not installed.")
-
-
-@pytest.mark.parametrize(
-    ("variables", "sees", "state", "why"),
-    [
-        ({}, True, "off", "only a model at an endpoint can take pictures"),
-        ({"OPENAI_API_KEY": "sk-1"}, True, "on", "agents may have their model look at pictures"),
-        (
-            {"OPENAI_API_KEY": "sk-1"},
-            False,
-            "off",
-            "the model takes no pictures, by its name and by what the endpoint lists",
-        ),
-        (
-            {"OPENAI_API_KEY": "sk-1"},
-            None,
-            "off",
-            "not known, because the endpoint did not list its models; agents are offered no pictures",
-        ),
-        ({"OPENAI_API_KEY": "sk-1", "VISION": "On"}, False, "on", "agents may have their model look at pictures"),
-        ({"OPENAI_API_KEY": "sk-1", "VISION": "off"}, True, "off", "the operator lets no model see pictures"),
-    ],
-)
-async def test_whether_agents_can_look_at_pictures(
-    tmp_path: Path, variables: dict[str, str], sees: bool | None, state: str, why: str
-) -> None:
-    world = World(sees=sees)
-    seen = (await found(settings_with(tmp_path, **variables), world))["vision"]
-    assert (seen.state, seen.why, seen.variable) == (state, why, "VISION, SMART_MODEL")
-    assert ("vision" in world.asked) == (variables == {"OPENAI_API_KEY": "sk-1"})
 
 
 @pytest.mark.parametrize(("facts", "sees"), [({}, False), ({"input_modalities": ["text", "image"]}, True)])

@@ -8,7 +8,6 @@ from pydantic import BaseModel
 from agent_core.capabilities.autogpt.discovery import MAX_PARSED_BYTES, Choice, Discovery
 from agent_core.toolset.registry import CommandContext, declare
 from bot.capabilities import Capabilities
-from bot.findings.models import PromptWindow, prompt_finding
 from bot.findings.plugins import disabled_finding
 from bot.settings import load
 from tests.autogpt_plugins import plugin_source
@@ -49,8 +48,3 @@ def test_a_source_that_is_too_big_to_parse_is_named(tmp_path: Path) -> None:
     found.look_into(tmp_path)
     assert found.plugins == []
     assert found.faults == ["folder tea_plugin: not looked at, as its Python files have over 5,000,000 bytes"]
-
-
-def test_the_doctor_says_how_many_commands_a_compact_prompt_lists() -> None:
-    compact = prompt_finding(PromptWindow(tokens=8_000, is_known=True, profile="compact"))
-    assert compact.why == "compact, which lists about 8 commands that fit the goals, for a window of 8,000 tokens"

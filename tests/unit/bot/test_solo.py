@@ -121,18 +121,25 @@ async def test_approving_to_the_end_reaches_the_goal_and_exits_with_0() -> None:
     assert "Clerk is done: “All is written.”" in desk.written
 
 
-async def test_approving_3_runs_three_commands_and_asks_for_the_fourth() -> None:
-    desk = desk_of(WRITE, *MORE)
-    assert await desk.sits(CLERK, "y -3", "n") == 3
-    assert [turn["state"] for turn in desk.records] == ["done", "done", "done", "withdrawn"]
-    assert "1 of 3 left · granted by" in desk.written
+KEY = "paused: The model did not answer: the key is wrong"
+TYPED: dict[str, tuple[list[Scripted], list[str], int, str, list[str]]] = {
+    "three are approved": ([WRITE, *MORE], ["y -3", "n"], 3, "1 of 3 left · granted by", ["done"] * 3 + ["withdrawn"]),
+    "an odd number": ([WRITE], ["", "y -51", "n"], 3, "a number from 2 to 50, not 51.", ["withdrawn"]),
+    "an edit of nothing": ([WRITE], ["e", "", "", "n"], 3, "Nothing was changed.", ["withdrawn"]),
+    "an edit that does not fit": ([WRITE], ["e", "x" * 500, "", "n"], 3, "is too long", ["withdrawn"]),
+    "a pause": ([ModelRefused("the key is wrong")], [], 3, KEY, []),
+    "no review": ([WRITE, ModelRefused("None."), DONE], ["s", "y", "y"], 0, "No self-review: None.", ["done", "done"]),
+}
 
 
-async def test_an_empty_line_and_a_number_that_cannot_be_used_decide_nothing() -> None:
-    desk = desk_of(WRITE)
-    assert await desk.sits(CLERK, "", "y -51", "n") == 3
-    assert "a number from 2 to 50, not 51." in desk.written
-    assert [turn["state"] for turn in desk.records] == ["withdrawn"]
+@pytest.mark.parametrize(("replies", "lines", "code", "told", "states"), TYPED.values(), ids=TYPED)
+async def test_what_is_typed_is_answered_and_decides_what_it_says(
+    replies: list[Scripted], lines: list[str], code: int, told: str, states: list[str]
+) -> None:
+    desk = desk_of(*replies)
+    assert await desk.sits(CLERK, *lines) == code
+    assert told in desk.written
+    assert [turn["state"] for turn in desk.records] == states
 
 
 async def test_an_edit_asks_each_argument_and_runs_what_was_typed() -> None:
@@ -148,20 +155,6 @@ async def test_an_argument_that_was_not_given_can_be_added_as_json() -> None:
     assert "start (not given): " in desk.written
     assert "This is not JSON" in desk.written
     assert desk.records[1]["arguments"] == {"filename": "a.txt", "start": 2}
-
-
-async def test_an_edit_that_changes_nothing_decides_nothing() -> None:
-    desk = desk_of(WRITE)
-    assert await desk.sits(CLERK, "e", "", "", "n") == 3
-    assert "Nothing was changed." in desk.written
-    assert desk.records[0]["state"] == "withdrawn"
-
-
-async def test_an_edit_that_does_not_fit_the_command_is_told_and_asked_again() -> None:
-    desk = desk_of(WRITE)
-    assert await desk.sits(CLERK, "e", "x" * 500, "", "n") == 3
-    assert "is too long" in desk.written
-    assert desk.records[0]["state"] == "withdrawn"
 
 
 async def test_free_text_rejects_with_that_reason() -> None:
@@ -249,12 +242,6 @@ async def test_an_agent_that_is_deleted_elsewhere_ends_the_conversation(monkeypa
     assert "There is no turn" in desk.written
 
 
-async def test_an_agent_that_pauses_exits_with_3_and_says_why() -> None:
-    desk = desk_of(ModelRefused("the key is wrong"))
-    assert await desk.sits() == 3
-    assert "paused: The model did not answer: the key is wrong" in desk.written
-
-
 async def test_continuous_2_runs_two_commands_unasked_and_stops() -> None:
     desk = desk_of(WRITE, *MORE)
     assert await desk.sits(replace(CLERK, continuous=2), "never read") == 3
@@ -293,13 +280,6 @@ async def test_a_folded_card_is_shown_whole_by_a_key_that_decides_nothing() -> N
     assert (first.count("│ +line"), whole.count("│ +line")) == (12, 900)
     assert "… 888 lines left out; a shows them." in first
     assert [turn["state"] for turn in desk.records] == ["withdrawn"]
-
-
-async def test_continuous_1_runs_one_command() -> None:
-    desk = desk_of(WRITE, *MORE)
-    assert await desk.sits(replace(CLERK, continuous=1)) == 3
-    assert [turn["state"] for turn in desk.records] == ["done", "withdrawn"]
-    assert "approved its next command, of every class." in desk.written
 
 
 @pytest.mark.proves("lease:limit")
@@ -359,12 +339,6 @@ async def test_a_session_that_ended_names_the_command_that_resumes() -> None:
     desk.written = ""
     assert await desk.sits(options, "y") == 0
     assert "python -m bot solo" not in desk.written
-
-
-async def test_the_name_of_a_model_is_written_once() -> None:
-    desk = desk_of(WRITE)
-    await desk.sits(replace(CLERK, draft=replace(CLERK.draft, model="Scripted")), "n")
-    assert "Model: Scripted\n" in desk.written
 
 
 async def test_a_resumed_agent_gets_the_model_of_the_command_line() -> None:
@@ -464,12 +438,6 @@ async def test_what_is_missing_is_asked_for_at_a_terminal() -> None:
     assert (agent.goals, agent.role.startswith("an assistant")) == (("Write a poem", "Read it"), True)
 
 
-async def test_no_role_is_asked_for_where_name_and_goal_were_given() -> None:
-    desk = desk_of(DONE, can_ask=True)
-    assert await desk.sits(CLERK, "y") == 0
-    assert ((await desk.agent()).role, "Role [" in desk.written) == (DEFAULT_ROLE, False)
-
-
 async def test_a_role_is_asked_for_where_a_goal_alone_was_given() -> None:
     desk = desk_of(DONE, can_ask=True)
     assert await desk.sits(SoloOptions(draft=AgentDraft(goals=("Write a file",))), "Clerk", "a poet", "y") == 0
@@ -493,12 +461,6 @@ async def test_s_reviews_the_proposal_and_asks_again() -> None:
     assert desk.written.count("Self-review:\n│ Nobody asked for a.txt.") == 2
     assert desk.written.count("Command write_to_file") == 1
     assert len(desk.model.prompts) == 3
-
-
-async def test_a_review_that_fails_is_told_and_asked_again() -> None:
-    desk = desk_of(WRITE, ModelRefused("No such model."), DONE)
-    assert await desk.sits(CLERK, "s", "y", "y") == 0
-    assert "No self-review: No such model." in desk.written
 
 
 async def test_wishes_are_granted_at_the_question_and_other_words_are_replies() -> None:
@@ -543,13 +505,18 @@ class OfEach(ScriptedModel):
         return await super().complete(messages, options)
 
 
-async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it() -> None:
+def desk_with_helper(**replies: tuple[str, ...]) -> Desk:
+    """A desk whose agent starts the helper Scout first; each says then what is given for it."""
     start = reply_text("start_agent", {"name": "Scout", "task": "Write the file"})
-    model = OfEach(Clerk=(start, reply_text("do_nothing"), DONE), Scout=(WRITE, DONE))
+    model = OfEach(Clerk=(start, reply_text("do_nothing"), *replies.pop("Clerk", ())), **replies)
     stage = Stage(model=model, surface=TerminalSurface())
     for command in AgentCommands(stage.helpers).commands:
         stage.commands.register(command)
-    desk = Desk(stage, model)
+    return Desk(stage, model)
+
+
+async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it() -> None:
+    desk = desk_with_helper(Clerk=(DONE,), Scout=(WRITE, DONE))
     assert await desk.sits(CLERK, "y", "y", "y", "y", "y") == 0
     assert await desk.file("a.txt") == b"one\n"
     assert "Clerk › Scout · turn 1 · write_to_file" in desk.written
@@ -558,12 +525,7 @@ async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it
 
 
 async def test_no_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
-    start = reply_text("start_agent", {"name": "Scout", "task": "Write the file"})
-    model = OfEach(Clerk=(start, reply_text("do_nothing")), Scout=(WRITE,))
-    stage = Stage(model=model, surface=TerminalSurface())
-    for command in AgentCommands(stage.helpers).commands:
-        stage.commands.register(command)
-    desk = Desk(stage, model)
+    desk = desk_with_helper(Scout=(WRITE,))
     assert await desk.sits(CLERK, "y", "y", "n") == 3
     assert [(await desk.agent(name)).status.kind for name in ("Clerk", "Scout")] == ["stopped", "stopped"]
 
@@ -611,12 +573,6 @@ async def test_after_an_edit_the_terminal_shows_what_ran() -> None:
     assert "filename · changed by @" in ran
     assert "│ +b.txt" in ran
     assert "b.txt" in ran.partition("Preview:")[2]
-
-
-async def test_a_memory_that_is_not_there_is_told_and_the_conversation_goes_on() -> None:
-    desk = desk_of(WRITE, DONE)
-    assert await desk.sits(CLERK, "!memory forget zzz", "y", "y") == 0
-    assert "There is no memory zzz in this channel." in desk.written
 
 
 class LostLock:

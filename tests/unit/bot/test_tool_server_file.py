@@ -90,13 +90,17 @@ def test_secrets_of_the_file_are_those_of_the_settings(tmp_path: Path) -> None:
         ({"command": "x", "classes": ["all"]}, "'tea' · classes must be some of read, write"),
         ({"command": "x", "trusted": "yes"}, "'tea' · trusted must be true or false."),
         (5, "'tea' must be an object."),
+        ({"url": "https://mcp.example.com/${TEAM}"}, "has a variable: they are filled in in env and headers"),
+        ({"url": "https://mcp.example.com/sse", "type": "sse"}, "an address is reached by streamable HTTP"),
+        ({"command": "x", "env": {"A": "${NOT_SET_HERE}"}}, "not set for Signoff's process (.env is not read"),
     ],
 )
 def test_a_wrong_entry_is_refused_by_file_server_and_key(tmp_path: Path, entry: Any, fault: str) -> None:
     with pytest.raises(SettingsError) as refused:
         settings_of(written(tmp_path, tea=entry))
     assert refused.value.variable == "MCP_SERVERS"
-    assert f"{tmp_path / 'mcp.json'}: {fault}" in refused.value.fault
+    assert refused.value.fault.startswith(f"{tmp_path / 'mcp.json'}: 'tea'")
+    assert fault in refused.value.fault
 
 
 def test_a_file_that_is_no_json_is_refused_with_the_place_of_the_fault(tmp_path: Path) -> None:
@@ -243,21 +247,3 @@ async def test_the_doctor_names_what_an_entry_leaves_out_that_the_server_does_no
     assert finding is not None
     assert finding.state == "warn"
     assert "ecko stands in tools or exclude of its entry, and it has no such tool" in finding.why
-
-
-@pytest.mark.parametrize(
-    ("entry", "why"),
-    [
-        ({"url": "https://mcp.example.com/${TEAM}"}, "has a variable: they are filled in in env and headers"),
-        ({"url": "https://mcp.example.com/sse", "type": "sse"}, "an address is reached by streamable HTTP"),
-        (
-            {"command": "x", "env": {"A": "${NOT_SET_ANYWHERE}"}},
-            r"not set for Signoff's process \(\.env is not read",
-        ),
-    ],
-)
-def test_what_other_clients_would_fill_in_or_speak_is_refused_in_a_sentence(
-    tmp_path: Path, entry: dict[str, object], why: str
-) -> None:
-    with pytest.raises(SettingsError, match=why):
-        settings_of(written(tmp_path, tea=entry))

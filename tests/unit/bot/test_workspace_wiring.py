@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from agent_core.capabilities.export.transfer import Transfer
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.files.s3_storage import S3Bucket, S3Storage
-from agent_core.capabilities.files.workspace_paths import IDENTITY_NAME, OWNER_NAME
+from agent_core.capabilities.files.workspace_paths import OWNER_NAME
 from agent_core.capabilities.programs.capability import IN_A_BUCKET
 from agent_core.errors import FilesTaken, SettingsError, UnusableReply
 from agent_core.model.files import StorageIdentity
@@ -165,14 +164,6 @@ async def test_without_the_package_one_line_says_what_to_install(
         make_workspaces(settings)
 
 
-@pytest.mark.slow
-def test_a_process_with_a_folder_does_not_load_the_package() -> None:
-    loaded = "bot.bootstrap, bot.commands, agent_core.capabilities.programs.process_sandbox"
-    code = f"import sys, {loaded}; print('obstore' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
 async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket) -> None:
     bucket = make_workspaces(settings_for(tmp_path, s3_bucket))
     for workspaces in (FolderWorkspaces(tmp_path / "files"), bucket):
@@ -182,15 +173,6 @@ async def test_a_storage_keeps_its_identity(tmp_path: Path, s3_bucket: S3Bucket)
     files, other = FolderWorkspaces(tmp_path / "files"), FolderWorkspaces(tmp_path / "other")
     assert (await files.identify()).id != (await other.identify()).id
     assert (await bucket.identify()).place == f"s3://{s3_bucket.bucket}/{s3_bucket.prefix}"
-
-
-async def test_an_editor_may_end_the_lines_of_the_identities(tmp_path: Path) -> None:
-    workspaces = FolderWorkspaces(tmp_path)
-    identity, owner = await workspaces.identify(), await workspaces.belong_to("0123abcd")
-    for name in (IDENTITY_NAME, OWNER_NAME):
-        with (tmp_path / name).open("a") as file:
-            file.write("\n")
-    assert (await workspaces.identify(), await workspaces.belong_to("other")) == (identity, owner)
 
 
 async def test_a_process_that_keeps_files_elsewhere_is_told_of_the_one_before() -> None:
