@@ -18,7 +18,7 @@ LIMIT = 4
 
 def limited(stage: Stage, limit: int = LIMIT) -> None:
     """Set the limit where the surface's listeners hold the service already."""
-    for holder in (stage.service, stage.surface):
+    for holder in (stage.service.decisions, stage.surface):
         if hasattr(holder, "continuous_limit"):
             object.__setattr__(holder, "continuous_limit", limit)
 
