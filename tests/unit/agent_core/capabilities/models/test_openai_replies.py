@@ -17,6 +17,7 @@ from tests.unit.agent_core.capabilities.models.test_openai_model import Endpoint
 
 PROMPT = (Message("system", "You are Ada."), Message("user", "Choose."))
 SCHEMA = {"type": "object"}
+CONTENT_TYPE = "application/json"
 JSON = '{"thoughts": {}, "command": {"name": "do_nothing", "args": {}}}'
 
 
@@ -40,6 +41,28 @@ async def test_an_endpoint_that_ignores_streaming_is_read_as_a_whole(endpoint: E
     endpoint.standin.answers(Says(JSON, reasoning="Hm."))
     reply = await ask(endpoint.model())
     assert (reply.text, reply.reasoning, reply.usage.prompt) == (JSON, "Hm.", 11)
+
+
+def whole(**message: Any) -> SaysPlain:
+    """A completion as an endpoint sends it at once."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
+    return SaysPlain(json.dumps({"object": "chat.completion", "model": "gpt-test", "choices": [choice]}), CONTENT_TYPE)
+
+
+async def test_ollama_gives_arguments_as_an_object(endpoint: Endpoint) -> None:
+    called = {"index": 0, "function": {"name": "read_file", "arguments": {"filename": "a.md"}}}
+    endpoint.standin.answers(whole(content="", tool_calls=[called]))
+    reply = await ask(endpoint.model(streams=False))
+    assert [(each.name, json.loads(each.arguments)) for each in reply.tool_calls] == [
+        ("read_file", {"filename": "a.md"})
+    ]
+
+
+async def test_mistral_gives_text_and_thoughts_as_chunks(endpoint: Endpoint) -> None:
+    thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    endpoint.standin.answers(whole(content=[thoughts, {"type": "text", "text": JSON}]))
+    reply = await ask(endpoint.model(streams=False))
+    assert (reply.text, reply.reasoning) == (JSON, "Hm.")
 
 
 @pytest.mark.parametrize("refused", [{"stream"}, {"stream_options"}])
