@@ -20,7 +20,7 @@ from tests.standins.postgres import PostgresServer
 from tests.standins.postgres_gate import PostgresGate, postgres_gate
 
 CLOCK = SystemClock()
-SETTLE_SECONDS = 90.0  # after the last fault every agent comes to its end
+SETTLE_SECONDS = 180.0  # after the last fault every agent comes to its end
 LOOK_SECONDS = 0.05
 READY = {"web": "Signoff is at ", "worker": "The worker runs", "run": "Signoff is at "}
 MANY = (("web", 0), ("web", 1), ("worker", 0), ("worker", 1), ("worker", 2))
