@@ -198,21 +198,22 @@ def direct_screen(
     """
     said = wait_text(agent, turn)
     if turn is None:
-        pieces: tuple[Piece, ...] = (Text(words=(said,), role="called"),)
+        pieces: tuple[Piece, ...] = (Text(words=(said,)),)
         buttons = [] if isinstance(agent.status, Finished) else [Button("resume", agent.id)]
     else:
         card = turn_card(agent, turn, continuous_limit)
         pieces = bare_card(card, shows_all=shows_all)
         buttons = [each for each in card.buttons if each.verb in DIRECT_VERBS and each.times == 1]
+    more = [ViewButton("show all", turn.id)] if turn and shows_all and turn.state == "interrupted" else []
     opens = [Opens(OPEN_CARD, link, agent.id)] if link else []
-    actions = [Actions((*map(made, buttons), *opens), agent.name)] if buttons or opens else []
+    actions = [Actions((*map(made, buttons), *more, *opens), agent.name)] if buttons or opens else []
     return Screen((*pieces, *actions), said)
 
 
 def ended_screen(agent: Agent, turn: Turn | None, link: str) -> Screen:
     """What stands in place of a direct message when its wait is over."""
     said = end_text(agent, turn)
-    return Screen((Text(words=(said,), role="called"), *_link(agent, link)), said)
+    return Screen((Text(words=(said,)), *_link(agent, link)), said)
 
 
 def _small(*words: str | Mentioned | Since) -> Text:

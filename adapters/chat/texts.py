@@ -69,7 +69,9 @@ def end_text(agent: Agent, turn: Turn | None) -> str:
     if turn is None:
         return f"{one_line(readable(agent.title))}: {one_line(readable(status_text(agent)))}"
     card = turn_card(agent, turn)
-    return f"{card.headline} · {card.standing.removesuffix(RUNNING)}"  # nobody edits this when the command ends
+    return one_line(
+        f"{card.headline} · {card.standing.removesuffix(RUNNING)}"
+    )  # nobody edits this when the command ends
 
 
 FORWARDS = "I forward a message of"

@@ -57,9 +57,8 @@ HELP = HelpText(
         ("!files", "its files; !files deleted lists the trash, !files restore NAME brings a file back"),
         ("!help", "shows this list"),
     ),
-    "Anything else is a reply. While a command waits for a decision, a reply that says what should be different "
-    "rejects it, one that ends with ? is answered here, and one that agrees, thanks or is for somebody else is a note. "
-    "On the page a switch says which.",
+    "Anything else is a reply. While a command waits, one that says what should be different rejects it, one that ends "
+    "with ? is answered here, and one that agrees, thanks or is for somebody else is a note.",
 )
 
 

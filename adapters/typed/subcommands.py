@@ -32,10 +32,10 @@ HELP = HelpText(
         ("/agent new template KEY", "fills the form in from a template; without KEY, says which there are"),
         (
             "/agent new prompt SERVER.NAME",
-            "fills the form in from a prompt of a tool server; /agent new prompt offers them",
+            "fills the form in from a tool server's prompt; without it, offers them",
         ),
         ("/agent duplicate NAME", "fills the form in from an agent that is there"),
-        ("/agent list", "the agents of this channel; /agent list archived shows those that were archived"),
+        ("/agent list", "the agents of this channel; list archived shows the archived ones"),
         ("/agent show NAME", "one agent and its settings"),
         ("/agent files NAME", "its files"),
         ("/agent goals NAME", "its goals; /agent goals NAME set a; b sets them"),

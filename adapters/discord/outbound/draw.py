@@ -214,17 +214,19 @@ def _word(word: object) -> str:
 
 
 def _plain(text: Text) -> str:
-    return "".join(visible(word) for word in text.words if isinstance(word, str))
+    told = (getattr(word, "text", "") or getattr(word, "name", "") or word for word in text.words)
+    return "".join(visible(word) for word in told if isinstance(word, str))
 
 
 def _fact(fact: Fact) -> str:
-    title, inner = f"**{escaped(fact.label)}**", fact.text.strip("\n")
+    text = fact.text.replace("\r\n", "\n")
+    title, inner = f"**{escaped(fact.label)}**", text.strip("\n")
     if fact.left:
         lines = [title, *([_box(inner, fact.language)] if inner else []), f"-# {more_text(fact.left)}"]
         return "\n".join(lines)
     if not inner:
-        return f"{title} *{_ends(len(fact.text)) if fact.text else fact.instead or 'empty'}*"
-    around = _around(fact.text, inner)
+        return f"{title} *{_ends(len(text)) if text else fact.instead or 'empty'}*"
+    around = _around(text, inner)
     if len(inner) <= MAX_INLINE_VALUE and inner.isprintable() and inner.strip() == inner and "`" not in inner:
         return f"{title} `{inner}`{around}"
     return f"{title}{around}\n{_box(inner, fact.language)}"

@@ -158,7 +158,7 @@ def _(output: Output, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
 def _(turns: TurnList, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
     many = limits.lines if turns.is_folded else limits.lines_above
     shown = tuple(replace(line, text=_cut(line.text, most["line"], limits.size)) for line in turns.lines[-many:])
-    title = _cut_words(turns.title, most["headline"], limits.size, is_line=True)[0]
+    title = _cut_words(turns.title, most["row"], limits.size, is_line=True)[0]
     return TurnList(shown, title, len(turns.lines) - len(shown))
 
 

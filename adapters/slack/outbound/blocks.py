@@ -118,8 +118,8 @@ def numbered(*texts: str) -> Block:
     return {"type": "rich_text_list", "style": "ordered", "elements": lines}
 
 
-def quoted(text: str) -> Block:
-    return {"type": "rich_text_quote", "elements": [run(text)]}
+def quoted(*texts: str) -> Block:
+    return {"type": "rich_text_quote", "elements": [*map(run, texts)]}
 
 
 def preformatted(text: str) -> Block:

@@ -28,12 +28,13 @@ from adapters.screens.message.pieces import (
     TurnList,
     Words,
 )
-from adapters.screens.text_fit import fits, units
+from adapters.screens.text_fit import fits, pieces
 from adapters.screens.ui_text import more_text
 from adapters.screens.visible_text import readable
 from adapters.slack.outbound.blocks import (
     MAX_MESSAGE_BLOCKS,
     MAX_MESSAGE_TEXT,
+    MAX_TEXT,
     NOTHING,
     Block,
     actions,
@@ -72,13 +73,15 @@ def draw(screen: Screen, mark: Metadata | None = None) -> SlackMessage:
     return SlackMessage(" ".join((*called, summary)), blocks_of(screen.pieces), mark)
 
 
-def blocks_of(pieces: Sequence[Piece]) -> list[Block]:
-    """The pieces as blocks that fit a message."""
-    fitted = fit(pieces, LIMITS)
+def blocks_of(described: Sequence[Piece]) -> list[Block]:
+    """The pieces of a message as blocks that fit it."""
+    fitted = fit(described, LIMITS)
     openings = [opening for piece in fitted if isinstance(piece, Controls) for opening in piece.openings]
+    thoughts = [piece for piece in fitted if isinstance(piece, Text) and piece.opens and piece.opens.verb == "thoughts"]
+    beside = next((piece for piece in thoughts if piece.left), thoughts[0] if thoughts else None)
     blocks: list[Block] = []
     for piece in fitted:
-        if isinstance(piece, Text) and piece.opens in openings and piece.opens.verb == "thoughts":
+        if isinstance(piece, Text) and piece is beside and piece.opens in openings:
             openings.remove(piece.opens)
             blocks += _text(piece, element(piece.opens))
         elif isinstance(piece, Controls):
@@ -174,16 +177,20 @@ def _text(text: Text, accessory: Block | None) -> Iterator[Block]:
     times = [each for word in text.words if (each := _time(word))]
     is_rich = any(isinstance(word, Strong | Mono | Mentioned) for word in text.words)
     said = _plain_text(text.words)
+    if text.left and text.role in ("text", "quote"):
+        said += f"\n… {text.left:,} more characters."
     if text.style == "quote":
-        yield rich(quoted(said))
+        yield rich(quoted(*pieces(said, MAX_TEXT)))
     elif text.style == "aside":
-        yield context(said)
+        yield from map(context, pieces(said, MAX_TEXT))
     elif text.style == "small" and accessory is None:
         yield {"type": "context", "elements": [*_small(text.words), *map(date_field, times)]}
     elif is_rich and accessory is None and not times:
         yield rich(line(*_runs(text.words)))
     else:
-        yield section(said, accessory, at=times[-1] if times else None)
+        first, *others = pieces(said, MAX_TEXT)
+        yield section(first, accessory, at=times[-1] if times else None)
+        yield from map(section, others)
 
 
 def _small(words: Words) -> Iterator[Block]:
@@ -299,16 +306,16 @@ LIMITS = MessageLimits(
         "name": 160,
         "role": 1_000,
         "goals": 8_000,
-        "text": 3_000,
-        "quote": 3_000,
+        "text": 6_000,
+        "quote": 6_000,
         "short": 600,
         "row": 400,
         "called": 300,
         "line": 158,
     },
     tight={},
-    size=units,
-    quote_size=units,
+    size=weight,
+    quote_size=weight,
     box_size=weight,
     weight=weight,
     drawn_size=_size,
