@@ -1,4 +1,7 @@
-"""The content of a turn's card, with all its texts. Each surface formats a Card in its own way."""
+"""The content of a turn's card, with all its texts.
+
+`message/card.py` makes the chat platforms' message of it; the page and the terminal lay it out themselves.
+"""
 
 import json
 from collections.abc import Sequence

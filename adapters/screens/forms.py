@@ -19,7 +19,7 @@ from agent_core.model.decision import MAX_LEASE_COMMANDS, MIN_LEASE_COMMANDS
 from agent_core.model.draft import DEFAULT_NAME, DEFAULT_ROLE, EFFORTS, MAX_GOAL_CHARACTERS, MAX_GOALS
 from agent_core.model.turn import Turn
 
-NEW_AGENT, FROM_PROMPT = "New agent", "From a prompt"
+NEW_AGENT_TITLE, FROM_PROMPT = "New agent", "From a prompt"
 APPROVERS = Option("anyone", "Anyone here"), Option("owner", "Only me", "Only I may approve")
 BRIEFLY = "The text only, the rest under Thoughts"
 VERBOSITIES = Option("full", "All thoughts"), Option("brief", BRIEFLY, f"Cards show {BRIEFLY[0].lower()}{BRIEFLY[1:]}")
@@ -59,7 +59,7 @@ def agent_form(values: Mapping[str, str], place: str, *, said: str = "", like: s
         _one_of("approvers", "Who may approve", APPROVERS, approvers),
         _one_of("verbosity", "Cards show", VERBOSITIES, values.get("verbosity") or "full"),
     )
-    return Form("new", NEW_AGENT, "Create", tuple(filter(None, parts)), place, extras_hint=DEFAULTS)
+    return Form("new", NEW_AGENT_TITLE, "Create", tuple(filter(None, parts)), place, extras_hint=DEFAULTS)
 
 
 def _one_of(field: str, label: str, options: tuple[Option, ...], chosen: str, *, is_menu: bool = False) -> Field:

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from agent_core.errors import UnusableReply
 from agent_core.model.draft import MAX_GOAL_CHARACTERS, MAX_GOALS, MAX_NAME_CHARACTERS, MAX_ROLE_CHARACTERS, AgentDraft
 from agent_core.model.model_calls import Message, Reply
-from agent_core.replies.reading import CUT_OFF, json_object
+from agent_core.replies.lenient_json import CUT_OFF
+from agent_core.replies.reading import json_object
 
 SYSTEM = f"""You set up autonomous agents for a team. From the request of a person you write:
 - "name": a short name for the agent, two or three words, no quotes;

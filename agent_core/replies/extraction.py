@@ -1,4 +1,4 @@
-"""Finds JSON objects and calls in a model's text: past fences, markup, reasoning, and prose that only mentions them."""
+"""Finds JSON objects and tool calls in a model's text, past fences, markup and reasoning."""
 
 import json
 import re
@@ -20,6 +20,7 @@ from agent_core.replies.lenient_json import (
     parse_integer,
     strip_zero_width,
 )
+from agent_core.replies.mentions import CONTEXT_CHARACTERS, TAG, is_mention
 from agent_core.text.reasoning_tags import CLOSE_TAG, OPEN_TAG, reasoning_end
 
 ARGUMENT_KEYS = ("args", "arguments", "parameters", "params", "input", "action_input", "tool_input", "command_args")
@@ -35,37 +36,6 @@ OWN_TAG = r"/?(?:\w+:)?(?:function|parameter|invoke|function_calls|tool_call|arg
 KEY = r"(?P<key>[\w.-]{1,100})"
 # Not possessive: Python before 3.11.5 loses a group around possessive quantifiers (CPython issue 106052).
 VALUE = rf"(?P<value>[^<]*(?:<(?!{OWN_TAG})[^<]*)*)"
-CONTEXT_CHARACTERS = 400  # of prose on each side
-TAG = re.compile(r"<[^<>]{0,80}>")
-FENCE = re.compile(r"```\w*\s*\Z")
-CLAUSE_END = re.compile(r"[.!?;:]\s|\n|\b(?:so|therefore|instead|hence)\b(?!\s+of)", re.IGNORECASE)
-EXAMPLE = re.compile(
-    r"\b(?:for example|for instance|as an example|example:|(?:an )?example (?:of|would|is|call|command)"
-    r"|(?:would|could|might) be)\b|\be\.g\.|\bexample\Z",
-    re.IGNORECASE,
-)
-WILL_NOT = (
-    r"\b(?:(?:will|shall|should|must|can|may|would|do|am|['’]m) not|cannot|(?:wo|ca|should|must|would|do)n['’]t"
-    r"|refuse to|decline to|unable to)\s+(?:(?:going|want|wish|able|allowed|willing|to|ever|just)\s+){0,3}"
-)
-IT_ALONE = r"(?:\s+(?:it|this|that|these|those|such)\b|\s*(?:[.!,;]|\Z))"
-REFUSAL = re.compile(
-    rf"{WILL_NOT}(?:(?:run|execute|issue|perform|comply)\b"
-    r"|(?:do|use|call|send|give|propose) (?:this|that|these|those|so)\b)"
-    r"|\bI (?:refuse|decline)\b",
-    re.IGNORECASE,
-)
-REFUSAL_AFTER = re.compile(
-    rf"{WILL_NOT}(?:run|execute|do|issue|perform|use|call|send|give|propose){IT_ALONE}", re.IGNORECASE
-)
-REFUSED_VERB = re.compile(rf"{WILL_NOT}(\w+)", re.IGNORECASE)
-IGNORED = re.compile(r"\b(?:ignor|disregard)\w*\s+(?:it|this|that|these|them)\b|\binjection\b", re.IGNORECASE)
-IDEA = re.compile(
-    r"\b(?:could|would|might|may|perhaps|maybe|options?|possible|possibility|something like|idea)\b", re.IGNORECASE
-)
-TURN = re.compile(r"\b(?:so|instead|therefore|hence)\b(?!\s+of)", re.IGNORECASE)
-IN_SENTENCE = re.compile(r"\w[^\w\n]+\w+[\s,]*\Z")
-GOES_ON = re.compile(r"[ \t`'\"”’)]*[,;–—-]?[ \t]*([^\W\d_])")
 MAX_OBJECTS, MAX_REPEATS = 20, 200
 MAX_CHARACTERS = 1_000_000  # the longest replies of today's models, 128,000 tokens, are half as long
 MAX_VALUES = 5_000  # in one object
@@ -99,12 +69,12 @@ def bare_name(name: str) -> str:
 
 
 def is_turn_tool(name: object) -> bool:
-    """Whether this is the name of that tool, with or without a name space."""
+    """Whether this is the name of `TURN_TOOL`, with or without a name space."""
     return isinstance(name, str) and TURN_NAME.fullmatch(bare_name(name)) is not None
 
 
 def unwrap_turn(value: dict[str, object]) -> object:
-    """The arguments of a call of that tool, an object or JSON; the value itself if it is none."""
+    """The arguments of a call of `TURN_TOOL`, an object or JSON; the value itself if it is none."""
     match value:
         case {"tool_calls": [dict(one)]} | {"function": dict(one)} | {"function_call": dict(one)}:
             inner = unwrap_turn(cast("dict[str, object]", one))
@@ -138,7 +108,7 @@ class Markup:
     argument: str = ""
 
 
-FORMS = (
+MARKUPS = (
     # Qwen3-Coder; with JSON, Llama.
     Markup(rf"<function=({NAME})>\s*", r"</function>", rf"<parameter={KEY}>{VALUE}</parameter>\s*"),
     # Claude's first tools, MiniMax
@@ -177,8 +147,8 @@ FORMS = (
         "",
     ),
 )
-PATTERNS = tuple((re.compile(form.opens), re.compile(form.closes), re.compile(form.argument)) for form in FORMS)
-OPENING = "|".join(form.opens.replace(f"({NAME})", NAME) for form in FORMS)
+PATTERNS = tuple((re.compile(form.opens), re.compile(form.closes), re.compile(form.argument)) for form in MARKUPS)
+OPENING = "|".join(form.opens.replace(f"({NAME})", NAME) for form in MARKUPS)
 # What may follow a call: tags of what is around it, and marks of the reply's end. Or another call.
 END = re.compile(
     r"(?:\s|`|</?(?:\w+:)?(?:function_calls|tool_call)>|<\|tool_calls?_section_\w+\|>|<｜tool▁calls▁(?:begin|end)｜>"
@@ -229,49 +199,6 @@ def _tagged_arguments(text: str, at: int, argument: re.Pattern[str]) -> tuple[di
         arguments[found["key"]] = found["value"].removeprefix("\n").removesuffix("\n")
         at = found.end()
     return arguments, at
-
-
-def is_mention(before: str, after: str, command: str = "") -> bool:
-    """Whether the prose `before` and `after` an object only mentions it, so that it is not the model's answer.
-
-    `command`: the name of the command in the object. "I cannot delete files" refuses `delete_file`, not `list_files`.
-    """
-    lead, follow_up = _leading_prose(before), TAG.sub(" ", after[:CONTEXT_CHARACTERS])
-    clause = CLAUSE_END.split(lead.rstrip(".!?:"))[-1]
-    return (
-        EXAMPLE.search(clause) is not None
-        or _is_refused(lead, command)
-        or REFUSAL_AFTER.search(follow_up) is not None
-        or IGNORED.search(follow_up) is not None
-        or ("?" in follow_up and IDEA.search(clause) is not None)
-        or _is_in_a_sentence(before, follow_up)
-    )
-
-
-def refuses(text: str) -> bool:
-    """Whether the text says that a command will not be run."""
-    return REFUSAL.search(text) is not None or REFUSAL_AFTER.search(text) is not None
-
-
-def _leading_prose(before: str) -> str:
-    """The prose before an object, without tags, fence and opening quotes."""
-    prose = TAG.sub(" ", before[-CONTEXT_CHARACTERS:]).rstrip()
-    return FENCE.sub("", prose).rstrip(" \t\r\n`*_-\"'“‘(")
-
-
-def _is_refused(lead: str, command: str) -> bool:
-    own = [found for found in REFUSED_VERB.finditer(lead) if found[1].casefold() in command.casefold().split("_")]
-    refusals = sorted((*REFUSAL.finditer(lead), *own), key=lambda found: found.end())
-    return bool(refusals) and not TURN.search(lead, refusals[-1].end())
-
-
-def _is_in_a_sentence(before: str, after: str) -> bool:
-    """Whether the object stands inside a sentence, which goes on after the object or is followed by a question."""
-    line = before.rstrip(" \t`\"'“‘(").rpartition("\n")[2]
-    if not IN_SENTENCE.search(line):
-        return False
-    following = GOES_ON.match(after)
-    return "?" in after or (following is not None and following[1].islower())
 
 
 MARK = re.compile(rf"(?i:({OPEN_TAG})|({CLOSE_TAG}))|({OPENING})|[{{\uff5b]")

@@ -1,7 +1,7 @@
-"""What people do with agents: they decide, reply, ask, undo, settle, grant and revoke leases.
+"""What people decide about an agent and tell it; `AgentService` joins this with the other services.
 
 Each call is one short transaction followed by a wake. It checks the person's rights, whatever the card offered, and
-calls no model and no chat platform.
+calls no model, and a chat platform only to learn whether an owner has left.
 """
 
 from dataclasses import dataclass, replace

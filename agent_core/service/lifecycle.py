@@ -1,7 +1,7 @@
-"""Creates, stops, resumes and deletes agents. Each call is one short transaction.
+"""Creates, stops, resumes and deletes agents, and fills the form for a new one.
 
-No model is called, and a chat platform only to learn whether an owner has left. Files and index entries of a deleted
-agent are removed after the commit.
+Each change is a short transaction; no model is called, and a chat platform only to learn whether an owner has left.
+After a deletion notifications are called off, and files and index entries erased.
 """
 
 from dataclasses import dataclass, replace

@@ -32,7 +32,7 @@ class TourStarter:
     async def start(self, origin: Origin) -> Agent:
         """Create an agent under a free name, and write the sample files; a repeated delivery creates no second one.
 
-        Raise NotPossible without demo mode, and what `AgentService.create` raises.
+        Raise NotPossible without demo mode, and what `AgentLifecycle.create` raises.
         """
         if self.rehearsal is None:
             raise NotPossible(NO_TOUR)

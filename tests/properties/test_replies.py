@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from agent_core.errors import UnusableReply
 from agent_core.model.command import CommandCall, replace_lone_surrogates
 from agent_core.model.model_calls import Reply, Usage
-from agent_core.replies.reading import is_worth_repairing, parse, parse_repaired
-from agent_core.replies.verbatim import is_verbatim
+from agent_core.replies.reading import is_verbatim, is_worth_repairing, parse, parse_repaired
 from tests.example_counts import tried
 
 SLOW = timedelta(seconds=2)

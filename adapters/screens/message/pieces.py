@@ -149,7 +149,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class TurnList:
-    """TurnList on one line each, below a title if there is one; of many, the newest."""
+    """Turns on one line each, below a title if there is one; of many, the newest."""
 
     lines: tuple[TurnLine, ...]
     title: Words = ()

@@ -8,7 +8,7 @@ from adapters.chat.card_sections import thoughts_sections
 from adapters.chat.texts import wait_text
 from adapters.screens.buttons import Button, ViewButton, ViewVerb
 from adapters.screens.cards import Card, Labelled, money, turn_card
-from adapters.screens.forms import NEW_AGENT
+from adapters.screens.forms import NEW_AGENT_TITLE
 from adapters.screens.message.card import NO_ARGUMENTS, facts_of, footer_text
 from adapters.screens.message.pieces import Link, Opens, Text
 from adapters.screens.text_fit import cut
@@ -42,7 +42,7 @@ EMPTY_HOME = "You have no agents yet. Press New agent, or mention Signoff in a c
 
 def drafting_view() -> Block:
     """The placeholder while an agent is drafted from a sentence."""
-    return sentence_view(NEW_AGENT, "Drafting name, role and goals from your sentence…")
+    return sentence_view(NEW_AGENT_TITLE, "Drafting name, role and goals from your sentence…")
 
 
 def show_all(card: Card, place: FormContext, part: int = 1) -> Block:

@@ -11,13 +11,13 @@ from agent_core.model.command import Thoughts
 from agent_core.model.model_calls import Reply, Usage
 from agent_core.replies.reading import (
     MAX_REPAIR_CHARACTERS,
+    is_verbatim,
     is_worth_repairing,
     json_object,
     parse,
     parse_repaired,
     repair_messages,
 )
-from agent_core.replies.verbatim import is_verbatim
 from agent_core.testing.language_model import reply_text
 from tests.unit.agent_core.replies.case import Case, shell, write
 from tests.unit.agent_core.replies.corpus import CORPUS
