@@ -55,6 +55,11 @@ def beginning_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
     return part
 
 
+def cut_by_size(text: str, most: int, size: Callable[[str], int]) -> str:
+    """The text if its `size` is at most `most`, else a beginning that fits with an ellipsis."""
+    return text if len(text) <= most and size(text) <= most else beginning_by_size(text, most - len(MARK), size) + MARK
+
+
 def pieces(text: str, most: int) -> list[str]:
     """Split the text into pieces of at most `most` units, after line ends where possible; no character is lost."""
     found, start = [], 0

@@ -12,9 +12,9 @@ from discord import ui
 
 from adapters.discord.outbound.controls import MAX_OPTIONS
 from adapters.discord.outbound.inputs import MAX_INPUTS
-from adapters.discord.outbound.message import NOTHING, cut_by_size, escaped, quoted, quoted_size
+from adapters.discord.outbound.message import NOTHING, escaped, escaped_size, quoted, quoted_size
 from adapters.screens.form import Field, Form, Said
-from adapters.screens.text_fit import beginning, cut, fits
+from adapters.screens.text_fit import beginning, cut, cut_by_size, fits
 from adapters.screens.visible_text import one_line, visible
 from agent_core.errors import NotPossible
 
@@ -51,7 +51,7 @@ def draw_form(form: Form) -> ui.Modal:
 def _text(said: Said) -> str:
     if said.look == "quote":
         return quoted(cut_by_size(visible(said.text), MAX_QUOTE, quoted_size))
-    return ("-# " if said.look == "small" else "") + escaped(cut_by_size(visible(said.text), MAX_LINE))
+    return ("-# " if said.look == "small" else "") + escaped(cut_by_size(visible(said.text), MAX_LINE, escaped_size))
 
 
 def _labelled(field: Field, hint: str) -> ui.Label[Any]:

@@ -15,7 +15,6 @@ from adapters.discord.outbound.message import (
     card_link,
     clean,
     compose,
-    cut_by_size,
     escaped,
     escaped_size,
     listed,
@@ -26,7 +25,7 @@ from adapters.discord.outbound.message import (
 from adapters.screens.cards import Card, Labelled, turn_card
 from adapters.screens.decision_log import row_text, time_text
 from adapters.screens.message.pieces import Screen, Text
-from adapters.screens.text_fit import units
+from adapters.screens.text_fit import cut_by_size, units
 from adapters.screens.ui_text import media_type
 from adapters.screens.visible_text import one_line, visible
 from adapters.typed.answers import Answer, Attachment
@@ -124,5 +123,5 @@ def log_message(rows: Sequence[LogRow], head: str, files: Sequence[Attachment]) 
 
 def _row(row: LogRow) -> str:
     url = card_link(row.entry.channel, row.card)
-    said = escaped(cut_by_size(row_text(row.entry).removeprefix(time_text(row.entry.at)), MAX_ROW_TEXT))
+    said = escaped(cut_by_size(row_text(row.entry).removeprefix(time_text(row.entry.at)), MAX_ROW_TEXT, escaped_size))
     return f"• {timestamp(row.entry.at)}{said}{f' · [card]({url})' if url else ''}"

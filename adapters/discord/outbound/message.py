@@ -7,14 +7,14 @@ must not contain three backticks, or gets a backslash before each special charac
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
 from discord.ui import Item, LayoutView
 
-from adapters.screens.text_fit import MARK, beginning_by_size, units
+from adapters.screens.text_fit import units
 from adapters.screens.visible_text import readable
 from adapters.typed.answers import Attachment
 from agent_core.model.agent import Agent
@@ -65,11 +65,6 @@ def can_be_boxed(text: str) -> bool:
 def boxed(text: str, language: str = "") -> str:
     """The text in a code block; requires `can_be_boxed`."""
     return f"{FENCE}{language}\n{text}\n{FENCE}"
-
-
-def cut_by_size(text: str, most: int, size: Callable[[str], int] = escaped_size) -> str:
-    """The text if its `size` is at most `most`, else a beginning that fits with an ellipsis."""
-    return text if len(text) <= most and size(text) <= most else beginning_by_size(text, most - len(MARK), size) + MARK
 
 
 def listed(lines: Sequence[str], what: str, room: int) -> str:

@@ -28,7 +28,7 @@ from adapters.screens.message.pieces import (
     TurnList,
     Words,
 )
-from adapters.screens.text_fit import MARK, beginning_by_size, shares
+from adapters.screens.text_fit import MARK, beginning_by_size, cut_by_size, shares
 from adapters.screens.ui_text import EXCERPT_CHARACTERS, head_and_tail
 from adapters.screens.visible_text import one_line, readable
 
@@ -65,28 +65,20 @@ class MessageLimits:
 
 def fit(pieces: Sequence[Piece], limits: MessageLimits) -> tuple[Piece, ...]:
     """The pieces as they fit a message; `Controls` have the buttons that show what was cut."""
-    facts = next((piece for piece in pieces if isinstance(piece, Facts)), None)
     fitted = [_fitted(piece, limits, limits.roomy) for piece in pieces]
-    openings = [*_openings(pieces, fitted)]
+    facts = next((piece for piece in pieces if isinstance(piece, Facts)), None)
     if facts:
-        room = _room(fitted, facts, limits)
-        if limits.tight and sum(_whole_size(fact, limits) for fact in facts.facts) > room:
+        if limits.tight and sum(_whole_size(fact, limits) for fact in facts.facts) > _room(fitted, facts, limits):
             fitted = [_fitted(piece, limits, {**limits.roomy, **limits.tight}) for piece in pieces]
-            openings, room = [*_openings(pieces, fitted)], _room(fitted, facts, limits)
-        shown = fit_facts(facts, room, limits)
+        shown = fit_facts(facts, _room(fitted, facts, limits), limits)
         at = pieces.index(facts)
         fitted[at : at + 1] = [shown, facts.more] if shown.is_cut else [shown]
-    beside = [piece.button for piece in fitted if isinstance(piece, Text) and piece.button]
-    return tuple(
-        replace(
-            piece, openings=tuple(each for each in dict.fromkeys((*piece.openings, *openings)) if each not in beside)
-        )
-        if isinstance(piece, Controls)
-        else _listed(piece, fitted, limits)
-        if isinstance(piece, Rows)
-        else piece
-        for piece in fitted
-    )
+    for at, piece in enumerate(fitted):
+        if isinstance(piece, Controls):
+            fitted[at] = replace(piece, openings=_openings(piece, fitted))
+        elif isinstance(piece, Rows):
+            fitted[at] = _listed(piece, fitted, limits)
+    return tuple(fitted)
 
 
 def fit_facts(facts: Facts, room: int, limits: MessageLimits) -> Facts:
@@ -95,7 +87,7 @@ def fit_facts(facts: Facts, room: int, limits: MessageLimits) -> Facts:
     if not shown:
         return facts
     most = max(limits.least_label, min(limits.most_label, room // (4 * len(shown))))
-    labels = [_cut(fact.label, most, limits.size) for fact in shown]
+    labels = [cut_by_size(fact.label, most, limits.size) for fact in shown]
     room -= sum(map(limits.weight, labels)) + limits.fact * (len(shown) + (len(shown) < len(facts.facts)))
     given = shares([limits.box_size(fact.text) for fact in shown], room)
     texts = [beginning_by_size(fact.text, most, limits.box_size) for fact, most in zip(shown, given, strict=True)]
@@ -131,8 +123,10 @@ def _(text: Text, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
 
 @_fitted.register
 def _(heading: Heading, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
-    headline = _cut(one_line(heading.text), most["headline"], limits.size)
-    return replace(heading, text=headline, state=_cut_words(heading.state, most["state"], limits.size, is_line=True)[0])
+    whole = one_line(heading.text)
+    headline = cut_by_size(whole, most["headline"], limits.size)
+    state, left = _cut_words(heading.state, most["state"], limits.size, is_line=True)
+    return replace(heading, text=headline, state=state, is_cut=headline != whole or left > 0)
 
 
 @_fitted.register
@@ -140,9 +134,9 @@ def _(about: About, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
     goals = tuple(one_line(goal) for goal in about.goals if goal.strip())
     given = shares([limits.weight(goal) for goal in goals], most["goals"])
     return About(
-        _cut(one_line(about.name), most["name"], limits.size),
-        _cut(one_line(about.role), most["role"], limits.size),
-        tuple(_cut(goal, room, limits.weight) for goal, room in zip(goals, given, strict=True)),
+        cut_by_size(one_line(about.name), most["name"], limits.size),
+        cut_by_size(one_line(about.role), most["role"], limits.size),
+        tuple(cut_by_size(goal, room, limits.weight) for goal, room in zip(goals, given, strict=True)),
     )
 
 
@@ -150,14 +144,14 @@ def _(about: About, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
 def _(output: Output, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
     room = most[output.role]
     lines, is_more = head_and_tail(readable(output.text), min(room - EXCERPT_MARGIN, EXCERPT_CHARACTERS))
-    shown = _cut(lines, room, limits.box_size)
+    shown = cut_by_size(lines, room, limits.box_size)
     return replace(output, text=shown, is_cut=is_more or shown != lines)
 
 
 @_fitted.register
 def _(turns: TurnList, limits: MessageLimits, most: Mapping[Role, int]) -> Piece:
     many = limits.lines if turns.is_folded else limits.lines_above
-    shown = tuple(replace(line, text=_cut(line.text, most["line"], limits.size)) for line in turns.lines[-many:])
+    shown = tuple(replace(line, text=cut_by_size(line.text, most["line"], limits.size)) for line in turns.lines[-many:])
     title = _cut_words(turns.title, most["row"], limits.size, is_line=True)[0]
     return TurnList(shown, title, len(turns.lines) - len(shown))
 
@@ -175,23 +169,11 @@ def _listed(rows: Rows, fitted: Iterable[Piece], limits: MessageLimits) -> Rows:
     return replace(rows, rows=tuple(shown), left=len(rows.rows) - len(shown))
 
 
-def _openings(pieces: Iterable[Piece], fitted: Iterable[Piece]) -> Iterable[ViewButton]:
-    """The buttons that show what was cut."""
-    for whole, shown in zip(pieces, fitted, strict=True):
-        opens = whole.opens if isinstance(whole, Text | Heading | Output) else None
-        if opens and _is_cut(whole, shown):
-            yield opens
-
-
-def _is_cut(whole: Piece, shown: Piece) -> bool:
-    if isinstance(shown, Heading) and isinstance(whole, Heading):
-        is_less = shown.text != one_line(whole.text) or len(shown.state) < len(whole.state)
-        return is_less or _is_marked(shown.state)
-    return bool(shown.left) if isinstance(shown, Text) else isinstance(shown, Output) and shown.is_cut
-
-
-def _is_marked(words: Words) -> bool:
-    return bool(words) and isinstance(words[-1], str) and words[-1].endswith(MARK)
+def _openings(controls: Controls, fitted: Iterable[Piece]) -> tuple[ViewButton, ...]:
+    """The buttons that show more, also what was cut, but for those that stand beside a text."""
+    cut = [piece.opens for piece in fitted if isinstance(piece, Text | Heading | Output) and piece.is_cut]
+    beside = [piece.button for piece in fitted if isinstance(piece, Text)]
+    return tuple(each for each in dict.fromkeys((*controls.openings, *cut)) if each and each not in beside)
 
 
 def _cut_words(words: Words, most: int, size: Callable[[str], int], *, is_line: bool) -> tuple[Words, int]:
@@ -207,7 +189,7 @@ def _cut_words(words: Words, most: int, size: Callable[[str], int], *, is_line: 
         said = _on_line(text) if is_line else readable(text).replace("\r\n", "\n")
         said = said.lstrip() if at == first else said
         said = said.rstrip() if at == last else said
-        part = "" if left else _cut(said, most, size)
+        part = "" if left else cut_by_size(said, most, size)
         most -= size(part)
         left += 0 if part == said else len(said) - len(part) + len(MARK)
         if part:
@@ -220,9 +202,3 @@ def _on_line(text: str) -> str:
     said = one_line(text)
     before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
     return f"{' ' if before else ''}{said}{' ' if after and said else ''}"
-
-
-def _cut(text: str, most: int, size: Callable[[str], int]) -> str:
-    if len(text) <= most and size(text) <= most:
-        return text
-    return beginning_by_size(text, most - len(MARK), size) + MARK

@@ -84,16 +84,25 @@ class Text:
     opens: ViewButton | None = None
     left: int = 0
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether `fit` cut any of it away."""
+        return self.left > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """The headline of a card and, below its sign, the state. `is_asked`: its buttons say already that it waits."""
+    """The headline of a card and, below its sign, the state. `is_asked`: its buttons say already that it waits.
+
+    `opens`: the button that shows it whole if `fit` cut it (`is_cut`).
+    """
 
     text: str
     sign: str
     state: Words
     opens: ViewButton
     is_asked: bool = False
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
