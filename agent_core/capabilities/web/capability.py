@@ -30,10 +30,7 @@ DRAWN = "those that need JavaScript are drawn by Chromium"
 
 @dataclass(frozen=True, kw_only=True)
 class WebCapability(Capability):
-    """`browser_fault`, `git_fault`: return why Chromium or git cannot be used, or "".
-
-    `hosts_fault`: an invalid host in ALLOW_INTERNAL_HOSTS, for which `open` refuses the start.
-    """
+    """`browser_fault`, `git_fault`: return why Chromium or git cannot be used, or ""."""
 
     name = "web"
     settings: WebSettings
@@ -41,33 +38,17 @@ class WebCapability(Capability):
     search: Search
     browser_fault: Callable[[], str]
     git_fault: Callable[[], str]
-    hosts_fault: SettingsError | None = None
 
     @classmethod
     def of(cls, settings: WebSettings, documents: Documents, *, public_url: str, port: int) -> "WebCapability":
-        """`public_url` and `port` are of Signoff's own page. No internal host is allowed if one of them is invalid."""
+        """`public_url` and `port` are of Signoff's own page. Raise SettingsError for an invalid host."""
         from agent_core.capabilities.web.browser_pages import browser_fault
         from agent_core.capabilities.web.git_clone import git_fault
 
-        fault = None
-        try:
-            web = make_web(settings, documents, public_url=public_url, port=port)
-        except SettingsError as error:
-            fault, without = error, settings.model_copy(update={"allow_internal_hosts": ()})
-            web = make_web(without, documents, public_url=public_url, port=port)
+        web = make_web(settings, documents, public_url=public_url, port=port)
         return cls(
-            settings=settings,
-            web=web,
-            search=make_search(settings),
-            browser_fault=browser_fault,
-            git_fault=git_fault,
-            hosts_fault=fault,
+            settings=settings, web=web, search=make_search(settings), browser_fault=browser_fault, git_fault=git_fault
         )
-
-    async def open(self) -> None:
-        """Raise SettingsError for an invalid host."""
-        if self.hosts_fault:
-            raise self.hosts_fault
 
     def commands(self, parts: CommandParts) -> Iterable[Command]:
         commands = (
@@ -84,12 +65,11 @@ class WebCapability(Capability):
 
     async def findings(self) -> Iterable[Finding]:
         no_clones, allowed = self.git_fault(), self.settings.allow_downloads
-        refused = f"run does not start: {self.hosts_fault.fault}" if self.hosts_fault else ""
-        pages = refused or self.browser_fault().rstrip(".") or DRAWN
+        pages = self.browser_fault().rstrip(".") or DRAWN
         downloads = "agents may propose them" if allowed else "agents propose none; true lets them"
         return (
             self._search(),
-            Finding(name="pages", state="fault" if self.hosts_fault else "on", why=pages, variable=INTERNAL_HOSTS),
+            Finding(name="pages", state="on", why=pages, variable=INTERNAL_HOSTS),
             Finding(
                 name="repositories",
                 state="off" if no_clones else "on",

@@ -620,11 +620,3 @@ async def test_readers_that_cannot_be_confined_are_told(tmp_path: Path) -> None:
     assert (confined.state, unconfined.state) == ("on", "warn")
     assert unconfined.why.endswith("are read by processes that are not confined: bwrap is not installed")
     assert unconfined.why.startswith("PDF, Word and OpenDocument are refused") == (os.geteuid() == 0)
-
-
-async def test_an_internal_host_that_is_none_is_told_in_the_whole_report(tmp_path: Path) -> None:
-    settings = settings_with(tmp_path, ALLOW_INTERNAL_HOSTS="bad host/!!")
-    seen = await found(settings)
-    assert [*seen] == [*await found(settings_with(tmp_path))]
-    assert (seen["pages"].state, seen["pages"].variable) == ("fault", "ALLOW_INTERNAL_HOSTS")
-    assert seen["pages"].why.startswith("run does not start: 'bad host/!!' is no host name, address or network")
