@@ -33,7 +33,7 @@ extras: .venv/.run ## install optional packages, for example: make extras EXTRAS
 	@echo "Installing $(EXTRAS)…"
 	@$(INSTALL) '.[$(EXTRAS)]'
 
-test: .venv/.dev ## the default tests, in about four minutes on two cores
+test: .venv/.dev ## the default tests, in about two minutes on two cores
 	@$(TEST)
 
 test-fast: .venv/.dev ## the units and the rules of the house, in about a minute
@@ -42,7 +42,7 @@ test-fast: .venv/.dev ## the units and the rules of the house, in about a minute
 test-all: .venv/.e2e ## every test, also storms that take two hours
 	@$(TEST) -m ""
 
-test-rest: .venv/.e2e ## what `make test` left out: slow tests, all examples, and those whose packages were missing
+test-rest: .venv/.e2e ## tests whose packages were missing at `make test`, and slow ones of rights and storage
 	@$(TEST) -m "not long" --rest
 
 check: .venv/.dev ## format, lint, types, import contracts, tests

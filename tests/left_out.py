@@ -1,33 +1,39 @@
-"""`--rest`: what runs of the default tests left out, so that both together run every test once.
+"""`--rest`: what the build server runs after `make check`.
 
-These are the slow tests, those whose packages were missing, and the properties, which then try all their examples.
+These are tests whose packages were missing there, and slow ones of rights, of storage and of promises without another.
 """
 
 from collections.abc import Iterable
 
 import pytest
 
+from tests.behaviours import SHOWN_BY_SLOW_TESTS
+
 OPTION = "--rest"
 KEPT_AS = "signoff/left-out"  # in pytest's cache
+# Slow tests of what cannot be mended afterwards: rights, and what is stored.
+GUARDS = ("tests/attacks/", "tests/contract/", "tests/crash/", "tests/migration/")
 
 
 def remember_left_out(config: pytest.Config, tests: Iterable[str]) -> None:
-    """Keep also the ids of tests whose packages were missing in this run, unless it runs the rest of others."""
+    """Keep the ids of tests whose packages were missing in this run, unless it runs the rest of another."""
     cache = getattr(config, "cache", None)  # pytest can run without
     if cache and not config.getoption(OPTION):
-        cache.set(KEPT_AS, sorted({*cache.get(KEPT_AS, []), *tests}))
+        cache.set(KEPT_AS, sorted(tests))
 
 
 def choose_rest(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take the other tests out of the list; none if no run is known that they could have been in."""
-    known = config.cache.get(KEPT_AS, None) if config.getoption(OPTION) else None
-    if known is None:
+    """With the option, keep only the rest."""
+    if not config.getoption(OPTION):
         return
+    cache = getattr(config, "cache", None)
+    known = cache.get(KEPT_AS, []) if cache else []
     left_out = {form for test in known for form in (test, test.rpartition("@")[0])}  # xdist appends the group
 
-    def is_left(item: pytest.Item) -> bool:
-        is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-        return item.get_closest_marker("slow") is not None or is_property or item.nodeid in left_out
+    def is_rest(item: pytest.Item) -> bool:
+        proved = {key for mark in item.iter_markers("proves") for key in mark.args}
+        is_guard = item.nodeid.startswith(GUARDS) or not proved.isdisjoint(SHOWN_BY_SLOW_TESTS)
+        return item.nodeid in left_out or ("slow" in item.keywords and is_guard)
 
-    config.hook.pytest_deselected(items=[each for each in items if not is_left(each)])
-    items[:] = filter(is_left, items)
+    config.hook.pytest_deselected(items=[each for each in items if not is_rest(each)])
+    items[:] = filter(is_rest, items)

@@ -81,6 +81,7 @@ async def tried(folder: Path) -> dict[str, str]:
     return dict(line.split(": ") for line in said.decode().splitlines())
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.xdist_group("taken")
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ async def test_a_page_that_keeps_its_reader_busy_ends_the_reader_alone(
     assert answer.endswith("takes too long or too much memory to read")
 
 
+@pytest.mark.slow
 @attack("door", "An executable declared as a page", "refused: it is no text, whatever it says it is")
 async def test_what_is_no_text_is_not_read_as_text(answer: str) -> None:
     async with a_site() as site:
@@ -79,6 +80,7 @@ async def test_no_encoding_hides_anything(answer: str) -> None:
     assert answer == "shown as literal text"
 
 
+@pytest.mark.slow
 @attack("door", "Prompt injection in text that is invisible on the page", "not read")
 async def test_hidden_text_is_not_read(answer: str) -> None:
     hidden = (

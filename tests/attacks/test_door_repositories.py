@@ -151,6 +151,7 @@ async def test_git_asks_nobody_for_a_login(forge: Forge, answer: str) -> None:
     assert f"no prompt for credentials: {await forge.refusal(forge.site.url('/it'))}" == answer
 
 
+@pytest.mark.slow
 @attack("door", "A symlink that points out of the repository", "left out: passwd (a link)")
 async def test_links_are_left_out(forge: Forge, answer: str) -> None:
     (forge.folder / "passwd").symlink_to("/etc/passwd")
@@ -159,6 +160,7 @@ async def test_links_are_left_out(forge: Forge, answer: str) -> None:
     assert (dict(cloned.files), f"left out: {cloned.left_out[0]}") == ({"README": b"Hello\n"}, answer)
 
 
+@pytest.mark.slow
 @attack("door", "Path traversal in a repository: `../x`", "left out: ../x (a path that leads out)")
 async def test_paths_that_lead_out_are_left_out(forge: Forge, answer: str) -> None:
     inner = forge.object("tree", b"100644 x\0" + bytes.fromhex(forge.object("blob", b"out")))
@@ -167,6 +169,7 @@ async def test_paths_that_lead_out_are_left_out(forge: Forge, answer: str) -> No
     assert (cloned.files, f"left out: {cloned.left_out[0]}") == ((), answer)
 
 
+@pytest.mark.slow
 @attack(
     "door",
     "A hook among the files: `.git/hooks/post-checkout`",
@@ -181,6 +184,7 @@ async def test_hooks_among_the_files_are_left_out(forge: Forge, answer: str) -> 
     assert (cloned.files, f"left out: {cloned.left_out[0]}") == ((), answer)
 
 
+@pytest.mark.slow
 @attack(
     "door",
     "Hooks, filters and programs in the git configuration of repository and user",
@@ -209,6 +213,7 @@ async def test_nothing_of_a_repository_or_a_user_is_run(
     assert answer.startswith("none runs")
 
 
+@pytest.mark.slow
 @attack("door", "A submodule whose URL runs a program", "left out: sub (another repository)")
 async def test_submodules_are_left_out(forge: Forge, tmp_path: Path, answer: str) -> None:
     forge.commit()
@@ -238,6 +243,7 @@ async def test_a_repository_that_is_too_large_ends_git(
     assert f"git is ended: {await forge.refusal(most=100_000)}".partition(". Download")[0] == answer
 
 
+@pytest.mark.slow
 @attack(
     "door",
     "Ten nested trees with ten entries each: 10,000,000,000 files",

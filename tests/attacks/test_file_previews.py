@@ -9,6 +9,8 @@ from adapters.web.pages.file_preview import FilePreview, preview_of
 from agent_core.capabilities.documents.html_renderer import IsolatedHtmlRenderer
 from tests.attacks.rows import attack
 
+pytestmark = pytest.mark.slow
+
 FILES = "/c/web/local/general/a/1/files/"
 TEXT, NOWHERE, ADDRESS = "shown as text", "leads nowhere", "not loaded: its address is shown"
 
@@ -106,7 +108,6 @@ async def test_a_hidden_character_of_an_entity_is_spelled_out(answer: str) -> No
     assert (await opened("a.md", "pay &#x202e;me")).html == f'<p dir="auto">pay {answer}me</p>\n'
 
 
-@pytest.mark.slow
 @pytest.mark.proves("files:harmless")
 @attack("files", "A Makefile of 150,000 brackets, on which the highlighter works for minutes", "shown without colours")
 async def test_a_text_that_keeps_the_highlighter_busy_is_shown_without_colours(answer: str) -> None:

@@ -168,6 +168,7 @@ async def test_what_a_program_planted_is_not_followed(folder: Path, outside: Pat
 HARD = "No file holds 'secret'.\n(1 file was not looked into but for the name: no plain text, too long, or too many.)"
 
 
+@pytest.mark.slow
 @attack(
     "files", "Race condition: a folder repeatedly replaced by a symlink to the outside", "nothing outside is touched"
 )
@@ -260,6 +261,7 @@ async def test_a_hostile_document_is_answered_with_a_sentence(
     assert os.listdir(folder) == [name]  # noqa: PTH208
 
 
+@pytest.mark.slow
 @attack(
     "files", "Zip slip: a Word file with a member called `../../slipped`", "its text is read and nothing is unpacked"
 )
@@ -272,6 +274,7 @@ async def test_no_member_of_a_document_slips_out(folder: Path, tmp_path: Path, a
     assert ("its text is read and nothing is unpacked" if (said, is_alone) == ("Hi\n", True) else said) == answer
 
 
+@pytest.mark.slow
 @attack("files", "A sparse file of a terabyte", "huge is too long: at most 25,000,000 bytes can be read.")
 async def test_a_sparse_file_is_neither_read_nor_hashed_to_its_end(folder: Path, answer: str) -> None:
     with (folder / "huge").open("wb") as file:

@@ -156,6 +156,7 @@ async def test_a_lease_that_was_revoked_before_the_start_runs_nothing(who: str) 
     assert (await turn_no(stage, agent, 2)).state != "done"
 
 
+@pytest.mark.slow
 async def test_a_decision_does_not_clear_what_came_after_its_card() -> None:
     """A helper's report from outside arrives while a card of an exposed agent is open."""
     stage = with_helpers(stage_of(START, LOOK, SAVE, LOOK, DONE, RUN, NOTHING))

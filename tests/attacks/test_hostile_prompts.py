@@ -13,8 +13,9 @@ from agent_core.model.question import ServerQuestion
 from tests.attacks.rows import attack
 from tests.contract.test_tool_servers import connected, entry_of, local, until
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @attack("servers", "It never lists its prompts", "its tools are used all the same")
 async def test_a_list_that_never_comes(answer: str) -> None:
     assert answer
@@ -23,7 +24,6 @@ async def test_a_list_that_never_comes(answer: str) -> None:
         assert not server.prompts
 
 
-@pytest.mark.slow
 @attack(
     "servers",
     "It offers 300 prompts, one with 200 arguments, and long texts with hidden letters",
@@ -50,7 +50,6 @@ async def test_many_prompts(answer: str) -> None:
     assert draft.tidied().goals == draft.goals
 
 
-@pytest.mark.slow
 @attack("servers", "A prompt asks people, or a model, while an agent calls the server", "declined")
 @pytest.mark.parametrize("whom", ["people", "model"])
 async def test_a_prompt_that_asks(answer: str, whom: str, tmp_path: Path) -> None:

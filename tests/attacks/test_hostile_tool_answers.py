@@ -15,6 +15,8 @@ from agent_core.toolset.registry import CommandContext
 from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 
+pytestmark = pytest.mark.slow
+
 LONGEST_PAUSE = 0.1
 ANSWERS = {
     "hidden": """{"content": [{"type": "text", "text": "\\u200d\\u200b" * 75_000}]}""",
@@ -63,7 +65,6 @@ async def test_one_answer_does_not_hold_up_the_loop(tmp_path: Path, what: str, a
     assert len(shown) < MAX_SHOWN_CHARACTERS + 100
 
 
-@pytest.mark.slow
 async def test_progress_with_hidden_letters_does_not_hold_up_the_loop(tmp_path: Path) -> None:
     assert await told(tmp_path, PROGRESS) == "poured"
 

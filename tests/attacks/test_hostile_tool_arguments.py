@@ -36,6 +36,7 @@ UNIQUE = {"type": "array", "uniqueItems": True}
 CHOICES = {"type": "array", "items": {"anyOf": [{"type": "integer"} for _ in range(300)]}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("schema", "given"),
     [

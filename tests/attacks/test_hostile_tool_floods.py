@@ -10,6 +10,8 @@ from agent_core.errors import CommandError
 from tests.attacks.bare_tool_servers import heartbeat, program, running, until
 from tests.attacks.rows import attack
 
+pytestmark = pytest.mark.slow
+
 PINGS = """
 def called(params):
     line = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}})
@@ -28,7 +30,6 @@ def tools(cursor):
 """
 
 
-@pytest.mark.slow
 @attack("servers", "32,000 messages, with questions between them", "sent more than 5,000 messages in one go")
 async def test_answers_to_pings_do_not_let_a_flood_go_on(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, PINGS)) as server:
@@ -53,7 +54,6 @@ def called(params):
 """
 
 
-@pytest.mark.slow
 @attack("servers", "26 million empty lines on standard error", "read, without a pause of the others")
 async def test_empty_lines_on_standard_error_hold_up_nothing(tmp_path: Path, answer: str) -> None:
     async with running(program(tmp_path, PRINTS)) as server:

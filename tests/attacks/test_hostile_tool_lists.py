@@ -50,6 +50,7 @@ async def test_a_list_of_a_hundred_tools_does_not_hold_up_the_loop(tmp_path: Pat
     assert answer.endswith("a thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what",
     [

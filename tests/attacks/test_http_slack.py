@@ -102,6 +102,7 @@ async def test_a_body_that_slack_cannot_have_sent_is_not_read(office: Office, an
     assert said.status == int(answer.partition(":")[0])
 
 
+@pytest.mark.slow
 async def test_the_longest_form_that_slack_sends_is_taken(office: Office) -> None:
     fields = {"command": "/agent", "text": "會" * 150_000, "team_id": "T9", "user_id": "U1", "channel_id": "C1"}
     body = urlencode(fields).encode()

@@ -57,6 +57,7 @@ def test_what_an_old_linux_and_a_container_tell_of_filters(status: str, own: str
     assert has_more_filters(f"Name:\tbwrap\n{status}Speculation_Store_Bypass:\tvulnerable\n", own) is has_more
 
 
+@pytest.mark.slow
 async def test_a_start_ends_although_what_bubblewrap_left_behind_holds_its_pipes_and_says_why(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

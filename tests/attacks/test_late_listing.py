@@ -33,6 +33,7 @@ class SilentWorkspaces(InMemoryWorkspaces):
         return cast("InMemoryFiles", SilentFiles())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search-bounded")
 async def test_a_search_ends_although_the_storage_of_files_does_not_answer() -> None:
     database = TemporaryDatabase()

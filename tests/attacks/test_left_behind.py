@@ -68,6 +68,7 @@ async def test_set_id_bits_in_a_workspace_are_cleared(cell: Cell, answer: str) -
     assert stat.S_IMODE((cell.files.folder / "d" / "tool").stat().st_mode) == 0o755
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workspace:limit")
 @attack("sandbox", "Filling the disk over many short runs", "the data of each run is removed again")
 async def test_a_workspace_keeps_its_limit_over_many_runs(cell: Cell, answer: str) -> None:
@@ -101,6 +102,7 @@ async def test_what_an_earlier_run_made_stays_where_a_later_one_makes_too_much(c
     assert [(entry.path, entry.size) for entry in await cell.files.list_files()] == [("kept.txt", 100_013)]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workspace:limit")
 async def test_a_workspace_over_its_limit_can_be_tidied_and_does_not_grow(tmp_path: Path) -> None:
     cell = Cell.at(tmp_path)

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from pydantic import BaseModel
 
 from adapters.slack.outbound.surface import SlackSurface
@@ -44,6 +45,7 @@ async def running_turn(stage: Stage, agent: Agent) -> Turn:
             await asyncio.to_thread(bool)
 
 
+@pytest.mark.slow
 async def test_a_shared_card_does_not_say_for_ever_that_a_command_runs_whose_process_died(tmp_path: Path) -> None:
     async with Office.opened() as office:
         model = ScriptedModel(writing("a.md", "one\n"), reply_text("build"), waits=True)

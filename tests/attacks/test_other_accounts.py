@@ -37,6 +37,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
         yield load({"SIGNOFF_HOME": str(folder / "home")}, None)
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.proves("home:private")
 @pytest.mark.parametrize(
@@ -53,6 +54,7 @@ async def test_other_accounts_read_nothing(installed: Settings, path: str, answe
     assert as_another_account("cat", path).endswith(f"{answer}\n")
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.proves("home:private")
 @attack("files", "It runs a setuid file in a workspace", "Permission denied")

@@ -71,6 +71,7 @@ async def test_metrics_want_the_key(tmp_path: Path, answer: str) -> None:
         assert await status_of(f"{plain}/metrics", headers={"Authorization": f"Bearer {KEY}"}) == 200
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:key")
 async def test_the_printed_address_opens_the_page_and_leads_to_one_without_the_key(tmp_path: Path) -> None:
     async with keyed(tmp_path) as (address, plain), aiohttp.ClientSession() as ana:
@@ -81,6 +82,7 @@ async def test_the_printed_address_opens_the_page_and_leads_to_one_without_the_k
         assert (await status_of(address), await status_of(plain)) == (200, 401)
 
 
+@pytest.mark.slow
 @attack("http", "Approving with the cookie that a browser sent to another port of this machine", "401")
 @pytest.mark.proves("page:cookie")
 async def test_a_cookie_alone_opens_nothing(tmp_path: Path, answer: str) -> None:

@@ -21,6 +21,8 @@ from agent_core.testing.stage import Stage
 from tests.attacks.heartbeat import Heartbeat
 from tests.scenario.served import served
 
+pytestmark = pytest.mark.slow
+
 MOST_SPENT = 4  # seconds of all threads; about 2 on two slow cores
 MOST_SECONDS = 0.5  # of which a page's first rendering, with its template, takes about 0.2
 GRANTED = Approval(ANA, NOON, Approve())
@@ -54,7 +56,6 @@ def done(agent: Agent, number: int, **changes: object) -> Turn:
     return replace(turn, **{"result": Succeeded("ok"), **changes})  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:search-bounded")
 async def test_a_search_that_finds_long_results_in_another_script_leaves_time_for_others(
     base: str, stages: list[Stage]
@@ -78,7 +79,6 @@ def rewriting(agent: Agent, number: int) -> Turn:
     return done(agent, number, proposal=proposal)
 
 
-@pytest.mark.slow
 async def test_the_versions_of_a_file_that_was_often_rewritten_leave_time_for_others(
     base: str, stages: list[Stage]
 ) -> None:
@@ -97,7 +97,6 @@ def with_near_lines(agent: Agent, number: int) -> Turn:
     return done(agent, number, proposal=Proposal(thoughts=Thoughts(text="Again."), call=call, preview=preview))
 
 
-@pytest.mark.slow
 async def test_older_versions_are_on_pages_of_their_own(base: str, stages: list[Stage]) -> None:
     agent = replace(AT_REST, turns=45)
     await keep(stages[0].database, agent, *[rewriting(agent, number) for number in range(1, 46)])
@@ -124,7 +123,6 @@ async def test_a_thread_with_short_diffs_of_repeated_letters_leaves_time_for_oth
     assert await longest_gap(base, PATH) < MOST_SECONDS
 
 
-@pytest.mark.slow
 async def test_a_table_of_invisible_characters_leaves_time_for_others(
     base: str, stages: list[Stage], tmp_path: Path
 ) -> None:
@@ -137,7 +135,6 @@ async def test_a_table_of_invisible_characters_leaves_time_for_others(
     assert await longest_gap(base, f"{PATH}/view/table.csv") < MOST_SECONDS
 
 
-@pytest.mark.slow
 async def test_code_with_one_invisible_character_leaves_time_for_others(
     base: str, stages: list[Stage], tmp_path: Path
 ) -> None:

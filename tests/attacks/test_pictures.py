@@ -16,6 +16,8 @@ from agent_core.toolset.registry import declare
 from tests.attacks.rows import attack
 from tests.unit.agent_core.oversight.test_untrusted_content import RUN, Nothing, approve, run
 
+pytestmark = pytest.mark.slow
+
 VIEW = reply_text("view_image", {"filename": "cat.png"})
 PIXELS = "refused: a.png has too many pixels to be viewed: at most 50,000,000."
 
@@ -68,7 +70,6 @@ async def test_a_place_in_a_photo_reaches_no_model(answer: str) -> None:
     assert ("the model gets the pixels alone" if b"13.4050" not in sent else str(sent)) == answer
 
 
-@pytest.mark.slow
 @attack(
     "approval", "A picture whose text orders to run a program, under a lease for programs", "people are asked again"
 )

@@ -44,6 +44,7 @@ async def test_a_deep_answer_ends_no_thought(plugins: Plugins, depth: int) -> No
     await require_thought(plugins, CHANGES.format(depth=depth))
 
 
+@pytest.mark.slow
 @attack("plugins", "Answering with JSON nested 30,000 deep", "the answer is dropped; the thought goes on")
 async def test_a_deep_text_ends_no_thought(plugins: Plugins) -> None:
     await require_thought(plugins, TEXT.format(depth=30_000))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from agent_core.plugins import PluginTools
 from agent_core.plugins.registration import PluginSet
 from tests.attacks.rows import attack
@@ -10,6 +12,7 @@ from tests.autogpt_plugins import Plugins, plugin_source
 SECRET = "sk-of-the-operator-4711"
 
 
+@pytest.mark.slow
 @attack("plugins", "Writing a variable of PLUGIN_ENV into a label and a hint", "shown as [secret]; the command runs")
 async def test_a_variable_of_a_plugin_is_not_shown_in_its_labels_and_hints(tmp_path: Path) -> None:
     plugins = Plugins(tmp_path, environment={"TEA_TOKEN": SECRET})

@@ -57,6 +57,7 @@ async def plugins(tmp_path: Path) -> AsyncIterator[Plugins]:
     await made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:untrusted")
 @pytest.mark.parametrize(
     ("source", "first"),
@@ -81,6 +82,7 @@ async def test_a_file_that_a_hook_wrote_is_untrusted_content(plugins: Plugins, s
     assert agent.exposed
 
 
+@pytest.mark.slow
 @OVERWRITTEN
 @pytest.mark.proves("autogpt:untrusted")
 async def test_a_program_that_a_hook_overwrote_later_is_asked_for(plugins: Plugins, answer: str) -> None:

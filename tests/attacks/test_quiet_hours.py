@@ -22,6 +22,7 @@ def test_a_reminder_is_not_due_before_its_time_when_summer_time_ends() -> None:
     assert (due >= since + FIRST_REMINDER, due - since) == (True, timedelta(minutes=20))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(CHANGES), st.integers(0, 900), QUARTERS, QUARTERS, st.booleans())
 def test_no_reminder_is_due_before_its_time(
     change: datetime, minutes: int, begins: time, ends: time, is_on: bool

@@ -58,6 +58,7 @@ async def test_an_approved_call_does_not_reach_a_tool_that_changed_while_the_cal
     assert answer in str(run.exception())
 
 
+@pytest.mark.slow
 async def test_an_error_of_the_code_of_a_lost_connection_is_a_refusal_and_costs_no_other_call(tmp_path: Path) -> None:
     behaviour = """
     def called(params):

@@ -26,6 +26,8 @@ from agent_core.ports.models import CallOptions
 from tests.attacks.rows import attack
 from tests.standins.site import HERE, Site, page, site
 
+pytestmark = pytest.mark.slow
+
 Ask: TypeAlias = Callable[[str], Awaitable[object]]
 LONG = b'{"a": "' + bytes(50_000_000).replace(b"\0", b"x") + b'"}'
 JSON = "application/json"
@@ -140,7 +142,6 @@ async def said_of(replies: Site, ask: Ask) -> str:
     return str(error.value).replace(f"{HERE}:{replies.port}", "the service")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("services:cut")
 @pytest.mark.parametrize("ask", EVERY)
 async def test_a_reply_that_is_too_long_is_cut_off_and_told(replies: Site, ask: Ask, answer: str) -> None:
@@ -160,7 +161,6 @@ PACKED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.proves("services:cut")
 @pytest.mark.parametrize(("ask", "told"), PACKED)
 async def test_a_compressed_reply_is_measured_unpacked_or_refused(replies: Site, ask: Ask, told: str) -> None:

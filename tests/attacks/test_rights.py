@@ -142,6 +142,7 @@ async def test_a_control_decides_only_on_what_it_showed(times: int, answer: str)
     assert await stage.workspaces.of(agent).read("a.txt") == b"theirs"
 
 
+@pytest.mark.slow
 @attack("approval", "A program runs on a lease, thirteen harmless steps after a page was read", "people are asked")
 @pytest.mark.proves("trust:lease")
 async def test_exposure_stays_however_long_ago_it_was(answer: str) -> None:
@@ -189,6 +190,7 @@ async def test_a_task_cannot_pass_for_what_people_wrote(answer: str) -> None:
     assert helper.exposed
 
 
+@pytest.mark.slow
 @attack("approval", "A helper whose message came from a page posts or runs under its own lease", "people are asked")
 @pytest.mark.proves("taint:helpers")
 async def test_a_message_exposes_a_helper(answer: str) -> None:
@@ -240,6 +242,7 @@ async def test_a_note_cannot_forge_a_line_of_somebody_else(answer: str) -> None:
     assert not [line for line in lines if line.startswith("@ana")], answer
 
 
+@pytest.mark.slow
 @attack("approval", "A helper's last message imitates other lines in the list of helpers", "quoted and marked")
 @pytest.mark.proves("taint:helpers")
 async def test_what_a_helper_says_is_marked_in_the_list(answer: str) -> None:

@@ -284,6 +284,7 @@ async def test_what_knows_no_end_is_ended(cell: Cell, code: str, answer: str) ->
     await cell.files.write("after.txt", b"the workspace can be used")
 
 
+@pytest.mark.slow
 @attack("sandbox", "Reading the environment of every process", "HOME, LANG, PATH, PWD")
 async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-bot")
@@ -361,6 +362,7 @@ async def test_abstract_sockets_are_others(cell: Cell, answer: str) -> None:
     assert run.output.strip() == answer
 
 
+@pytest.mark.slow
 @attack("sandbox", "A fork bomb", "Resource temporarily unavailable, and all of its processes are killed at the end")
 async def test_a_fork_bomb_fizzles(cell: Cell, answer: str) -> None:
     code = "while True:\n    if not os.fork(): signal.pause()"
@@ -400,6 +402,7 @@ async def test_stop_ends_the_whole_tree_before_it_returns(cell: Cell, answer: st
     assert alive(token(cell)) == [], answer
 
 
+@pytest.mark.slow
 @attack("sandbox", "Outliving the bot, which is killed", "ended with the bot")
 async def test_nothing_outlives_the_bot(cell: Cell, answer: str) -> None:
     bot = await asyncio.create_subprocess_exec(
@@ -450,6 +453,7 @@ async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
     assert await cell.files.list_files() == (), answer
 
 
+@pytest.mark.slow
 @attack(
     "sandbox",
     "Planting a symlink so that the bot changes the owner of its target",
@@ -470,6 +474,7 @@ async def test_what_a_planted_link_leads_to_is_not_handed_over(cell: Cell, answe
     assert stat.S_IMODE((cell.files.folder / "d").stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 @attack("sandbox", "Removing the bot's permissions on the workspace", "the permissions are restored")
 async def test_a_workspace_without_rights_can_be_used(cell: Cell, answer: str) -> None:
     await cell.attempt(
@@ -493,6 +498,7 @@ async def test_what_is_printed_is_text(cell: Cell, answer: str) -> None:
     assert run.output == "\x1b]0;mine\x07\ufffd\ufffd\nend\n", answer
 
 
+@pytest.mark.slow
 @attack("sandbox", "Killing every process it can reach", "only its own process ends")
 async def test_a_program_can_kill_only_itself(cell: Cell, answer: str) -> None:
     run = await cell.attempt("libc.kill(-1, signal.SIGKILL); os.kill(os.getpid(), signal.SIGKILL)")

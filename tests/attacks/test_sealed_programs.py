@@ -162,6 +162,7 @@ async def test_modules_are_imported_as_they_were_approved(answer: str, tmp_path:
         assert await printed(sandbox, files, main=REWRITES, helper="print('approved')") == "approved", answer
 
 
+@pytest.mark.slow
 @attack("approval", "A compiled module differs from its source", SEALED)
 async def test_no_compiled_module_runs(answer: str, tmp_path: Path) -> None:
     compile_it = (

@@ -66,6 +66,7 @@ def theirs_ran(sandbox: RecordingSandbox) -> bool:
     return any(THEIRS.encode() in text for sealed in sandbox.sealed for text in sealed.values())
 
 
+@pytest.mark.slow
 @attack("approval", "A program that an agent overwrites after a page, under its helper's Approve ×N", "asked again")
 @pytest.mark.proves("taint:folder")
 async def test_a_program_overwritten_after_a_page_does_not_run_under_an_earlier_lease(answer: str) -> None:
@@ -88,6 +89,7 @@ async def test_a_program_overwritten_after_a_page_does_not_run_under_an_earlier_
     assert any("no longer covers execute" in each.text for each in stage.shown.notices)
 
 
+@pytest.mark.slow
 @attack("approval", "A program that a helper writes after a page, where the policy lets it run programs", "asked")
 @pytest.mark.proves("taint:folder")
 async def test_a_free_class_does_not_run_what_a_helper_wrote_after_a_page(answer: str) -> None:
@@ -192,6 +194,7 @@ async def begin_fetch(stage: Stage, slow: SlowFetch) -> tuple[Agent, Agent, "asy
     return head, scout, running
 
 
+@pytest.mark.slow
 @attack("approval", "A file that a running command writes after an approval of a marked card", "people are asked")
 @pytest.mark.proves("taint:folder")
 @pytest.mark.parametrize("ending", ["it ends", "it still runs", "its process ends", "it is cut short at shutdown"])

@@ -123,6 +123,7 @@ async def test_a_token_in_a_fault(answer: str, padding: str, tmp_path: Path, cap
     assert answer.startswith("[secret]")
 
 
+@pytest.mark.slow
 @attack(
     "servers", "Its authorization server answers with lines that move the cursor of a terminal", "on one line, without"
 )

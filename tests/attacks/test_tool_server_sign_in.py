@@ -169,6 +169,7 @@ async def test_nobody_to_ask(answer: str) -> None:
         await signer._show("https://9.9.9.9/authorize")
 
 
+@pytest.mark.slow
 @attack("servers", "Keys of a sign-in get into the log", "they do not")
 async def test_log(answer: str, caplog: pytest.LogCaptureFixture) -> None:
     assert answer

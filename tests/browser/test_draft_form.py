@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, expect
 from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import open_context
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 DRAFT = json.dumps({"name": "String Scout", "role": "a patient researcher", "goals": ["Find five", "قارن بينها"]})
 SENTENCE = "Describe it in a sentence"
 
@@ -29,7 +29,6 @@ async def look(page: Page, width: int) -> None:
     assert found.violations_count == 0, found.generate_report()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:draft")
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 async def test_a_sentence_and_enter_fill_in_the_form_and_a_long_wait_is_said(
@@ -57,7 +56,6 @@ async def test_a_sentence_and_enter_fill_in_the_form_and_a_long_wait_is_said(
     await look(page, width)
 
 
-@pytest.mark.slow
 async def test_enter_in_another_field_creates_the_agent_and_drafts_nothing(
     browser: Browser, address: str, model: ScriptedModel
 ) -> None:
@@ -68,7 +66,6 @@ async def test_enter_in_another_field_creates_the_agent_and_drafts_nothing(
     await expect(page.get_by_role("heading", name="Clerk")).to_be_visible()
 
 
-@pytest.mark.slow
 async def test_without_scripts_the_button_drafts_too(browser: Browser, address: str, model: ScriptedModel) -> None:
     context = await browser.new_context(java_script_enabled=False)
     page = await context.new_page()

@@ -11,7 +11,7 @@ from agent_core.testing.language_model import ScriptedModel
 from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.chat import writing
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 
 MOST_TABS = 60
 # Scrolls so that an element ends where the window does, with the focus before it.
@@ -58,7 +58,6 @@ async def remember(page: Page, text: str) -> None:
     await expect(page.get_by_text(re.compile("^Remembered"))).to_be_visible()
 
 
-@pytest.mark.slow
 async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -77,7 +76,6 @@ async def test_a_review_is_asked_for_and_goals_are_changed_by_keyboard_alone(
     await expect(page.get_by_role("complementary")).to_be_focused()
 
 
-@pytest.mark.slow
 async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -95,7 +93,6 @@ async def test_the_reply_box_covers_no_button_that_is_reached_by_keyboard(
         assert bottom <= top, f"{name} is covered by {bottom - top} pixels"
 
 
-@pytest.mark.slow
 async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(ana: BrowserChat) -> None:
     page = ana.page
     await press(page, "What it remembers")
@@ -114,7 +111,6 @@ async def test_memory_is_searched_and_one_thing_is_forgotten_by_keyboard_alone(a
     await expect(page.locator(".memory .text")).to_have_text(["The stand-up is at half past nine"])
 
 
-@pytest.mark.slow
 async def test_what_is_asked_in_the_reply_box_is_answered_to_this_person_alone(ana: BrowserChat) -> None:
     page = ana.page
     await ana.says("!memory add <b>Ben</b> brings cake")
@@ -128,7 +124,6 @@ async def test_what_is_asked_in_the_reply_box_is_answered_to_this_person_alone(a
     await expect(page.locator("#told")).to_be_empty()
 
 
-@pytest.mark.slow
 async def test_a_review_under_way_is_said_and_leaves_the_other_buttons_alone(
     ana: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -145,7 +140,6 @@ async def test_a_review_under_way_is_said_and_leaves_the_other_buttons_alone(
     await expect(busy).to_have_count(0)
 
 
-@pytest.mark.slow
 async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserChat, model: ScriptedModel) -> None:
     box = ana.page.get_by_label("Reply to")
     await ana.says("!review")
@@ -156,7 +150,6 @@ async def test_what_is_typed_while_an_answer_takes_its_time_stays(ana: BrowserCh
     await expect(box).to_have_value("Use another name")
 
 
-@pytest.mark.slow
 async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: BrowserChat, model: ScriptedModel) -> None:
     page = ana.page
     await page.locator("summary", has_text="Change the goals").click()
@@ -177,7 +170,6 @@ async def test_goals_that_are_being_written_stay_when_the_agent_goes_on(ana: Bro
     assert await field.evaluate("field => field.selectionStart") == 4
 
 
-@pytest.mark.slow
 async def test_goals_that_are_refused_keep_what_was_typed_and_say_why(ana: BrowserChat) -> None:
     page = ana.page
     await page.locator("summary", has_text="Change the goals").click()
@@ -188,7 +180,6 @@ async def test_goals_that_are_refused_keep_what_was_typed_and_say_why(ana: Brows
     await expect(field).to_have_value("1\n2\n3\n4\n5\n6")
 
 
-@pytest.mark.slow
 async def test_a_text_file_and_a_settings_file_are_taken_from_this_computer(ana: BrowserChat) -> None:
     page = ana.page
     await page.goto(f"{page.url}/memory")
@@ -207,7 +198,6 @@ async def test_a_text_file_and_a_settings_file_are_taken_from_this_computer(ana:
     await expect(page.get_by_role("heading", name="Scout")).to_be_visible()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:accessible")
 @pytest.mark.parametrize(("scheme", "width"), [("light", 360), ("dark", 1280)])
 async def test_the_pages_of_a_mind_have_no_fault_and_are_not_wider_than_the_screen(
@@ -239,7 +229,6 @@ async def look_at_all(page: Page) -> None:
     await page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
 
 
-@pytest.mark.slow
 async def test_a_budget_that_is_typed_replaces_the_old_one(ana: BrowserChat) -> None:
     page = ana.page
     await ana.says("!budget 0.03")

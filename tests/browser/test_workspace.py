@@ -11,7 +11,7 @@ from agent_core.testing.language_model import ScriptedModel, reply_text
 from tests.browser.browsing import BrowserChat, open_context
 from tests.scenario.chat import Story, writing
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.asyncio(loop_scope="session")]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -28,7 +28,6 @@ async def ben(browser: Browser, address: str) -> BrowserChat:
     return chat
 
 
-@pytest.mark.slow
 @pytest.mark.proves("story:surfaces")
 async def test_a_person_takes_an_agent_from_form_to_finished_goal(ana: BrowserChat, model: ScriptedModel) -> None:
     model.say(*Story().replies)
@@ -42,7 +41,6 @@ async def told(page: Page) -> bool:
     return await refusal.count() > 0
 
 
-@pytest.mark.slow
 @pytest.mark.proves("decide:twice")
 async def test_two_people_clicking_at_once_make_one_decision(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
@@ -64,7 +62,6 @@ async def test_two_people_clicking_at_once_make_one_decision(
     assert await ana.page.locator("article .done").count() == 1
 
 
-@pytest.mark.slow
 async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_written_stays(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -83,7 +80,6 @@ async def test_somebody_elses_click_reaches_an_open_page_and_what_is_being_writt
     await expect(sheet).to_be_hidden()
 
 
-@pytest.mark.slow
 async def test_a_page_is_fetched_while_changes_follow_each_other_without_a_pause(ana: BrowserChat) -> None:
     await ana.page.route("**/events", lambda route: route.abort())  # its beat would have the page fetched too
     await ana.page.reload()
@@ -92,7 +88,6 @@ async def test_a_page_is_fetched_while_changes_follow_each_other_without_a_pause
         await ana.page.evaluate("() => { setInterval(refreshSoon, 5); }")
 
 
-@pytest.mark.slow
 async def test_a_sheet_in_which_nothing_was_written_goes_with_its_card(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
 ) -> None:
@@ -108,7 +103,6 @@ async def test_a_sheet_in_which_nothing_was_written_goes_with_its_card(
     await expect(ben.page.locator(".card.open", has_text="b.txt")).to_be_attached()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("approval:hash")
 async def test_a_line_begun_under_one_card_does_not_approve_the_next(
     ana: BrowserChat, ben: BrowserChat, model: ScriptedModel
@@ -130,7 +124,6 @@ async def test_a_line_begun_under_one_card_does_not_approve_the_next(
     assert await ana.page.locator("article .done").count() == 1
 
 
-@pytest.mark.slow
 async def test_a_refused_form_keeps_what_was_typed_and_names_the_field(ana: BrowserChat) -> None:
     page = ana.page
     await page.goto(f"{ana.base}/c/web/local/general/new")
@@ -158,7 +151,6 @@ async def test_everything_can_be_done_by_keyboard(ana: BrowserChat, model: Scrip
     await expect(page.get_by_role("article").first).to_be_focused()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:text")
 async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: ScriptedModel) -> None:
     hostile = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -170,7 +162,6 @@ async def test_what_the_model_writes_is_shown_as_text(ana: BrowserChat, model: S
     assert await ana.page.title() == "(1) Clerk · #general · Signoff"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 async def test_nothing_is_wider_than_the_page(
@@ -185,7 +176,6 @@ async def test_nothing_is_wider_than_the_page(
 
 
 @pytest.mark.proves("page:accessible")
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
     browser: Browser, address: str, model: ScriptedModel, scheme: str
@@ -210,7 +200,6 @@ async def test_no_page_has_a_fault_that_a_screen_reader_would_meet(
         assert found.violations_count == 0, f"{url}\n{found.generate_report()}"
 
 
-@pytest.mark.slow
 @pytest.mark.proves("page:accessible")
 @pytest.mark.parametrize("width", [360, 760])
 async def test_tables_can_be_read_on_a_narrow_screen_and_reached_by_keyboard(
@@ -232,7 +221,6 @@ async def test_tables_can_be_read_on_a_narrow_screen_and_reached_by_keyboard(
         assert found.violations_count == 0, f"{url}\n{found.generate_report()}"
 
 
-@pytest.mark.slow
 @pytest.mark.proves("card:verbatim")
 async def test_an_argument_reads_in_the_browser_as_it_was_written(ana: BrowserChat, model: ScriptedModel) -> None:
     text = "\n\n  two  spaces\n\tand a tab"

@@ -163,6 +163,7 @@ async def test_an_agent_that_the_release_before_resumed_is_listed_again(database
     assert await archived(stage) == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("archive:scale")
 async def test_a_list_reads_no_archived_agent(database: Database) -> None:
     stage = stage_of(database)

@@ -57,6 +57,7 @@ async def connected(url: str, number: int) -> AsyncIterator[list[End]]:
         yield ends
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workers:messages")
 async def test_a_message_reaches_all_other_processes_and_not_its_own(postgres: str) -> None:
     async with connected(postgres, 3) as (first, second, third):

@@ -77,6 +77,7 @@ async def test_the_first_of_two_reads_counts(database: Database) -> None:
             await first.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["of", "asking", "named", "locate", "in_thread", "owned", "listening"])
 async def test_a_record_from_a_list_conflicts_too(database: Database, way: str) -> None:
     await keep(database, replace(ADA, status=Awaiting(), thread=THREAD))
@@ -246,6 +247,7 @@ async def test_saving_an_agent_that_was_removed_conflicts(database: Database) ->
             await first.commit()
 
 
+@pytest.mark.slow
 async def test_many_units_at_once_lose_no_change(database: Database) -> None:
     await keep(database, ADA)
 
@@ -259,6 +261,7 @@ async def test_many_units_at_once_lose_no_change(database: Database) -> None:
     assert (await now(database)).fence == 12
 
 
+@pytest.mark.slow
 async def test_a_commit_that_is_cancelled_is_whole_or_nothing(database: Database) -> None:
     await keep(database, ADA)
     for ticks in range(25):
@@ -274,6 +277,7 @@ async def test_a_commit_that_is_cancelled_is_whole_or_nothing(database: Database
             assert len(await work.turns.of(agent, last=1)) == len(await work.audit.of(agent)) == int(is_there)
 
 
+@pytest.mark.slow
 async def test_of_many_units_saved_at_once_the_one_that_conflicts_is_undone_alone(database: Database) -> None:
     await keep(database, ADA)
     async with database.begin() as early:

@@ -114,6 +114,7 @@ async def rows_with(url: str, mark: str) -> list[str]:
     return await on_database(url, read)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("delete:everything")
 async def test_nothing_of_a_deleted_agent_is_left_in_any_file(sqlite_url: str, tmp_path: Path) -> None:
     async with house(sqlite_url, tmp_path, *STEPS, DONE) as here:

@@ -69,6 +69,7 @@ def likeness(one: Vector, other: Vector) -> float:
     return float(np.frombuffer(one, "<f4") @ np.frombuffer(other, "<f4"))
 
 
+@pytest.mark.slow
 async def test_every_text_gets_a_vector_of_length_one_and_of_one_number_of_coordinates(embedder: Embedder) -> None:
     found = await embedder.embed(("The ship leaves at ten.", "Nobody objected.", *ODD))
     assert len(found.vectors) == 2 + len(ODD)
@@ -76,6 +77,7 @@ async def test_every_text_gets_a_vector_of_length_one_and_of_one_number_of_coord
     assert all(math.isclose(math.hypot(*numbers(vector)), 1, abs_tol=1e-5) for vector in found.vectors)
 
 
+@pytest.mark.slow
 async def test_the_order_is_that_of_the_texts_and_the_same_text_has_the_same_vector(embedder: Embedder) -> None:
     first = await embedder.embed(("one ship", "two reports", "one ship"))
     again = await embedder.embed(("two reports", "one ship"))
@@ -88,6 +90,7 @@ async def test_no_texts_have_no_vectors_and_take_nothing(embedder: Embedder) -> 
     assert (found.vectors, found.usage) == ((), Usage())
 
 
+@pytest.mark.slow
 async def test_tokens_are_counted_and_here_they_cost_nothing(embedder: Embedder) -> None:
     used = (await embedder.embed(("The ship leaves at ten.",))).usage
     assert used.prompt > 0 == used.completion
@@ -110,6 +113,7 @@ MEANINGS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "answer", "decoy"), MEANINGS)
 async def test_meaning_is_found_where_words_mislead(question: str, answer: str, decoy: str) -> None:
     asked, near, far = (await LocalEmbedder().embed((question, answer, decoy))).vectors
@@ -161,6 +165,7 @@ async def test_without_its_package_the_local_embedder_says_how_to_install_it(mon
         await LocalEmbedder().embed(("a",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "matrix",
     [b"", b"\xff" * 100, b"\x02" + bytes(7) + b"{}", b"\x05" + bytes(7) + b"[1,2]"],
@@ -207,6 +212,7 @@ async def test_an_endpoint_that_packs_nothing_is_read_as_well(endpoint: Endpoint
     assert formats == (["base64", "float", "float"] if way == "refuses" else ["base64"] * 2)
 
 
+@pytest.mark.slow
 async def test_many_texts_go_in_several_requests_and_long_ones_are_cut(endpoint: Endpoint) -> None:
     embedder = endpoint.embedder()
     found = await embedder.embed([f"text {number}" for number in range(300)] + ["long " * 6_000] * 20)
@@ -274,6 +280,7 @@ async def test_a_model_whose_vectors_change_their_length_is_refused(endpoint: En
         await embedder.embed(("b",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "error", "words"),
     [
@@ -303,6 +310,7 @@ async def test_nobody_at_the_address_may_be_tried_again(endpoint: Endpoint) -> N
         await endpoint.embedder(base_url="http://127.0.0.1:9/v1").embed(("a",))
 
 
+@pytest.mark.slow
 def test_openais_embeddings_have_a_price() -> None:
     base_url = "https://api.openai.com/v1"
     embedder = OpenAIEmbedder(model="text-embedding-3-small", prices=Prices.at(base_url, {}))

@@ -230,6 +230,7 @@ async def test_an_agent_whose_wake_was_lost_is_found_by_the_sweep(place: Place) 
     assert set(loop.begun) == {busy.id}, "who waits for people is left in peace"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [DatabaseAway(), RuntimeError("57P03")], ids=type)
 async def test_no_fault_of_a_sweep_ends_the_engine(place: Place, fault: Exception) -> None:
     loop, busy = Recorder(), replace(BUSY, id=AgentId("busy"), name="Busy")
@@ -282,6 +283,7 @@ async def test_an_agent_that_does_not_exist_is_no_fault(place: Place) -> None:
     assert loop.paused == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workers:programs")
 async def test_an_agent_with_background_programs_is_looked_at_again(
     place: Place, monkeypatch: pytest.MonkeyPatch
@@ -320,6 +322,7 @@ async def test_programs_of_an_interrupted_agent_end_with_its_job(place: Place) -
                 await SystemClock().sleep(0.01)
 
 
+@pytest.mark.slow
 @only_the_queue
 @pytest.mark.proves("workers:claim", "workers:many")
 async def test_two_workers_never_advance_one_agent_at_once(place: Place) -> None:
@@ -333,6 +336,7 @@ async def test_two_workers_never_advance_one_agent_at_once(place: Place) -> None
     assert not loop.has_overlapped
 
 
+@pytest.mark.slow
 @only_the_queue
 @pytest.mark.proves("workers:stop")
 async def test_an_interrupt_reaches_a_step_in_another_process(place: Place) -> None:
@@ -346,6 +350,7 @@ async def test_an_interrupt_reaches_a_step_in_another_process(place: Place) -> N
             await loop.until(lambda: loop.cancelled == [ADA.id])
 
 
+@pytest.mark.slow
 @only_the_queue
 @pytest.mark.proves("workers:claim", "workers:zombie")
 async def test_who_lost_the_job_cannot_claim_its_agent_again(place: Place) -> None:
@@ -372,6 +377,7 @@ async def test_who_lost_the_job_cannot_claim_its_agent_again(place: Place) -> No
     assert tried == ["refused"]
 
 
+@pytest.mark.slow
 @only_the_queue
 @pytest.mark.proves("engine:order")
 async def test_a_waiting_job_is_enough_for_many_wakes(place: Place) -> None:
@@ -414,6 +420,7 @@ async def test_workers_are_counted_as_long_as_they_beat(place: Place) -> None:
             assert await unit.jobs.count_workers() == 0
 
 
+@pytest.mark.slow
 @only_the_queue
 async def test_an_agent_of_a_terminal_is_left_to_its_own_process(place: Place) -> None:
     loop, channel = Recorder(), replace(ADA.channel, surface="terminal")

@@ -45,6 +45,7 @@ def size_of_journal(url: str) -> int:
     return Path(f"{url.removeprefix('sqlite:///')}-wal").stat().st_size
 
 
+@pytest.mark.slow
 async def test_commits_at_the_same_time_are_all_saved(connections: FileConnections) -> None:
     names = sorted(f"{number}" for number in range(MANY))
     await asyncio.gather(*(connections.write(Writes([put(name)])) for name in names))
@@ -69,6 +70,7 @@ async def test_a_commit_whose_caller_is_cancelled_is_saved(connections: FileConn
     assert await keys(connections) == ["a"]
 
 
+@pytest.mark.slow
 async def test_a_commit_waits_for_another_process_and_then_is_saved(
     connections: FileConnections, sqlite_url: str
 ) -> None:
@@ -83,6 +85,7 @@ async def test_a_commit_waits_for_another_process_and_then_is_saved(
     assert await keys(connections) == ["a"]
 
 
+@pytest.mark.slow
 async def test_the_write_ahead_log_does_not_grow_with_the_number_of_commits(
     connections: FileConnections, sqlite_url: str
 ) -> None:

@@ -52,11 +52,13 @@ async def names(files: Files, folder: str = "") -> list[str]:
     return [entry.path for entry in await files.list_files(folder)]
 
 
+@pytest.mark.slow
 async def test_what_was_written_is_read(files: Files) -> None:
     await files.write("notes/today.txt", "né".encode())
     assert await files.read("notes/today.txt") == "né".encode()
 
 
+@pytest.mark.slow
 async def test_a_second_write_replaces_the_first(files: Files) -> None:
     await files.write("a.txt", b"a long first text")
     await files.write("a.txt", b"second")
@@ -79,6 +81,7 @@ async def test_a_file_is_changed_only_where_it_is_the_expected_one(files: Files,
     assert await names(files) == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:one-writer")
 async def test_of_many_writers_that_expect_the_same_file_one_wins(files: Files) -> None:
     for expected in ("", content_fingerprint(b"first")):
@@ -93,6 +96,7 @@ async def test_of_many_writers_that_expect_the_same_file_one_wins(files: Files) 
         await files.write("a.txt", b"first")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:one-writer")
 async def test_what_many_append_at_once_is_all_there(files: Files) -> None:
     lines = [f"line {number}\n".encode() for number in range(WRITERS)]
@@ -265,6 +269,7 @@ async def test_a_removed_workspace_is_empty_and_can_be_written_to_again(workspac
     assert await names(workspaces.of(BOB)) == ["b.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("trash:kept")
 async def test_a_deleted_file_is_in_the_trash_alone_and_counts_no_more(make: Make) -> None:
     files = make(SMALL).of(ADA)

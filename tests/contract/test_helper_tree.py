@@ -124,6 +124,7 @@ async def test_stop_reaches_the_helpers_of_an_agent_whose_command_taints_the_fol
         assert (each.status.kind, each.folder_tainted) == ("stopped", True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("taint:folder")
 async def test_stop_of_an_agent_keeps_the_taint_of_a_helpers_command(database: Database) -> None:
     builder = Builder(is_slow=True)

@@ -123,6 +123,7 @@ async def by_looking_back(office: Office, agent: Agent) -> str:
 WAYS = [by_recalling, by_listing, by_reading_turns, by_searching, by_paging, by_exporting, by_looking_back]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("isolation:memory")
 async def test_nothing_of_others_is_found_by_any_way(office: Office) -> None:
     found = {way.__name__: await way(office, ADA) for way in WAYS}
@@ -130,6 +131,7 @@ async def test_nothing_of_others_is_found_by_any_way(office: Office) -> None:
     assert [way for way, told in found.items() if "swordfish" in told] == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("isolation:memory")
 async def test_ids_of_others_open_nothing(office: Office) -> None:
     for stranger, secret in zip(STRANGERS, office.secrets, strict=True):
@@ -153,6 +155,7 @@ async def test_forgetting_everything_of_one_leaves_the_others_everything(office:
         assert await by_searching(office, stranger) == SECRET
 
 
+@pytest.mark.slow
 async def test_what_is_placed_anew_stays_where_it_was(office: Office) -> None:
     memory = LongTermMemory(database=office.database, embedder=WordEmbedder(name="other"), index=office.memory.index)
     clock = FakeClock()

@@ -13,6 +13,8 @@ from agent_core.testing.examples import a_note, a_turn, an_agent, keep
 from tests.contract.transfers import empty, files_in, rows_in, transfer, write_files
 from tests.e2e.process import running
 
+pytestmark = pytest.mark.slow
+
 FILES = {"agent-ada/a": b"one", "agent-ada/b/c.sh": b"two", "agent-ada/d/": b""}
 STEPS = 11  # the mark, 3 folders, 2 files, 4 batches of rows, the end of the mark
 EVERY = [*((number, "before") for number in range(1, STEPS + 1)), (STEPS, "after")]  # nothing is between two steps
@@ -49,7 +51,6 @@ async def run(folder: Path, target: str, number: int, moment: str, *arguments: s
         return await program.ended(), program.output
 
 
-@pytest.mark.slow
 @pytest.mark.proves("transfer:killed")
 @pytest.mark.parametrize(("number", "moment"), EVERY)
 async def test_a_killed_import_is_resumed(tmp_path: Path, target: str, number: int, moment: str) -> None:
@@ -63,7 +64,6 @@ async def test_a_killed_import_is_resumed(tmp_path: Path, target: str, number: i
     assert files_in(tmp_path / "to") == files_in(tmp_path / "from")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("transfer:killed")
 async def test_the_command_resumes_it(tmp_path: Path, target: str) -> None:
     source = await export(tmp_path)
@@ -73,7 +73,6 @@ async def test_the_command_resumes_it(tmp_path: Path, target: str) -> None:
     assert await rows_in(target) == await rows_in(source)
 
 
-@pytest.mark.slow
 async def test_every_step_of_the_import_is_tried(tmp_path: Path) -> None:
     await export(tmp_path)
     code, said = await run(tmp_path, f"sqlite:///{tmp_path}/to/signoff.db", 0, "")

@@ -79,6 +79,7 @@ async def ask(model: LanguageModel, name: str = "") -> Reply:
     return await model.complete(a_prompt(), options)
 
 
+@pytest.mark.slow
 async def test_a_reply_is_a_command_that_can_run(model: LanguageModel) -> None:
     thoughts, call = parse(await ask(model))
     assert COMMANDS.checked(call).arguments == {"filename": "a.txt", "text": "hello"}

@@ -161,6 +161,7 @@ async def test_places_may_have_vectors_of_different_lengths(database: Database, 
     assert await nearest(index) == ids("east")
 
 
+@pytest.mark.slow
 async def test_one_added_again_is_found_by_its_new_vector_only(database: Database, index: MemoryIndex) -> None:
     await remember(database, index, {"first": EAST, "second": NORTH})
     assert await nearest(index) == ids("first", "second")
@@ -168,6 +169,7 @@ async def test_one_added_again_is_found_by_its_new_vector_only(database: Databas
     assert await nearest(index) == ids("second", "first")
 
 
+@pytest.mark.slow
 async def test_what_is_added_after_a_search_is_found_by_the_next(database: Database, index: MemoryIndex) -> None:
     for number in range(1, 8):
         await remember(database, index, {f"m{number}": a_vector(1, number)})
@@ -201,6 +203,7 @@ async def test_nothing_is_found_in_a_space_that_was_dropped(database: Database, 
     assert await nearest(index) == ids("west")
 
 
+@pytest.mark.slow
 async def test_everything_is_found_after_a_restart(database: Database, opener: Opener) -> None:
     async with opener() as index:
         await remember(database, index, {"east": EAST, "north": NORTH})
@@ -214,6 +217,7 @@ async def test_everything_is_found_after_a_restart(database: Database, opener: O
         assert await nearest(index) == ids("nearly", "north", "west")
 
 
+@pytest.mark.slow
 async def test_what_other_processes_do_is_seen(database: Database, opener: Opener) -> None:
     async with AsyncExitStack() as stack:
         one, other = [await stack.enter_async_context(opener()) for _ in range(2)]
@@ -243,6 +247,7 @@ async def test_adding_and_forgetting_nothing_does_nothing(database: Database, in
     assert await nearest(index) == ()
 
 
+@pytest.mark.slow
 async def test_of_many_the_nearest_are_those_that_are(database: Database, index: MemoryIndex) -> None:
     vectors = {f"m{number:04}": some_vector(number, 64) for number in range(300)}
     await remember(database, index, vectors)
@@ -252,6 +257,7 @@ async def test_of_many_the_nearest_are_those_that_are(database: Database, index:
         assert await nearest(index, asked, most=10) == ids(*exact)
 
 
+@pytest.mark.slow
 async def test_searches_and_additions_may_overlap(database: Database, index: MemoryIndex) -> None:
     async with asyncio.TaskGroup() as tasks:
         for number in range(12):

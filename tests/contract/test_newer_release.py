@@ -148,6 +148,7 @@ async def test_what_takes_the_place_of_another_value_gets_none_of_its_fields(dat
     assert found["proposal"]["call"]["arguments"] == {"path": "poem.txt", "text": "c"}
 
 
+@pytest.mark.slow
 @pytest.mark.proves("upgrade:fields")
 async def test_an_agent_with_unknown_fields_works_as_any_other(database: Database, url: str) -> None:
     stage = Stage(database=database, model=ScriptedModel(WRITE, READ))

@@ -174,6 +174,7 @@ async def test_a_full_disk_is_an_outage_and_what_was_saved_before_stays(sqlite_u
     await database.close()
 
 
+@pytest.mark.slow
 async def test_an_outage_is_logged_once_and_so_is_its_end(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
     database, agent = SqlDatabase(sqlite_url), an_agent()
     await keep(database, agent)

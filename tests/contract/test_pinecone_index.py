@@ -53,6 +53,7 @@ async def found(index: PineconeIndex, vector: Vector = EAST) -> list[MemoryId]:
     return [memory_id for memory_id, _ in await index.nearest(SPACE, PLACE, vector, 9)]
 
 
+@pytest.mark.slow
 async def test_an_index_that_is_missing_is_made_for_the_first_vectors(
     standin: PineconeStandIn, index: PineconeIndex
 ) -> None:
@@ -71,6 +72,7 @@ async def test_an_index_that_is_missing_is_made_for_the_first_vectors(
     assert await found(index) == ["m1", "m2"]
 
 
+@pytest.mark.slow
 async def test_of_two_processes_that_make_the_index_at_once_both_use_it(
     standin: PineconeStandIn, index: PineconeIndex
 ) -> None:
@@ -82,6 +84,7 @@ async def test_of_two_processes_that_make_the_index_at_once_both_use_it(
     assert await found(index) == ["m1", "m2"]
 
 
+@pytest.mark.slow
 async def test_an_index_that_is_being_made_is_waited_for(standin: PineconeStandIn) -> None:
     clock, standin.pauses = FakeClock(), 3
     index = PineconeIndex(api_key=KEY, index=new_name(), controller_host=standin.url, clock=clock)
@@ -95,6 +98,7 @@ async def test_an_index_that_is_being_made_is_waited_for(standin: PineconeStandI
     await index.close()
 
 
+@pytest.mark.slow
 async def test_an_index_that_is_not_made_in_time_or_never_will_be_is_away(standin: PineconeStandIn) -> None:
     clock, standin.pauses = FakeClock(), MAX_POLLS * 2
     index = PineconeIndex(api_key=KEY, index=new_name(), controller_host=standin.url, clock=clock)
@@ -120,6 +124,7 @@ async def test_an_index_of_another_dimension_is_not_used(index: PineconeIndex) -
     assert await found(index) == ["m1"]
 
 
+@pytest.mark.slow
 async def test_with_a_host_the_control_plane_is_not_asked(standin: PineconeStandIn, index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
     standin.requests.clear()
@@ -134,6 +139,7 @@ async def test_with_a_host_the_control_plane_is_not_asked(standin: PineconeStand
     await direct.close()
 
 
+@pytest.mark.slow
 async def test_another_process_finds_what_one_has_added(standin: PineconeStandIn, index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
     other = replace(index)
@@ -155,6 +161,7 @@ async def test_a_vector_carries_place_source_turn_time_and_text(standin: Pinecon
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("letter", ["x", "ä", "🦆", "\x01", '"', "\ud800"], ids=ascii)
 async def test_of_a_long_text_the_beginning_is_kept(
     standin: PineconeStandIn, index: PineconeIndex, letter: str
@@ -167,6 +174,7 @@ async def test_of_a_long_text_the_beginning_is_kept(
     assert await found(index) == ["m1"]
 
 
+@pytest.mark.slow
 async def test_many_vectors_go_in_requests_of_a_hundred(standin: PineconeStandIn, index: PineconeIndex) -> None:
     memories = [(a_memory(f"m{number:04}"), a_vector(1, number)) for number in range(1, 251)]
     await index.add(SPACE, PLACE, memories)
@@ -186,6 +194,7 @@ async def test_large_vectors_go_in_requests_of_less_than_two_megabytes(
     assert len(await index.nearest(SPACE, PLACE, some_vector(7, 3072), 99)) == 60
 
 
+@pytest.mark.slow
 async def test_many_ids_are_deleted_in_requests_of_a_thousand(standin: PineconeStandIn, index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST), (a_memory("m2"), NORTH)])
     await index.forget(SPACE, [*(MemoryId(f"x{number}") for number in range(2500)), MemoryId("m1")])
@@ -193,6 +202,7 @@ async def test_many_ids_are_deleted_in_requests_of_a_thousand(standin: PineconeS
     assert await found(index) == ["m2"]
 
 
+@pytest.mark.slow
 async def test_a_vector_of_zeros_is_left_out(index: PineconeIndex) -> None:
     nothing = Vector(bytes(8))
     await index.add(SPACE, PLACE, [(a_memory("m1"), nothing), (a_memory("m2"), EAST)])
@@ -201,6 +211,7 @@ async def test_a_vector_of_zeros_is_left_out(index: PineconeIndex) -> None:
     assert await found(index, nothing) == []
 
 
+@pytest.mark.slow
 async def test_a_namespace_that_is_not_there_can_be_dropped(standin: PineconeStandIn, index: PineconeIndex) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
     standin.answers(Fails(404, "Namespace not found"))
@@ -208,6 +219,7 @@ async def test_a_namespace_that_is_not_there_can_be_dropped(standin: PineconeSta
     assert await found(index) == ["m1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [Fails(429), Fails(500), Fails(503)], ids=repr)
 async def test_a_busy_service_is_asked_again(standin: PineconeStandIn, index: PineconeIndex, fault: Fails) -> None:
     await index.add(SPACE, PLACE, [(a_memory("m1"), EAST)])
@@ -216,6 +228,7 @@ async def test_a_busy_service_is_asked_again(standin: PineconeStandIn, index: Pi
     assert await found(index) == ["m1", "m2"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
@@ -248,6 +261,7 @@ async def test_a_wrong_key_is_told_and_never_shown(standin: PineconeStandIn, key
     await index.close()
 
 
+@pytest.mark.slow
 async def test_a_service_that_hangs_is_away(
     standin: PineconeStandIn, index: PineconeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -183,6 +183,7 @@ async def test_a_file_that_another_machine_replaced_while_it_was_opened_is_read_
         await files.read("a.txt")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:one-writer")
 @pytest.mark.parametrize("act", ["write", "append", "delete"])
 async def test_a_writer_waits_for_another_machine_and_compares_afterwards(folder: Path, act: str) -> None:

@@ -83,21 +83,25 @@ FAILURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:worker")
 @pytest.mark.parametrize(("body", "text"), FAILURES, ids=[body[:40] for body, _ in FAILURES])
 async def test_what_a_command_does_to_its_process_is_a_sentence(plugins: Plugins, body: str, text: str) -> None:
     assert text in await refusal(plugins, body)
 
 
+@pytest.mark.slow
 async def test_an_asynchronous_command_is_awaited(plugins: Plugins) -> None:
     body = "import asyncio\nasync def later():\n    await asyncio.sleep(0)\n    return 'later'\nreturn later()"
     assert (await run(plugins, body)).text == "later"
 
 
+@pytest.mark.slow
 async def test_a_plugin_that_forks_is_answered_for_once(plugins: Plugins) -> None:
     assert (await run(plugins, "return 'child' if os.fork() == 0 else 'parent'")).text == "parent"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:tree-ended")
 async def test_a_process_in_a_session_of_its_own_ends_with_the_worker(plugins: Plugins, tmp_path: Path) -> None:
     token = f"left-{tmp_path.name}-behind"
@@ -197,6 +201,7 @@ async def test_a_plugin_cannot_reach_this_machine_or_its_files(plugins: Plugins,
     server.close()
 
 
+@pytest.mark.slow
 async def test_a_cancelled_command_ends_its_worker(plugins: Plugins) -> None:
     body = "open('begun', 'w').close()\ntime.sleep(1000)"
     (made,) = commands_of(plugins, await plugins.one(plugin_source(command=body)))
@@ -211,6 +216,7 @@ async def test_a_cancelled_command_ends_its_worker(plugins: Plugins) -> None:
     assert not any(place.worker and place.worker.is_running for place in plugins.pool._places.values())
 
 
+@pytest.mark.slow
 async def test_an_idle_worker_is_ended(tmp_path: Path) -> None:
     clock = FakeClock()
     plugins = Plugins(tmp_path, clock=clock)

@@ -135,6 +135,7 @@ async def queue(postgres: str, database: SqlDatabase) -> AsyncIterator[Queue]:
 pytestmark = pytest.mark.parametrize("url", ["postgres"], indirect=True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workers:death")
 async def test_the_job_of_a_dead_worker_ends_and_its_agent_goes_on_once(queue: Queue) -> None:
     """Nobody takes over by itself."""
@@ -146,6 +147,7 @@ async def test_the_job_of_a_dead_worker_ends_and_its_agent_goes_on_once(queue: Q
     assert await queue.ask("SELECT id FROM procrastinate_jobs") == []
 
 
+@pytest.mark.slow
 async def test_a_worker_that_beats_is_not_taken_for_dead(queue: Queue) -> None:
     await queue.add_running(heartbeat_seconds_ago=0)
     await queue.look(queue.takeover(), TAKEOVER_SECONDS + 1)
@@ -175,6 +177,7 @@ async def test_after_a_gap_nobody_is_judged_for_a_while(queue: Queue, gap: str) 
     assert queue.revived == [LOCK]
 
 
+@pytest.mark.slow
 async def test_a_job_that_a_living_worker_has_and_does_not_run_goes_on(queue: Queue) -> None:
     """The answer to its fetch or to its end was lost; upstream leaves it "doing" for ever."""
     async with queue.running():
@@ -194,6 +197,7 @@ async def test_a_job_that_a_living_worker_has_and_does_not_run_goes_on(queue: Qu
     assert queue.revived == [LOCK]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workers:zombie")
 async def test_a_job_that_was_taken_over_is_cancelled_where_it_still_runs(queue: Queue) -> None:
     async with queue.running():
@@ -206,6 +210,7 @@ async def test_a_job_that_was_taken_over_is_cancelled_where_it_still_runs(queue:
     assert queue.lost == [LOCK]
 
 
+@pytest.mark.slow
 async def test_the_next_job_of_a_lock_begins_when_the_first_ends(queue: Queue) -> None:
     """Upstream it waits for the poll: its notification came while the lock was held."""
     queue.worker.fetch_job_polling_interval = NEVER
@@ -217,6 +222,7 @@ async def test_the_next_job_of_a_lock_begins_when_the_first_ends(queue: Queue) -
         await queue.until(begun=2)
 
 
+@pytest.mark.slow
 async def test_a_worker_that_drains_goes_on_beating(queue: Queue) -> None:
     """Upstream the heartbeat ends at once, so others run its live jobs (pull request 1585)."""
     queue.worker.shutdown_graceful_timeout = NEVER
@@ -229,6 +235,7 @@ async def test_a_worker_that_drains_goes_on_beating(queue: Queue) -> None:
         await running
 
 
+@pytest.mark.slow
 async def test_a_worker_survives_the_loss_of_its_connections(queue: Queue) -> None:
     """Upstream the listener ends."""
     queue.worker.fetch_job_polling_interval = NEVER
@@ -246,6 +253,7 @@ async def test_a_worker_survives_the_loss_of_its_connections(queue: Queue) -> No
         await queue.until(begun=2)
 
 
+@pytest.mark.slow
 async def test_a_heartbeat_that_fails_once_is_not_the_last_one(queue: Queue) -> None:
     """Issue 1463."""
     beat, fails = queue.app.job_manager.update_heartbeat, [True]

@@ -153,6 +153,7 @@ async def test_charging_is_all_or_nothing(database: Database) -> None:
     assert await funds(database, Account.of(ADA)) == Funds(agent=Budget(spent=5 * CENT), channel=Budget(spent=5 * CENT))
 
 
+@pytest.mark.slow
 async def test_what_is_reserved_and_what_is_spent_is_the_same_money_at_every_moment(database: Database) -> None:
     await keep(database, ADA)
     for number in range(1, 21):

@@ -31,6 +31,7 @@ async def is_program(storage: S3Storage, key: str) -> bool:
     return found.is_program
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:one-writer")
 async def test_of_machines_that_expect_the_same_content_one_writes(s3_bucket: S3Bucket) -> None:
     machines = [files_at(s3_bucket) for _ in range(MACHINES)]
@@ -56,6 +57,7 @@ async def test_what_machines_append_at_once_is_all_there(s3_bucket: S3Bucket) ->
     assert sorted((await machines[0].read("log")).splitlines(keepends=True)) == sorted(lines)
 
 
+@pytest.mark.slow
 async def test_of_machines_that_delete_the_same_file_one_does(s3_bucket: S3Bucket) -> None:
     machines = [files_at(s3_bucket) for _ in range(MACHINES)]
     await machines[0].write("a.txt", b"a")
@@ -83,6 +85,7 @@ async def test_an_object_is_replaced_or_deleted_only_as_it_was_read(s3_bucket: S
     assert [each async for each in storage.list_objects("")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("append", [False, True])
 async def test_a_write_whose_answer_is_lost_is_done_once_and_is_no_conflict(s3_gate: S3Gate, append: bool) -> None:
     files = files_at(s3_gate.bucket)

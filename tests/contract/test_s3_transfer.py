@@ -100,6 +100,7 @@ async def test_a_bucket_that_does_not_answer_refuses_export_and_import(
     assert not (tmp_path / "third.zip").exists()
 
 
+@pytest.mark.slow
 async def test_what_agents_cannot_use_is_left_out_and_told(
     urls: Iterator[str], tmp_path: Path, s3_bucket: S3Bucket
 ) -> None:

@@ -94,6 +94,7 @@ async def test_a_programs_own_failure_is_a_value(sandbox: Sandbox) -> None:
     assert await run(sandbox, "exit 3") == ProgramRun(exit_code=3, output="")
 
 
+@pytest.mark.slow
 async def test_a_program_reads_and_writes_the_workspace(made: Made) -> None:
     sandbox, workspaces = made
     await workspaces.of(ADA).write("given.txt", b"from the bot")
@@ -134,6 +135,7 @@ async def test_so_many_programs_of_an_agent_may_be_left_running(sandbox: Sandbox
     assert await keys(sandbox, BOB) == [other.key]
 
 
+@pytest.mark.slow
 async def test_all_of_an_agents_programs_end_at_once(sandbox: Sandbox) -> None:
     for agent in (ADA, ADA, BOB):
         await sandbox.start(line(SLEEPS), agent)

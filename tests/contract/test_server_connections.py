@@ -149,6 +149,7 @@ async def requests_of(gate: PostgresGate, work: Awaitable[None]) -> int:
     return gate.requests - before
 
 
+@pytest.mark.slow
 @pytest.mark.proves("database:restart")
 @pytest.mark.parametrize(("lost", "kept"), [("request", "before"), ("answer", "after")])
 async def test_a_commit_whose_answer_is_lost_is_unknown_and_not_repeated(
@@ -163,6 +164,7 @@ async def test_a_commit_whose_answer_is_lost_is_unknown_and_not_repeated(
     assert await saved(database) == ["again"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.proves("database:restart")
 @pytest.mark.parametrize("lost", ["request", "answer"])
 async def test_what_is_lost_before_the_commit_is_done_again_on_another_session(

@@ -32,6 +32,7 @@ async def connections(address: str) -> AsyncIterator[Connections]:
     await connections.close()
 
 
+@pytest.mark.slow
 async def test_a_read_whose_time_is_over_ends_and_the_next_one_is_not_limited(connections: Connections) -> None:
     assert [row.last for row in await connections.rows(count_to(3), {}, 10)] == [3]
     with pytest.raises(TooLong):
@@ -47,6 +48,7 @@ async def test_a_read_ends_also_if_its_time_is_over_before_it_begins(sqlite_url:
     await connections.close()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search-bounded")
 async def test_a_search_whose_time_is_over_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_search, "MOST_SECONDS", 0.001)

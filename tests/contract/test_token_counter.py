@@ -102,6 +102,7 @@ def test_nothing_has_no_tokens_and_everything_else_has_some(counter: TokenCounte
     assert all(counter.count(text) > 0 for text in (*LANGUAGES.values(), *WRITINGS.values(), *TRYING.values()))
 
 
+@pytest.mark.slow
 def test_the_same_text_counts_the_same_again(counter: TokenCounter) -> None:
     assert counter.count(LANGUAGES["Thai"]) == counter.count(LANGUAGES["Thai"])
 
@@ -245,6 +246,7 @@ def test_a_package_that_was_spoilt_has_no_file(tmp_path: Path, monkeypatch: pyte
     assert missing(None) == ("o200k_base", "cl100k_base")
 
 
+@pytest.mark.slow
 def test_counts_are_kept_up_to_a_size() -> None:
     asked: list[str] = []
 
@@ -260,6 +262,7 @@ def test_counts_are_kept_up_to_a_size() -> None:
     assert asked[-2:] == ["c" * 126] * 2
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_before_a_model_is_counted_for() -> None:
     code = "import sys, agent_core.capabilities.models.tokenizers; print('tiktoken' in sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

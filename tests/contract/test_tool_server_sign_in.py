@@ -79,6 +79,7 @@ async def key_of(url: str, store: SignInStore) -> str:
         await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_a_server_is_used_by_every_process_after_somebody_signed_in_once(url: str, store: SignInStore) -> None:
     before = await server_at(url, store).connect_once(until_listed=True)
     assert before == "needs a sign-in: run python -m bot sign-in guarded"
@@ -86,6 +87,7 @@ async def test_a_server_is_used_by_every_process_after_somebody_signed_in_once(u
     assert [await key_of(url, store) for _ in range(2)] == ["Bearer access-token-1"] * 2
 
 
+@pytest.mark.slow
 async def test_a_token_that_ended_is_renewed_also_by_a_new_process(
     url: str, store: SignInStore, doorkeeper: Doorkeeper
 ) -> None:
@@ -103,6 +105,7 @@ async def test_two_processes_do_not_renew_a_token_twice(url: str, store: SignInS
     assert (doorkeeper.renewals, doorkeeper.reused) == (1, 0)
 
 
+@pytest.mark.slow
 async def test_a_sign_in_that_was_ended_there_is_needed_again(
     url: str, store: SignInStore, doorkeeper: Doorkeeper
 ) -> None:
@@ -113,6 +116,7 @@ async def test_a_sign_in_that_was_ended_there_is_needed_again(
     assert (await key_of(url, store)).startswith("Bearer ")
 
 
+@pytest.mark.slow
 async def test_a_sign_in_counts_for_its_address_alone(url: str, store: SignInStore) -> None:
     await sign_in(url, store)
     assert await store.get("guarded", url)
@@ -120,6 +124,7 @@ async def test_a_sign_in_counts_for_its_address_alone(url: str, store: SignInSto
     assert await store.get("other", url) is None
 
 
+@pytest.mark.slow
 async def test_what_is_stored_is_encrypted_and_of_no_use_with_another_key(url: str, sqlite_url: str) -> None:
     database = SqlDatabase(sqlite_url)
     try:
@@ -137,6 +142,7 @@ async def test_what_is_stored_is_encrypted_and_of_no_use_with_another_key(url: s
         await database.close()
 
 
+@pytest.mark.slow
 async def test_its_tokens_are_told_to_be_kept_out_of_what_people_see(url: str, store: SignInStore) -> None:
     await sign_in(url, store)
     told: list[str] = []
@@ -145,6 +151,7 @@ async def test_its_tokens_are_told_to_be_kept_out_of_what_people_see(url: str, s
     assert {"access-token-1", "refresh-token-2"} <= {*told}
 
 
+@pytest.mark.slow
 async def test_a_browser_that_comes_back_with_another_state_or_issuer_signs_nobody_in(
     url: str, store: SignInStore
 ) -> None:
@@ -165,6 +172,7 @@ async def test_a_browser_that_comes_back_with_another_state_or_issuer_signs_nobo
         assert await store.get("guarded", url) is None
 
 
+@pytest.mark.slow
 async def test_a_server_that_wants_a_key_says_so_where_its_entry_has_none(url: str) -> None:
     entry = ServerEntry(name="guarded", reached=RemoteAddress(url=url), place="here")
     fault = await McpServer(entry=entry, clock=CLOCK, seconds=PATIENCE_SECONDS).connect_once(until_listed=True)
@@ -210,6 +218,7 @@ async def test_a_renewal_brings_back_no_sign_in_that_was_forgotten(url: str, sto
     assert await store.get("guarded", url) is None
 
 
+@pytest.mark.slow
 async def test_a_sign_in_that_ends_in_the_middle_is_told_by_the_next_call_in_one_line(
     url: str, store: SignInStore, doorkeeper: Doorkeeper
 ) -> None:

@@ -288,6 +288,7 @@ def tools(cursor):
 """
 
 
+@pytest.mark.slow
 async def test_a_tool_that_changed_without_a_word_is_not_called(tmp_path: Path) -> None:
     async with connected(entry_of(program(tmp_path, SILENT))) as server:
         approved, began = server.tools[0].digest, CLOCK.elapsed()

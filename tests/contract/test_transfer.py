@@ -200,6 +200,7 @@ async def _peak(work: Awaitable[object]) -> int:
     return peak
 
 
+@pytest.mark.slow
 async def test_progress_is_told_of_everything_that_takes_time(pair: tuple[str, str], tmp_path: Path) -> None:
     source, target = pair
     ada, told = an_agent(), list[str]()
@@ -217,6 +218,7 @@ async def test_progress_is_told_of_everything_that_takes_time(pair: tuple[str, s
     }
 
 
+@pytest.mark.slow
 async def test_an_export_and_an_import_can_be_cancelled(pair: tuple[str, str], exported: Path) -> None:
     source, target = pair
     home, loop, running = exported.parent, asyncio.get_running_loop(), list[asyncio.Task[object]]()
@@ -290,6 +292,7 @@ async def exported(pair: tuple[str, str], tmp_path: Path) -> Path:
     return tmp_path / "x.zip"
 
 
+@pytest.mark.slow
 async def test_an_export_belongs_to_its_account_alone_and_replaces_no_file(
     pair: tuple[str, str], exported: Path
 ) -> None:
@@ -309,6 +312,7 @@ def _facts(file: Path) -> tuple[int, bytes, list[str]]:
     return file.stat().st_mode & 0o777, file.read_bytes(), [path.name for path in file.parent.glob("*unfinished*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resume", [False, True])
 async def test_a_database_that_is_not_empty_is_refused(pair: tuple[str, str], exported: Path, resume: bool) -> None:
     target, home = pair[1], exported.parent / "to"
@@ -320,6 +324,7 @@ async def test_a_database_that_is_not_empty_is_refused(pair: tuple[str, str], ex
     assert (await rows_in(target), files_in(home)) == (before, {})
 
 
+@pytest.mark.slow
 async def test_a_running_engine_is_refused(pair: tuple[str, str], exported: Path) -> None:
     await schema.upgrade(pair[1])
     lock = engine_lock(pair[1], FakeClock())
@@ -404,6 +409,7 @@ async def _change_agent(url: str) -> None:
     await database.close()
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_there_with_other_content_is_not_overwritten(
     pair: tuple[str, str], exported: Path
 ) -> None:

@@ -89,6 +89,7 @@ async def test_a_story_survives_a_death_at_any_save(
     assert len([notice for notice in surface.notices if notice.kind == "finished"]) <= 2
 
 
+@pytest.mark.slow
 async def test_the_story_takes_fewer_saves_than_are_tried(database: SqlDatabase, tmp_path: Path) -> None:
     counting = DyingDatabase(database)
     await work(process(counting, tmp_path, RecordingSurface()))

@@ -18,6 +18,8 @@ from tests.patience import PATIENCE_SECONDS
 from tests.scenario.page import PageChat
 from tests.standins.postgres import PostgresServer
 
+pytestmark = pytest.mark.slow
+
 GOAL = "Write a greeting to hello.txt"
 
 
@@ -52,7 +54,6 @@ async def story(client: Client, folder: Path, port: str) -> None:
     assert "Greeting" in (await call(client, "read_file", agent="Ada", path="hello.txt"))["text"]
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:stdio")
 async def test_a_client_alone_gets_the_page_and_the_work_of_its_process(tmp_path: Path) -> None:
     port = str(free_port())
@@ -63,7 +64,6 @@ async def test_a_client_alone_gets_the_page_and_the_work_of_its_process(tmp_path
     assert (listed["name"], listed["state"]) == ("Ada", "finished")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:stdio")
 async def test_a_client_beside_run_leaves_the_work_to_it(tmp_path: Path) -> None:
     async with program(tmp_path) as page:
@@ -76,7 +76,6 @@ async def test_a_client_beside_run_leaves_the_work_to_it(tmp_path: Path) -> None
     assert left["says"].startswith("No Signoff is at work on it, so it waits until one is started")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:stdio")
 async def test_standard_output_has_nothing_but_the_protocol_and_eof_ends_the_process(tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
@@ -108,7 +107,6 @@ async def test_standard_output_has_nothing_but_the_protocol_and_eof_ends_the_pro
     assert b"Signoff is at http" in (tmp_path / "errors").read_bytes()
 
 
-@pytest.mark.slow
 async def test_without_a_client_the_process_says_how_one_is_configured(tmp_path: Path) -> None:
     async with running(tmp_path, "bot", "mcp", "--help") as helped:
         await helped.says('{"mcpServers": {"signoff": {"command": ')
@@ -123,7 +121,6 @@ async def test_without_a_client_the_process_says_how_one_is_configured(tmp_path:
     assert (process.returncode, b'"args": ["mcp"]' in said) == (2, True)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:token")
 async def test_the_page_and_mcp_clients_share_one_server(tmp_path: Path) -> None:
     async with program(tmp_path, MCP_SERVE="true", MCP_TOKEN="k" * 32, MCP_CHANNEL="Editor") as served:
@@ -137,7 +134,6 @@ async def test_the_page_and_mcp_clients_share_one_server(tmp_path: Path) -> None
         await served.stop()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:stdio")
 async def test_a_client_beside_processes_on_postgresql_is_woken_by_them(
     own_postgres: PostgresServer,

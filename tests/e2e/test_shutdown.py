@@ -17,6 +17,8 @@ from tests.scenario.chat import writing
 from tests.scenario.page import PageChat
 from tests.standins.openai import Hangs, OpenAIStandIn, Says, openai_standin
 
+pytestmark = pytest.mark.slow
+
 DONE = Says(reply_text("task_complete", {"reason": "It is done."}))
 AGENTS = ("Ada", "Bob", "Cleo")
 
@@ -45,7 +47,6 @@ def is_made(folder: Path, name: str) -> bool:
     return False
 
 
-@pytest.mark.slow
 @pytest.mark.proves("engine:drain")
 async def test_commands_that_run_at_sigterm_end_and_nobody_is_asked(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
     need(*SANDBOX)
@@ -75,7 +76,6 @@ async def test_commands_that_run_at_sigterm_end_and_nobody_is_asked(endpoint: Op
             assert await ana.file(f"{name}.txt") == "ran\n"
 
 
-@pytest.mark.slow
 @pytest.mark.proves("engine:drain")
 async def test_ctrl_c_in_a_terminal_leaves_a_program_its_time(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
     need(*SANDBOX)
@@ -96,7 +96,6 @@ async def test_ctrl_c_in_a_terminal_leaves_a_program_its_time(endpoint: OpenAISt
         assert await again.file("a.txt") == "ran\n"
 
 
-@pytest.mark.slow
 @pytest.mark.proves("engine:drain")
 async def test_a_command_that_takes_too_long_is_ended_and_its_card_says_so(
     endpoint: OpenAIStandIn, tmp_path: Path
@@ -120,7 +119,6 @@ async def test_a_command_that_takes_too_long_is_ended_and_its_card_says_so(
     assert not is_made(tmp_path, "ended")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("engine:drain")
 async def test_a_model_call_is_given_up_at_sigterm_and_made_again_at_the_next_start(
     endpoint: OpenAIStandIn, tmp_path: Path
@@ -141,7 +139,6 @@ async def test_a_model_call_is_given_up_at_sigterm_and_made_again_at_the_next_st
         await again.asks("write_to_file")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("engine:drain")
 async def test_a_second_signal_ends_the_process_at_once(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
     need(*SANDBOX)
@@ -158,7 +155,6 @@ async def test_a_second_signal_ends_the_process_at_once(endpoint: OpenAIStandIn,
         assert await signoff.ended() == ENDED_AT_ONCE
 
 
-@pytest.mark.slow
 @pytest.mark.proves("engine:only-one")
 async def test_a_second_engine_with_a_folder_of_its_own_is_refused(tmp_path: Path) -> None:
     shared = f"sqlite:///{tmp_path / 'shared.db'}"
@@ -175,7 +171,6 @@ async def test_a_second_engine_with_a_folder_of_its_own_is_refused(tmp_path: Pat
     assert said in second.output
 
 
-@pytest.mark.slow
 @pytest.mark.proves("budget:killed")
 async def test_a_call_that_was_killed_is_charged_as_an_estimate(endpoint: OpenAIStandIn, tmp_path: Path) -> None:
     given = {

@@ -12,6 +12,8 @@ from bot.settings import load
 from tests.e2e.process import free_port, program, running
 from tests.scenario.slack_app import SIGNING_SECRET, Office, kind_of, text_of
 
+pytestmark = pytest.mark.slow
+
 GOALS = 'write "Stand-up at 9:30" to notes.md'
 
 
@@ -31,7 +33,6 @@ async def approve_to_the_end(office: Office) -> None:
     await office.said("Clerk is done")
 
 
-@pytest.mark.slow
 async def test_the_program_brings_slack_up_by_socket_mode(office: Office, tmp_path: Path) -> None:
     async with program(tmp_path, **slack_of(office, SLACK_APP_TOKEN="xapp-1-A1")) as signoff:
         await office.slack.connected()
@@ -42,7 +43,6 @@ async def test_the_program_brings_slack_up_by_socket_mode(office: Office, tmp_pa
     assert (tmp_path / ".signoff").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("slack:killed")
 @pytest.mark.parametrize("after_effect", [True, False], ids=["sent", "on its way"])
 async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
@@ -69,7 +69,6 @@ async def test_killed_while_a_card_is_sent_the_next_start_shows_exactly_one(
         assert "approved by @ana" in text_of(await office.card(1))
 
 
-@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 @pytest.mark.parametrize("drains", [False, True], ids=["at work", "while it drains"])
 async def test_killed_before_the_root_message_is_edited_the_next_start_edits_it(
@@ -93,7 +92,6 @@ async def test_killed_before_the_root_message_is_edited_the_next_start_edits_it(
         assert office.slack.sessions["C1", root["ts"]].status == "suspended"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "variable"),
     [
@@ -116,7 +114,6 @@ async def test_a_token_that_slack_refuses_is_told_in_one_line(
         load({"SLACK_BOT_TOKEN": "xoxb-1"}, None)
 
 
-@pytest.mark.slow
 async def test_people_install_it_from_a_page_and_use_it_at_once(office: Office, tmp_path: Path) -> None:
     other = office.slack.team("T2", name="Beta", bot_token="")
     general, cleo = other.channel("C2", "general"), other.person("U5", "cleo")

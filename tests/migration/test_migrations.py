@@ -37,17 +37,20 @@ def test_the_newest_script_is_the_one_that_is_expected() -> None:
     assert ScriptDirectory.from_config(schema.alembic_config()).get_current_head() == schema.HEAD
 
 
+@pytest.mark.slow
 async def test_the_scripts_make_the_tables_that_the_code_knows(url: str) -> None:
     await schema.upgrade(url)
     assert await differences(url) == []
 
 
+@pytest.mark.slow
 async def test_a_difference_would_be_found(url: str) -> None:
     await schema.upgrade(url)
     await on_database(url, lambda connection: connection.exec_driver_sql("DROP INDEX turns_unshown"))
     assert len(await differences(url)) == 1
 
 
+@pytest.mark.slow
 async def test_an_upgrade_of_what_is_up_to_date_keeps_everything(url: str) -> None:
     await schema.upgrade(url)
     database = SqlDatabase(url)
@@ -67,6 +70,7 @@ async def test_the_way_down_and_up_again_leads_to_the_same_tables(url: str) -> N
     assert await differences(url) == []
 
 
+@pytest.mark.slow
 async def test_processes_that_start_at_once_upgrade_once(url: str) -> None:
     async with asyncio.TaskGroup() as tasks:
         for _ in range(3):

@@ -52,6 +52,7 @@ async def test_a_process_of_an_older_release_starts_and_works_on_tables_that_wer
     await database.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("works_with", [None, "", NEWER], ids=str)
 async def test_tables_that_only_newer_releases_can_work_on_are_refused(url: str, works_with: str | None) -> None:
     await extend(url, works_with)

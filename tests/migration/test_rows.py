@@ -23,6 +23,8 @@ from agent_core.testing.examples import NOON, a_turn, an_agent
 from tests.standins.everyone import everyone
 from tests.tables import on_database
 
+pytestmark = pytest.mark.slow
+
 HERE = ChannelScope("slack", "T_1", "C/1")
 ADA = an_agent(channel=HERE, thread=ThreadRef(HERE, "1719.0001"))
 BOB = replace(ADA, id=AgentId("agent-bob"), name="Bob", thread=None)
@@ -97,7 +99,6 @@ async def test_agents_of_the_first_release_are_found_in_every_way(url: str) -> N
     await database.close()
 
 
-@pytest.mark.slow
 async def test_the_way_down_keeps_what_the_first_release_had(url: str) -> None:
     await schema.migrate(url, "0001")
     await run(url, _add)
@@ -156,7 +157,6 @@ async def test_agents_that_an_older_release_deleted_are_erased_once_more(url: st
     await database.close()
 
 
-@pytest.mark.slow
 async def test_the_way_down_to_the_second_release_keeps_its_agents_and_turns(url: str) -> None:
     await schema.migrate(url, "0001")
     await run(url, _add)

@@ -16,6 +16,7 @@ from agent_core.testing.examples import a_turn, an_agent
 from tests.properties.strategies import texts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Agent, Turn, Note, Notice, AuditEntry])
 @given(data=st.data())
 def test_every_stored_value_comes_back(kind: type, data: st.DataObject) -> None:

@@ -121,6 +121,7 @@ def shown_in(message: DiscordMessage) -> set[str]:
     return {text for each in reading(message) for text in (*each.boxes, *each.quotes)}
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_discord_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
@@ -218,6 +219,7 @@ def test_what_is_cut_from_a_card_has_a_button_that_opens_it(pair: tuple[Agent, T
         assert str(ViewButton("thoughts", turn.id)) in pressable(message)
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(150), deadline=None)
 @example("1. one\n- two\n+ three\n# four\n-# five")
 @example("\\*a\\* ```\n**b**")
@@ -241,6 +243,7 @@ def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
     assert "".join(pieces(text, 2 * most)) == text
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(drafts, st.text(alphabet="abc-_", min_size=1, max_size=24))
 def test_an_offered_draft_has_its_key_in_its_buttons(draft: AgentDraft, key: str) -> None:
@@ -329,6 +332,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
     assert all(unchanged[name] is value for name, value in turn.call.arguments.items())
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(60), deadline=None)
 @given(drafts)
 def test_a_draft_comes_back_from_its_form(draft: AgentDraft) -> None:
@@ -350,6 +354,7 @@ def test_a_button_that_is_not_ours_is_refused(custom_id: str) -> None:
     assert parse_custom_id(str(DeleteButton(AgentId("a")))) == DeleteButton(AgentId("a"))
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(60), deadline=None)
 @given(asking())
 def test_discord_takes_the_form_of_any_question_or_says_how_to_type(turn: Turn) -> None:

@@ -117,6 +117,7 @@ def replies(draw: st.DrawFn) -> str:
     return str(draw(SPELLINGS)(draw(LAYOUTS)(draw(NAMES), draw(ARGUMENTS))))
 
 
+@pytest.mark.slow
 @given(NAMES, ARGUMENTS)
 def test_any_arguments_come_through_strict_json(name: str, arguments: dict[str, object]) -> None:
     answer = {"thoughts": {}, "command": {"name": name, "args": arguments}}
@@ -124,6 +125,7 @@ def test_any_arguments_come_through_strict_json(name: str, arguments: dict[str, 
     assert call_in(escaped(answer)) == call_in(repeated(answer)) == CommandCall(name, arguments)
 
 
+@pytest.mark.slow
 @given(NAMES, ARGUMENTS, st.data())
 def test_the_beginning_of_an_html_escaped_reply_never_is_another_command(
     name: str, arguments: dict[str, object], data: st.DataObject
@@ -133,6 +135,7 @@ def test_the_beginning_of_an_html_escaped_reply_never_is_another_command(
     assert cut in (None, CommandCall(name, arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("reply:mention")
 @settings(deadline=SLOW)
 @given(replies(), st.sampled_from(["I will not run %s.", "For example: %s. Which one?", "%s\nI won't run this."]))
@@ -153,6 +156,7 @@ def test_a_zero_width_character_stays_in_a_value_and_goes_nowhere_else(
     assert call is None or list(call.arguments.values()) == [inside]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("reply:cut-off")
 @settings(max_examples=tried(300), deadline=SLOW)
 @given(replies(), st.data())
@@ -163,6 +167,7 @@ def test_the_beginning_of_a_reply_never_is_another_command(text: str, data: st.D
     assert cut in (None, whole)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("reply:grounded")
 @settings(max_examples=tried(500), deadline=SLOW)
 @given(replies(), st.lists(st.tuples(st.integers(0, 600), st.integers(0, 5), st.one_of(TEXTS, PIECES)), max_size=4))
@@ -176,6 +181,7 @@ def test_a_damaged_reply_never_has_an_argument_that_it_does_not_say(
     assert call is None or is_verbatim(call, text)
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(500), deadline=SLOW)
 @given(st.lists(st.one_of(PIECES, TEXTS), max_size=40).map("".join))
 def test_no_text_whatever_breaks_the_reading(text: str) -> None:
@@ -187,6 +193,7 @@ def test_no_text_whatever_breaks_the_reading(text: str) -> None:
 SAYINGS = st.text("ab /-\n", max_size=12)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("reply:grounded")
 @settings(max_examples=tried(300), deadline=SLOW)
 @given(SAYINGS, SAYINGS, st.data())
@@ -203,6 +210,7 @@ def test_what_mends_a_reply_can_change_nothing(first: str, second: str, data: st
         assert call.arguments == meant
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_whole_characters_stay_as_they_are(text: str) -> None:
     assume(text == replace_lone_surrogates(text))

@@ -200,6 +200,7 @@ def sent(view: dict[str, Any]) -> dict[str, Any]:
     return view | {"state": {"values": values}}
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(pairs)
 def test_slack_takes_the_card_of_any_turn(pair: tuple[Agent, Turn]) -> None:
@@ -274,6 +275,7 @@ def test_all_of_a_turn_stands_in_the_parts_of_show_all(pair: tuple[Agent, Turn])
     check_view(thoughts_view(card, PLACE))
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(arguments.map(without_halves))
 def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_arguments: Arguments) -> None:
@@ -290,6 +292,7 @@ def test_a_form_that_nobody_touched_gives_the_very_same_arguments(given_argument
     assert all(unchanged[name] is value for name, value in turn.call.arguments.items())
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(texts.map(lambda text: visible(text).replace("\r", "")), st.integers(1, 50))
 def test_a_text_in_pieces_is_the_same_text(text: str, most: int) -> None:
@@ -307,6 +310,7 @@ def test_a_text_is_cut_between_characters(text: str, most: int) -> None:
     assert shown == text or text.startswith(shown.removesuffix("…"))
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(40), deadline=None)
 @given(drafts, texts)
 def test_an_offered_draft_comes_back_with_its_buttons_or_its_sentence_does(draft: AgentDraft, sentence: str) -> None:
@@ -347,6 +351,7 @@ def test_slack_takes_any_list_notice_and_home(agent: Agent, text: str, count: in
     check_view(view)
 
 
+@pytest.mark.slow
 @settings(max_examples=tried(60), deadline=None)
 @given(asking())
 def test_slack_takes_the_form_of_any_question(turn: Turn) -> None:

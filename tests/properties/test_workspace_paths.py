@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ async def does_all(files: FolderFiles, path: str) -> None:
             await act
 
 
+@pytest.mark.slow
 @given(PATH)
 def test_nothing_outside_is_made_changed_or_deleted(path: str) -> None:
     with TemporaryDirectory() as name:
@@ -58,6 +60,7 @@ def test_a_path_that_is_taken_reads_back_to_itself(path: str) -> None:
         assert not {"", ".", ".."} & set(parts)
 
 
+@pytest.mark.slow
 @given(PATH)
 def test_what_was_written_under_a_path_is_listed_and_read_under_it(path: str) -> None:
     async def story() -> None:

@@ -80,6 +80,7 @@ async def test_a_plugins_vectors_have_a_key_of_their_own_and_older_memories_foll
     assert nearest.memory.text == "black tea"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:embedding")
 @pytest.mark.parametrize(
     ("rest", "why"),
@@ -109,6 +110,7 @@ async def test_a_plugin_that_fails_is_given_up_once_and_the_common_embedder_take
     assert stage.memory.index_keys == (stage.memory.index_key,)
 
 
+@pytest.mark.slow
 async def test_a_dimension_that_changes_later_gives_the_plugin_up_and_all_is_embedded_anew(plugins: Plugins) -> None:
     found = await with_plugin(plugins, embedding("[1.0] * (2 if 'oolong' in text else 3)"))
     stage = stage_of(plugins, found, WAIT)
@@ -119,6 +121,7 @@ async def test_a_dimension_that_changes_later_gives_the_plugin_up_and_all_is_emb
     assert await counted(stage, agent, stage.memory.index_key) == 2
 
 
+@pytest.mark.slow
 async def test_a_plugin_that_does_not_handle_a_text_changes_nothing_and_is_not_blamed(plugins: Plugins) -> None:
     found = await with_plugin(plugins, embedding(handles="'never' in text"))
     stage = stage_of(plugins, found, WAIT)
@@ -128,6 +131,7 @@ async def test_a_plugin_that_does_not_handle_a_text_changes_nothing_and_is_not_b
     assert found.loaded[0].remarks == []
 
 
+@pytest.mark.slow
 async def test_one_that_handles_some_texts_only_is_given_up(plugins: Plugins) -> None:
     found = await with_plugin(plugins, embedding(handles="'tea' in text"))
     stage = stage_of(plugins, found, WAIT)
@@ -139,6 +143,7 @@ async def test_one_that_handles_some_texts_only_is_given_up(plugins: Plugins) ->
     assert found.loaded[0].remarks == ["text_embedding is left out: it handles some texts only"]
 
 
+@pytest.mark.slow
 async def test_in_a_channel_that_has_it_off_the_plugin_embeds_nothing(plugins: Plugins) -> None:
     found = await with_plugin(plugins, embedding())
     stage = stage_of(plugins, found, WAIT)
@@ -157,6 +162,7 @@ async def test_in_a_channel_that_has_it_off_the_plugin_embeds_nothing(plugins: P
     assert found.loaded[0].remarks == []
 
 
+@pytest.mark.slow
 async def test_while_no_worker_can_be_started_memories_wait(plugins: Plugins) -> None:
     found = await with_plugin(plugins, embedding())
     stage = stage_of(plugins, found, WAIT)
@@ -172,6 +178,7 @@ async def test_while_no_worker_can_be_started_memories_wait(plugins: Plugins) ->
     assert found.loaded[0].remarks == []
 
 
+@pytest.mark.slow
 async def test_a_plugin_is_told_no_key_of_the_operator(plugins: Plugins) -> None:
     found = await with_plugin(plugins, embedding("[1.0, 2.0] if '4711' in text else [1.0, 2.0, 3.0]"))
     assert isinstance(found.embedders, AutoGptEmbedders)

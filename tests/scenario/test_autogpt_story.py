@@ -239,6 +239,7 @@ async def test_a_mail_plugin_with_a_namespace_package_sends_and_reads_where_the_
     assert len(mail.mails) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.proves("autogpt:worker")
 async def test_a_plugins_command_is_edited_rejected_and_refused_like_any_other(plugins: Plugins) -> None:
     zipped(plugins.folder / "tea.zip", {"tea_plugin/__init__.py": plugin_source(command="return named['kind']")})
@@ -262,6 +263,7 @@ async def test_a_plugins_command_is_edited_rejected_and_refused_like_any_other(p
     assert ran[-1].detail.startswith("command of TeaPlugin sha256:")
 
 
+@pytest.mark.slow
 async def test_what_a_plugin_adds_to_the_prompt_is_lines_that_cannot_pass_for_others(plugins: Plugins) -> None:
     adds = """
         def post_prompt(self, prompt):

@@ -25,6 +25,7 @@ async def withdrawn(scene: Scene) -> None:
             await SystemClock().sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("plugin:shown")
 @pytest.mark.proves("plugin:switched")
 @on_each_surface()

@@ -23,6 +23,7 @@ def limited(stage: Stage, limit: int = LIMIT) -> None:
             object.__setattr__(holder, "continuous_limit", limit)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("lease:limit")
 @on_each_surface()
 @pytest.mark.parametrize("times", [5, 6], ids=["button", "another number"])
@@ -41,6 +42,7 @@ async def test_a_number_above_the_operators_limit_is_refused_and_one_below_is_no
         assert (await scene.agent()).turns == 4
 
 
+@pytest.mark.slow
 @pytest.mark.proves("lease:limit")
 @pytest.mark.parametrize("surface", ["web", "slack-http", "discord"])
 @pytest.mark.parametrize(

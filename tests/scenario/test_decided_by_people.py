@@ -37,6 +37,7 @@ async def is_shown(scene: Scene) -> None:
             await SystemClock().sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("reply:agrees")
 @on_each_surface("words")
 async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, tmp_path: Path) -> None:
@@ -53,6 +54,7 @@ async def test_words_that_agree_decide_nothing_and_approve_does(surface: Name, t
         assert await ana.file("notes.md") == "one\n"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("lease:covers")
 @on_each_surface()
 async def test_approve_the_next_five_on_an_append_asks_before_a_deletion_and_the_end(
@@ -129,6 +131,7 @@ async def test_a_note_to_an_agent_pauses_what_its_helper_runs_without_asking(sur
         assert await ana.file("notes.md") == "one\n"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("trash:restored")
 @on_each_surface("lines")
 async def test_a_deleted_file_is_said_to_be_kept_and_comes_back_by_a_line(surface: Name, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ async def scene(folder: Path, *replies: str, reads: bool = True, **stage: Any) -
         yield Scene(guild, running, GuildChat(guild, running, guild.person("ana")))
 
 
+@pytest.mark.slow
 async def test_a_form_that_cannot_be_used_is_offered_again_with_what_was_typed(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         ana = play.ana.person
@@ -62,6 +63,7 @@ async def test_a_form_that_cannot_be_used_is_offered_again_with_what_was_typed(t
         assert (agent.role, agent.goals) == ("keeps notes", ("one goal",))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("discord:forms")
 async def test_a_refused_form_opens_with_what_was_typed_after_a_restart(tmp_path: Path) -> None:
     async with Guild.opened() as guild:
@@ -119,6 +121,7 @@ async def test_a_refused_edit_opens_with_what_was_typed_after_a_restart(tmp_path
             assert fields_of(again)["start"] == "two"
 
 
+@pytest.mark.slow
 async def test_one_line_makes_an_agent_and_a_sentence_drafts_one(tmp_path: Path) -> None:
     draft = '{"name": "Scout", "role": "looks for strings", "goals": ["Find the best strings"]}'
     async with scene(tmp_path, draft, writing("a.md", "a")) as play:
@@ -135,6 +138,7 @@ async def test_one_line_makes_an_agent_and_a_sentence_drafts_one(tmp_path: Path)
         assert (await play.running.agent()).goals == ("write a", "tidy b")
 
 
+@pytest.mark.slow
 async def test_a_thread_stands_under_the_root_message_and_lasts_a_week(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -180,6 +184,7 @@ async def test_the_root_message_counts_the_files_of_the_agent(tmp_path: Path) ->
         await play.guild.message("1 file · Last: ✓ 1 write_to_file", place=play.guild.general)
 
 
+@pytest.mark.slow
 async def test_another_number_of_commands_is_approved(tmp_path: Path) -> None:
     replies = (writing("a.md", "a"), adding("a.md", "b"), adding("a.md", "c"), reply_text("list_files", {}))
     async with scene(tmp_path, *replies) as play:
@@ -209,6 +214,7 @@ async def test_a_long_argument_is_shown_whole_as_a_file_and_can_be_rejected_with
         ) == ()
 
 
+@pytest.mark.slow
 async def test_a_long_argument_can_be_edited_as_far_as_forms_hold_it(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "word " * 700), reply_text("list_files", {})) as play:
         await play.made()
@@ -246,6 +252,7 @@ async def test_the_reply_button_does_what_a_written_reply_does(tmp_path: Path) -
         assert not any("This is not read" in text_of(each) for each in play.guild.said() if each.author.bot)
 
 
+@pytest.mark.slow
 async def test_a_written_reply_is_acknowledged_by_a_reaction(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
         await play.made()
@@ -256,6 +263,7 @@ async def test_a_written_reply_is_acknowledged_by_a_reaction(tmp_path: Path) -> 
         assert [str(reaction.emoji) for reaction in said.reactions] == ["✅"]
 
 
+@pytest.mark.slow
 async def test_what_is_typed_behind_an_exclamation_mark_is_done_and_answered(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
         await play.made()
@@ -371,6 +379,7 @@ async def test_replies_missed_while_nobody_listened_are_read_once(tmp_path: Path
         assert not [entry for entry in thread.entries if isinstance(entry, Note)]
 
 
+@pytest.mark.slow
 async def test_a_dropped_file_lands_in_the_workspace(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -383,6 +392,7 @@ async def test_a_dropped_file_lands_in_the_workspace(tmp_path: Path) -> None:
         assert await play.ana.file("data.csv") == "1,2\n"
 
 
+@pytest.mark.slow
 async def test_a_picture_of_the_workspace_is_put_into_the_thread(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -448,6 +458,7 @@ async def test_an_archived_agent_is_offered_where_it_is_brought_back(tmp_path: P
         assert "Clerk is in lists again." in await answer("unarchive", name=offered["value"])
 
 
+@pytest.mark.slow
 @pytest.mark.proves("templates:form")
 async def test_a_template_is_offered_and_fills_in_the_form(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
@@ -461,6 +472,7 @@ async def test_a_template_is_offered_and_fills_in_the_form(tmp_path: Path) -> No
         assert agent.goals[0] == 'Append the line "The release went out" to log.md'
 
 
+@pytest.mark.slow
 @pytest.mark.proves("create:copy")
 async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("a.md", "a")) as play:
@@ -476,6 +488,7 @@ async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(tmp_path: Path) -> 
         assert (copy.role, copy.goals) == ("keeps other notes", (await play.running.agent()).goals)
 
 
+@pytest.mark.slow
 async def test_an_agent_that_is_deleted_leaves_cards_that_say_so(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -488,6 +501,7 @@ async def test_an_agent_that_is_deleted_leaves_cards_that_say_so(tmp_path: Path)
         assert "deleted" in text_of(pressed_late.response.message)
 
 
+@pytest.mark.slow
 async def test_a_channel_without_permission_pauses_the_agent_and_tells_its_owner(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), writing("b.md", "b")) as play:
         env = play.guild.env
@@ -499,6 +513,7 @@ async def test_a_channel_without_permission_pauses_the_agent_and_tells_its_owner
         assert (await play.running.agent()).status.kind == "paused"
 
 
+@pytest.mark.slow
 async def test_an_archived_thread_is_opened_again_before_its_card_changes(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
         await play.made()
@@ -512,6 +527,7 @@ async def test_an_archived_thread_is_opened_again_before_its_card_changes(tmp_pa
         assert not thread._channel.thread_metadata.archived
 
 
+@pytest.mark.slow
 async def test_a_thread_that_only_discord_knows_to_be_archived_is_opened_again(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
         await play.made()
@@ -531,6 +547,7 @@ async def test_discord_that_is_busy_is_tried_again(tmp_path: Path) -> None:
         assert len(roots) == 1
 
 
+@pytest.mark.slow
 async def test_the_gateway_is_known_to_be_alive_by_its_events(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -542,6 +559,7 @@ async def test_the_gateway_is_known_to_be_alive_by_its_events(tmp_path: Path) ->
         assert play.running.connection.heard_at >= before
 
 
+@pytest.mark.slow
 async def test_a_card_that_was_sent_before_a_crash_is_found_and_not_sent_again(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         await play.made()
@@ -554,6 +572,7 @@ async def test_a_card_that_was_sent_before_a_crash_is_found_and_not_sent_again(t
         assert await surface.open_thread(agent) == agent.thread
 
 
+@pytest.mark.slow
 async def test_an_agent_of_a_forum_is_a_post(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a")) as play:
         forum = play.guild.server.create_forum_channel("work")
@@ -617,6 +636,7 @@ def _click(guild: Guild, person: Any, message: discord.Message, custom_id: str, 
     return record
 
 
+@pytest.mark.slow
 async def test_a_gateway_that_comes_back_silent_is_noticed_and_what_it_missed_is_read_once(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), reply_text("list_files", {})) as play:
         await play.made()

@@ -3,12 +3,15 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from agent_core.model.origin import Actor, Origin
 from tests.patience import PATIENCE_SECONDS
 from tests.scenario.member import labels_of
 from tests.scenario.test_discord_notifications import waiting
 
 
+@pytest.mark.slow
 async def test_deleting_an_agent_takes_its_direct_messages_away(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
         await play.ben.slash(play.guild.general, "agent notify", text="me")

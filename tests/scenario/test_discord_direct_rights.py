@@ -14,6 +14,8 @@ from tests.scenario.discord_app import text_of
 from tests.scenario.member import pressed, submitted
 from tests.scenario.test_discord_notifications import Scene, waiting
 
+pytestmark = pytest.mark.slow
+
 MEMORY = timedelta(minutes=2)  # no permission is remembered longer
 IN_THREADS = discord.Permissions(send_messages_in_threads=True)
 IN_CHANNEL = discord.Permissions(send_messages=True)
@@ -49,7 +51,6 @@ async def test_who_was_removed_from_the_server_decides_nothing_in_a_direct_messa
         assert await state_of(play) == (1, "proposed")
 
 
-@pytest.mark.slow
 async def test_a_form_from_a_direct_message_decides_nothing_for_who_was_removed_meanwhile(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
         form = await pressed(play.ben.user, await message_for_ben(play), "Reject")
@@ -69,7 +70,6 @@ async def test_who_may_no_longer_see_the_channel_decides_nothing_in_a_direct_mes
         assert await state_of(play) == (1, "proposed")
 
 
-@pytest.mark.slow
 async def test_who_may_not_decide_in_the_thread_may_not_in_a_direct_message_either(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
         message = await message_for_ben(play)

@@ -18,6 +18,8 @@ from tests.scenario.chat import adding, writing
 from tests.scenario.discord_app import Guild, Running, at_work, text_of
 from tests.scenario.member import GuildCard, GuildChat, labels_of, pressed, pressed_late, submitted
 
+pytestmark = pytest.mark.slow
+
 WRITE = writing("notes.md", "one\n")
 DONE = reply_text("task_complete", {"reason": "They are written."})
 MORE = [adding("notes.md", f"line {number}\n") for number in range(9)]
@@ -54,7 +56,6 @@ async def waiting(folder: Path) -> AsyncIterator[Scene]:
         yield Scene(guild, running, ana, await ana.asks("write_to_file"), ben)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("attention:reminders")
 async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the_reminder_away(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
@@ -68,7 +69,6 @@ async def test_a_wait_of_five_minutes_reminds_the_owner_and_a_decision_takes_the
         await play.guild.until(lambda: not play.reminders())
 
 
-@pytest.mark.slow
 async def test_a_channel_sets_whom_reminders_call(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
         for text, said in (
@@ -85,7 +85,6 @@ async def test_a_channel_sets_whom_reminders_call(tmp_path: Path) -> None:
         assert [each.id for each in play.reminders()[0].mentions] == [play.ben.id]
 
 
-@pytest.mark.slow
 @pytest.mark.proves("attention:direct")
 async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how_it_ended(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
@@ -102,7 +101,6 @@ async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how
         await play.direct("turn 3")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("attention:done")
 async def test_an_end_that_nobody_approved_is_told_like_a_question(tmp_path: Path) -> None:
     async with Guild.opened() as guild, at_work(guild, ScriptedModel(DONE), tmp_path) as running:
@@ -114,7 +112,6 @@ async def test_an_end_that_nobody_approved_is_told_like_a_question(tmp_path: Pat
         await guild.until(lambda: any(each.mentions and "Clerk is done." in text_of(each) for each in guild.said()))
 
 
-@pytest.mark.slow
 async def test_a_direct_message_decides_nothing_for_who_left_the_server_or_clicks_too_late(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:
         await play.ben.slash(play.guild.general, "agent notify", text="me")
@@ -127,7 +124,6 @@ async def test_a_direct_message_decides_nothing_for_who_left_the_server_or_click
         assert (await play.running.agent()).turns == 2
 
 
-@pytest.mark.slow
 @pytest.mark.proves("attention:reminders")
 async def test_calls_that_a_process_sent_and_could_not_record_are_found_and_taken_back(tmp_path: Path) -> None:
     async with waiting(tmp_path) as play:

@@ -9,6 +9,8 @@ from tests.scenario.chat import writing
 from tests.scenario.discord_app import text_of
 from tests.scenario.test_discord import Scene, scene
 
+pytestmark = pytest.mark.slow
+
 LIST = reply_text("list_files", {})
 
 
@@ -22,7 +24,6 @@ async def typed(play: Scene, line: str) -> None:
     await play.ana.person.slash(play.guild.general, f"agent {line}", name="Clerk")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("thread:gone")
 async def test_a_deleted_thread_is_told_of_and_resume_opens_another_under_a_new_root_message(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), LIST) as play:
@@ -41,7 +42,6 @@ async def test_a_deleted_thread_is_told_of_and_resume_opens_another_under_a_new_
         assert thread.id != lost.id
 
 
-@pytest.mark.slow
 async def test_a_locked_thread_is_called_locked_and_resume_opens_another(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), LIST) as play:
         await play.made()
@@ -58,7 +58,6 @@ async def test_a_locked_thread_is_called_locked_and_resume_opens_another(tmp_pat
         await play.guild.message("list_files", place=play.guild.general.threads[-1])
 
 
-@pytest.mark.slow
 async def test_a_permission_that_was_lost_is_named_and_resume_goes_on_in_the_same_thread(tmp_path: Path) -> None:
     async with scene(tmp_path, writing("a.md", "a"), LIST) as play:
         await play.made()

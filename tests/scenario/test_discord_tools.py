@@ -16,6 +16,8 @@ from tests.scenario.discord_app import Guild, at_work, text_of
 from tests.scenario.member import GuildChat
 from tests.scenario.test_slack_tools import DONE, START, WAIT, Nothing, OfEach, Tools
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def clerk(folder: Path, **replies: tuple[str, ...]) -> AsyncIterator[GuildChat]:
@@ -28,7 +30,6 @@ async def clerk(folder: Path, **replies: tuple[str, ...]) -> AsyncIterator[Guild
         yield chat
 
 
-@pytest.mark.slow
 async def test_a_helper_asks_in_the_same_thread_and_is_answered_by_its_name(tmp_path: Path) -> None:
     replies = {"Clerk": (START, WAIT, DONE), "Scout": (writing("prices.md", "1\n"), DONE)}
     async with clerk(tmp_path, **replies) as chat:
@@ -47,7 +48,6 @@ async def test_a_helper_asks_in_the_same_thread_and_is_answered_by_its_name(tmp_
         assert len(chat.guild.general.threads) == 1
 
 
-@pytest.mark.slow
 async def test_stop_on_the_agent_stops_its_helper_too(tmp_path: Path) -> None:
     async with clerk(tmp_path, Clerk=(START, WAIT), Scout=(writing("prices.md", "1\n"),)) as chat:
         await (await chat.asks("start_agent")).press("Approve")
@@ -65,7 +65,6 @@ async def test_a_picture_that_was_drawn_is_put_into_the_thread(tmp_path: Path) -
         assert (file.filename, await file.read()) == ("sun.png", PNG)
 
 
-@pytest.mark.slow
 async def test_a_reply_to_an_agent_at_rest_is_kept_and_offers_resume(tmp_path: Path) -> None:
     async with clerk(tmp_path, Clerk=(writing("a.md", "a"), writing("b.md", "b"))) as chat:
         await (await chat.asks("write_to_file")).press("Stop")

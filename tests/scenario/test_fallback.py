@@ -30,6 +30,7 @@ class SilentModel(ScriptedModel):
         return await super().complete(messages, options)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("fallback:once")
 @on_each_surface()
 async def test_a_thread_is_told_who_answers_while_its_model_is_away(surface: Name, tmp_path: Path) -> None:

@@ -108,6 +108,7 @@ async def test_a_person_reads_what_the_model_said_where_its_replies_could_not_be
         assert "That was all." in reply
 
 
+@pytest.mark.slow
 @pytest.mark.proves("log:outlives")
 async def test_a_guest_in_slack_reads_the_log_of_an_agent_that_was_deleted(tmp_path: Path) -> None:
     async with Office.opened() as office, at_work(office, ScriptedModel(*REPLIES), tmp_path) as running:
@@ -129,6 +130,7 @@ async def test_a_guest_in_slack_reads_the_log_of_an_agent_that_was_deleted(tmp_p
         await office.told(eve, "No agent here is or was called Nobody.")
 
 
+@pytest.mark.slow
 async def test_where_slack_takes_no_files_the_rows_are_told_all_the_same(tmp_path: Path) -> None:
     async with Office.opened() as office, at_work(office, ScriptedModel(*REPLIES), tmp_path) as running:
         ana = SlackChat(office, running, office.ana)

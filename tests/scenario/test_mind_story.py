@@ -15,6 +15,7 @@ REPLIES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", [name for name in SURFACES if name != "discord"])
 async def test_a_person_has_a_step_reviewed_changes_goals_and_budget_and_searches_memory(
     surface: Name, tmp_path: Path

@@ -210,6 +210,7 @@ async def test_in_discord_a_prompt_becomes_a_form_that_people_change(tmp_path: P
         assert (agent.name, agent.goals) == ("Plan a tasting", ("Find one oolong",))
 
 
+@pytest.mark.slow
 async def test_in_discord_a_refusal_keeps_what_was_typed(tmp_path: Path) -> None:
     servers = Servers(text=None)
     async with discord_with(tmp_path, servers) as (guild, _):
@@ -224,6 +225,7 @@ async def test_in_discord_a_refusal_keeps_what_was_typed(tmp_path: Path) -> None
     assert len(servers.asked) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -15,6 +15,8 @@ from tests.scenario.team import SlackCard, SlackChat
 from tests.scenario.test_signed_off import on_each_surface
 from tests.scenario.test_tool_server_story import DONE, serving
 
+pytestmark = pytest.mark.slow
+
 WITH_SEVERAL: tuple[Name, ...] = ("core", "web", "slack-socket", "discord")
 WITH_GUESTS: tuple[Name, ...] = ("core", "slack-socket", "discord")
 
@@ -51,7 +53,6 @@ def mail_on(surface: Name) -> str:
     return {"terminal": "mail", "discord": "your address"}.get(surface, "Your address")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @on_each_surface()
 async def test_a_form_answers_what_a_server_asks_and_a_refused_one_names_the_field(
@@ -69,7 +70,6 @@ async def test_a_form_answers_what_a_server_asks_and_a_refused_one_names_the_fie
     assert "answered: tea, cups, mail" in result_in(model)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_the_status_of_the_agent_says_that_its_server_asks(surface: Name, tmp_path: Path) -> None:
@@ -78,7 +78,6 @@ async def test_the_status_of_the_agent_says_that_its_server_asks(surface: Name, 
         await scene.ana.stops()
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_reply_is_a_reply_and_answers_no_server(surface: Name, tmp_path: Path) -> None:
@@ -91,7 +90,6 @@ async def test_a_reply_is_a_reply_and_answers_no_server(surface: Name, tmp_path:
     assert "answer no" in result_in(model)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @on_each_surface()
 async def test_decline_is_a_button_on_the_card(surface: Name, tmp_path: Path) -> None:
@@ -102,7 +100,6 @@ async def test_decline_is_a_button_on_the_card(surface: Name, tmp_path: Path) ->
     assert "declined.)" in result_in(model)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_second_answer_is_told_who_answered(surface: Name, tmp_path: Path) -> None:
@@ -116,7 +113,6 @@ async def test_a_second_answer_is_told_who_answered(surface: Name, tmp_path: Pat
     assert result_in(model).count("declined.)") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_GUESTS)
 async def test_who_may_not_approve_is_given_no_form(surface: Name, tmp_path: Path) -> None:
@@ -131,7 +127,6 @@ async def test_who_may_not_approve_is_given_no_form(surface: Name, tmp_path: Pat
     assert len(model.prompts) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_form_that_was_open_when_somebody_answered_says_who(surface: Name, tmp_path: Path) -> None:
@@ -146,7 +141,6 @@ async def test_a_form_that_was_open_when_somebody_answered_says_who(surface: Nam
     assert "accept: {}" in result_in(model)
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 @pytest.mark.parametrize("surface", WITH_SEVERAL)
 async def test_a_form_that_was_open_when_the_agent_was_stopped_is_refused_with_the_state(
@@ -170,7 +164,6 @@ async def test_stop_at_a_terminal_ends_the_question(tmp_path: Path) -> None:
     assert len(model.prompts) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.proves("mcp:form")
 async def test_discord_offers_decline_for_what_its_form_cannot_carry(tmp_path: Path) -> None:
     async with asked("discord", tmp_path, "large") as (scene, card, model):
@@ -183,7 +176,6 @@ async def test_discord_offers_decline_for_what_its_form_cannot_carry(tmp_path: P
 
 
 @pytest.mark.proves("mcp:form")
-@pytest.mark.slow
 async def test_slack_carries_every_kind_of_field_and_lists_the_question_on_the_home_tab(tmp_path: Path) -> None:
     async with asked("slack-socket", tmp_path, "large") as (scene, card, model):
         assert isinstance(card, SlackCard)
@@ -202,7 +194,6 @@ async def test_slack_carries_every_kind_of_field_and_lists_the_question_on_the_h
 
 
 @pytest.mark.proves("mcp:form")
-@pytest.mark.slow
 async def test_after_a_restart_the_question_is_over_and_its_buttons_are_refused(tmp_path: Path) -> None:
     call = reply_text("inquiring.order", {"question": "sure"})
     async with Office.opened() as office:

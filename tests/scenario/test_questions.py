@@ -55,6 +55,7 @@ async def test_a_question_that_no_model_answers_says_so_and_leaves_the_proposal_
     assert (await stage.turn(agent)).state == "proposed"
 
 
+@pytest.mark.slow
 async def test_slacks_reply_box_says_what_a_reply_does_and_acknowledges_a_question(tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, ANSWER, ANSWER)
     async with Office.opened() as office, at_work(office, model, tmp_path) as running:
@@ -89,6 +90,7 @@ async def test_discords_reply_form_says_what_a_reply_does_and_acknowledges_a_que
         assert [str(reaction.emoji) for reaction in said.reactions] == ["💬"]
 
 
+@pytest.mark.slow
 async def test_the_page_has_a_switch_for_what_a_reply_does_and_shows_question_and_answer(tmp_path: Path) -> None:
     model = ScriptedModel(WRITE, ANSWER, waits=True)
     async with served(model, tmp_path) as address, PageChat.opened(address, "ana") as chat:

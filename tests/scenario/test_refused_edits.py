@@ -15,6 +15,7 @@ WRITE, MORE = writing("a.md", "a\n"), adding("a.md", "b\n")
 DONE = reply_text("task_complete", {"reason": "All is written."})
 
 
+@pytest.mark.slow
 @pytest.mark.proves("card:refused")
 @pytest.mark.parametrize(
     "error",

@@ -63,6 +63,7 @@ async def sent(office: Office, running: Running, words: str, *attachments: dict[
     await office.slack.settled()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("chat:shared")
 @pytest.mark.parametrize(
     ("attachment", "kept"),
@@ -103,6 +104,7 @@ async def test_the_files_of_a_forwarded_message_are_taken(tmp_path: Path) -> Non
         await office.slack.until(lambda: any(tmp_path.rglob("plan.txt")))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("chat:shared")
 async def test_a_message_forwarded_in_discord_is_a_note(tmp_path: Path) -> None:
     async with Guild.opened() as guild, at_work_in_guild(guild, ScriptedModel(WRITE), tmp_path) as running:

@@ -66,6 +66,7 @@ async def test_a_guest_who_wants_an_agent_is_refused_before_a_form_opens_or_a_mo
         assert [agent.name for agent in await scene.stage.views.agents(scene.channel)] == ["Clerk"]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("approval:free")
 @on_each_surface("free classes")
 async def test_a_free_class_is_told_of_on_the_thread_and_its_cards_and_passes_to_no_other_agent(
@@ -89,6 +90,7 @@ async def test_a_free_class_is_told_of_on_the_thread_and_its_cards_and_passes_to
 # 2. What was shown is what is approved
 
 
+@pytest.mark.slow
 @pytest.mark.proves("shown:changed")
 @on_each_surface()
 async def test_a_write_to_a_file_that_changed_is_asked_again_and_then_runs(surface: Name, tmp_path: Path) -> None:
@@ -106,6 +108,7 @@ async def test_a_write_to_a_file_that_changed_is_asked_again_and_then_runs(surfa
         assert await ana.file("notes.md") == "one\n"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("approval:hash")
 @on_each_surface("old controls")
 async def test_no_control_of_a_card_decides_once_what_it_shows_has_changed(surface: Name, tmp_path: Path) -> None:
@@ -233,6 +236,7 @@ async def test_after_edit_the_card_shows_what_ran_and_what_was_changed_by_whom(s
 # 12. Failure is failure
 
 
+@pytest.mark.slow
 @pytest.mark.proves("program:failed")
 @on_each_surface()
 async def test_a_program_that_exits_with_an_error_has_failed_and_two_of_them_end_a_lease(
@@ -293,6 +297,7 @@ async def test_what_a_program_printed_until_stop_stays_on_its_card_and_is_read_a
 # 15. A question does not decide
 
 
+@pytest.mark.slow
 @pytest.mark.proves("question:answered")
 @on_each_surface()
 async def test_a_question_is_answered_in_the_thread_and_the_proposal_stays_open(surface: Name, tmp_path: Path) -> None:

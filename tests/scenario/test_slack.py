@@ -57,6 +57,7 @@ async def test_it_is_known_when_slack_last_sent_anything(office: Office, tmp_pat
 # /agent
 
 
+@pytest.mark.slow
 async def test_the_form_comes_back_as_it_was_filled_in_with_what_is_wrong_beside_each_field(
     office: Office, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ async def test_the_form_comes_back_as_it_was_filled_in_with_what_is_wrong_beside
         assert "Clerk" in text_of(await office.card(1))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("templates:form")
 async def test_a_template_fills_in_the_open_form_even_what_was_typed(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
@@ -95,6 +97,7 @@ async def test_a_template_is_named_in_the_channel(office: Office, tmp_path: Path
         assert "reads a file back to the team" in json.dumps(form)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("create:copy")
 async def test_a_copy_of_an_agent_is_a_form_until_it_is_sent(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, WRITE) as chat:
@@ -133,6 +136,7 @@ async def test_a_sentence_opens_the_form_first_and_then_fills_it_in(office: Offi
         await office.card(1)
 
 
+@pytest.mark.slow
 async def test_a_form_that_slack_will_not_open_any_more_is_said_to_be_late(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
         card = await chat.asks("write_to_file")
@@ -141,6 +145,7 @@ async def test_a_form_that_slack_will_not_open_any_more_is_said_to_be_late(offic
         await office.told(office.ana, "this took longer. Press again.")
 
 
+@pytest.mark.slow
 async def test_list_show_stop_resume_files_and_help_answer_the_person_alone(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, NOTHING, NOTHING) as chat:
         assert "Clerk" in await typed(office, "list")
@@ -156,6 +161,7 @@ async def test_list_show_stop_resume_files_and_help_answer_the_person_alone(offi
         assert "No agent here is called Clark. Did you mean Clerk?" in await typed(office, "show Clark")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("policy:tighter")
 async def test_a_policy_is_shown_and_set_in_the_channel_and_in_the_thread(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
@@ -168,6 +174,7 @@ async def test_a_policy_is_shown_and_set_in_the_channel_and_in_the_thread(office
         await office.told(office.ben, "only @ana decides for Clerk")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("archive:lists")
 async def test_an_archived_agent_is_listed_apart_until_it_is_brought_back(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
@@ -186,6 +193,7 @@ async def test_an_archived_agent_is_listed_apart_until_it_is_brought_back(office
         assert "Clerk" in await typed(office, "list")
 
 
+@pytest.mark.slow
 async def test_delete_asks_first_and_then_removes_everything(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
         card = (await chat.asks("write_to_file")).message
@@ -202,6 +210,7 @@ async def test_delete_asks_first_and_then_removes_everything(office: Office, tmp
 # Cards
 
 
+@pytest.mark.slow
 async def test_an_approval_of_several_counts_down_on_the_cards_and_can_be_revoked(
     office: Office, tmp_path: Path
 ) -> None:
@@ -212,6 +221,7 @@ async def test_an_approval_of_several_counts_down_on_the_cards_and_can_be_revoke
         assert (await chat.file("notes.md")).count("\n") == 3
 
 
+@pytest.mark.slow
 async def test_another_number_is_asked_for_in_a_form(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, MORE[0], NOTHING) as chat:
         card = await chat.asks("write_to_file")
@@ -244,6 +254,7 @@ async def test_what_does_not_fit_on_a_card_can_be_read_whole_and_edited_whole(of
         assert await chat.file("short.txt") == long
 
 
+@pytest.mark.slow
 async def test_an_edit_that_comes_too_late_stays_open_with_what_was_written(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, NOTHING) as chat:
         card = await chat.asks("write_to_file")
@@ -256,6 +267,7 @@ async def test_an_edit_that_comes_too_late_stays_open_with_what_was_written(offi
         assert office.ana.view is not None
 
 
+@pytest.mark.slow
 async def test_the_reply_box_rejects_with_what_was_written(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, NOTHING) as chat:
         card = await chat.asks("write_to_file")
@@ -291,6 +303,7 @@ async def test_nothing_the_model_writes_notifies_anybody_or_looks_like_a_card(of
 # Words
 
 
+@pytest.mark.slow
 async def test_a_reply_while_it_rests_is_kept_with_a_reaction_and_answered_with_resume(
     office: Office, tmp_path: Path
 ) -> None:
@@ -322,6 +335,7 @@ async def test_verbs_in_the_thread_decide_and_tell(office: Office, tmp_path: Pat
         await office.said("stopped by @ana")
 
 
+@pytest.mark.slow
 async def test_a_mention_offers_an_agent_and_an_empty_one_explains(office: Office, tmp_path: Path) -> None:
     bot = f"<@{office.team.bot_user}>"
     async with at_work(office, ScriptedModel(DRAFT, WRITE), tmp_path) as running:
@@ -334,6 +348,7 @@ async def test_a_mention_offers_an_agent_and_an_empty_one_explains(office: Offic
         await office.said("New agent")
 
 
+@pytest.mark.slow
 async def test_a_direct_message_is_answered_there_and_its_agent_lives_there(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(DRAFT, WRITE), tmp_path):
         dm = office.team.direct(office.ana)
@@ -348,6 +363,7 @@ async def test_a_direct_message_is_answered_there_and_its_agent_lives_there(offi
         await office.slack.until(lambda: bool(office.cards(dm)))
 
 
+@pytest.mark.slow
 async def test_slacks_own_stop_is_our_stop_and_its_indicator_follows(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
         await chat.asks("write_to_file")
@@ -409,6 +425,7 @@ async def test_the_root_message_counts_the_files_of_the_agent_and_those_that_peo
 # Files
 
 
+@pytest.mark.slow
 async def test_files_dropped_in_the_thread_land_in_the_workspace_and_are_announced(
     office: Office, tmp_path: Path
 ) -> None:
@@ -424,6 +441,7 @@ async def test_files_dropped_in_the_thread_land_in_the_workspace_and_are_announc
         assert [text.partition(" (")[0] for text in told] == ["I put “data", "I put “data.csv”"]
 
 
+@pytest.mark.slow
 async def test_a_file_of_the_agent_is_uploaded_into_its_thread(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, NOTHING) as chat:
         await (await chat.asks("write_to_file")).press("Approve")
@@ -455,6 +473,7 @@ async def test_guests_and_people_from_outside_are_refused_alone(office: Office, 
         assert (await chat.running.agent()).status == Awaiting()
 
 
+@pytest.mark.slow
 async def test_somebody_who_becomes_a_guest_loses_their_say_at_once(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE) as chat:
         card = await chat.asks("write_to_file")
@@ -472,6 +491,7 @@ async def test_bots_are_not_heard(office: Office, tmp_path: Path) -> None:
         assert (await chat.running.agent()).status == Awaiting()
 
 
+@pytest.mark.slow
 async def test_a_known_persons_click_asks_slack_nothing_before_it_is_saved(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, NOTHING) as chat:
         card = await chat.asks("write_to_file")
@@ -496,6 +516,7 @@ async def _turns(running: Running) -> list[str]:
 # Home
 
 
+@pytest.mark.slow
 async def test_home_shows_what_waits_and_what_is_mine_with_buttons_that_work(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, WRITE, NOTHING) as chat:
         await chat.asks("write_to_file")
@@ -509,6 +530,7 @@ async def test_home_shows_what_waits_and_what_is_mine_with_buttons_that_work(off
         assert "Clerk" not in text_of(office.ben.home)
 
 
+@pytest.mark.slow
 async def test_an_agent_can_be_made_from_home_in_a_channel_of_ones_choice(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path):
         await office.ana.opens_home()
@@ -520,6 +542,7 @@ async def test_an_agent_can_be_made_from_home_in_a_channel_of_ones_choice(office
         await office.card(1)
 
 
+@pytest.mark.slow
 async def test_a_channel_without_signoff_gets_an_agent_that_waits_to_be_let_in(office: Office, tmp_path: Path) -> None:
     office.general.bot_is_member = False
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:

@@ -45,6 +45,7 @@ async def audited(running: Running) -> list[str]:
     return [entry.act for entry in await running.stage.views.audit(GENERAL, agent.id)]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("slack:signature")
 async def test_a_forged_signature_and_a_stale_timestamp_are_refused(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE), tmp_path) as running:
@@ -78,6 +79,7 @@ async def test_the_same_event_four_times_is_one_note(office: Office, tmp_path: P
         assert await notes(running) == ["Remember the cake"]
 
 
+@pytest.mark.slow
 async def test_a_mention_in_the_thread_comes_twice_and_counts_once(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, NOTHING), tmp_path) as running:
         chat = await begun(office, running)
@@ -296,6 +298,7 @@ async def test_a_place_that_is_lost_pauses_the_agent_and_the_owner_is_told_direc
         assert await chat.file("notes.md") == "one\n"
 
 
+@pytest.mark.slow
 async def test_a_deleted_thread_gets_another_on_resume_and_the_question_is_asked_there(
     office: Office, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ async def sent_from_outside(office: Office, form: Json, values: dict[str, str] |
     return str(answer.body.get("errors") or text_of(answer.body))
 
 
+@pytest.mark.slow
 async def test_a_form_from_a_direct_message_decides_nothing_for_who_left_meanwhile(
     office: Office, tmp_path: Path
 ) -> None:
@@ -56,6 +57,7 @@ async def test_a_form_from_a_direct_message_decides_nothing_for_who_left_meanwhi
         assert await state_of(running) == (1, "proposed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("label", "title"), [("Edit", "Edit"), ("Reject", "Reject turn 1")])
 async def test_a_form_of_a_card_decides_nothing_for_who_left_meanwhile(
     label: str, title: str, office: Office, tmp_path: Path
@@ -67,6 +69,7 @@ async def test_a_form_of_a_card_decides_nothing_for_who_left_meanwhile(
         assert await state_of(running) == (1, "proposed")
 
 
+@pytest.mark.slow
 async def test_no_other_part_of_a_long_text_is_shown_to_who_left_meanwhile(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(LONG, *MORE), tmp_path) as running:
         await new_clerk(office, running)
@@ -83,6 +86,7 @@ async def test_no_other_part_of_a_long_text_is_shown_to_who_left_meanwhile(offic
         assert "of many" not in shown
 
 
+@pytest.mark.slow
 async def test_home_resumes_nothing_for_an_owner_who_left_the_channel(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
         card = await (await new_clerk(office, running)).asks("write_to_file")
@@ -106,6 +110,7 @@ async def test_home_tells_nothing_of_a_private_channel_to_an_owner_who_was_remov
         assert "Scout" not in text_of(await home_with(office, office.ana, "New agent"))
 
 
+@pytest.mark.slow
 async def test_home_lists_nothing_and_says_why_while_slack_does_not_tell_who_is_in_a_channel(
     office: Office, tmp_path: Path
 ) -> None:

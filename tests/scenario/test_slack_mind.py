@@ -49,6 +49,7 @@ async def remember(running: Running, *texts: str) -> None:
 # Self-review
 
 
+@pytest.mark.slow
 async def test_a_self_review_is_answered_at_once_and_comes_onto_the_card_when_the_model_said_it(
     office: Office, tmp_path: Path
 ) -> None:
@@ -63,6 +64,7 @@ async def test_a_self_review_is_answered_at_once_and_comes_onto_the_card_when_th
         assert len(office.cards()) == 1
 
 
+@pytest.mark.slow
 async def test_a_long_self_review_is_cut_on_the_card_and_whole_behind_show_all(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path) as (chat, card):
         model_of(chat.running).say(LONG_REVIEW)
@@ -74,6 +76,7 @@ async def test_a_long_self_review_is_cut_on_the_card_and_whole_behind_show_all(o
         assert said in text_of(await office.form(office.ana, "Turn 1"))
 
 
+@pytest.mark.slow
 async def test_a_self_review_that_fails_is_told_to_whoever_asked_and_can_be_asked_again(
     office: Office, tmp_path: Path
 ) -> None:
@@ -85,6 +88,7 @@ async def test_a_self_review_that_fails_is_told_to_whoever_asked_and_can_be_aske
         await office.card(1, "Self-review: It is fine.")
 
 
+@pytest.mark.slow
 async def test_guests_may_have_nothing_reviewed_and_change_nothing(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path) as (chat, card):
         eve = office.team.person("U9", "eve", "guest")
@@ -105,6 +109,7 @@ async def test_guests_may_have_nothing_reviewed_and_change_nothing(office: Offic
         assert model_of(chat.running).left == 0
 
 
+@pytest.mark.slow
 async def test_stop_is_taken_while_a_self_review_typed_in_the_thread_waits(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path, waits=True) as (chat, _):
         await chat.says("!review")
@@ -118,6 +123,7 @@ async def test_stop_is_taken_while_a_self_review_typed_in_the_thread_waits(offic
 # /agent goals, budget, memory, export
 
 
+@pytest.mark.slow
 async def test_goals_and_budgets_are_shown_and_set_behind_the_command(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path) as (chat, _):
         for text, told in {
@@ -137,6 +143,7 @@ async def test_goals_and_budgets_are_shown_and_set_behind_the_command(office: Of
         await office.said("@ana set the goals")
 
 
+@pytest.mark.slow
 async def test_memory_is_listed_searched_and_forgotten_behind_the_command(office: Office, tmp_path: Path) -> None:
     async with asking(office, tmp_path) as (chat, _):
         await remember(chat.running, *(f"fact {number} of tea" for number in range(23)))
@@ -154,6 +161,7 @@ async def test_memory_is_listed_searched_and_forgotten_behind_the_command(office
         await office.told(office.ana, "Clerk has forgotten 22 things")
 
 
+@pytest.mark.slow
 async def test_an_export_is_a_file_in_the_thread_for_approvers_and_text_for_others(
     office: Office, tmp_path: Path
 ) -> None:

@@ -121,6 +121,7 @@ async def test_a_channel_sets_whom_reminders_call_and_what_it_typed_wrong_is_tol
         assert {each.who for each in office.slack.notified} == {"<@U1>", "<@U2>", "<!subteam^S1>"}
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:direct")
 async def test_who_asked_for_it_decides_in_a_direct_message_which_then_tells_how_it_ended(
     office: Office, tmp_path: Path
@@ -161,6 +162,7 @@ async def test_an_end_that_nobody_approved_is_told_like_a_question(office: Offic
         assert reminders(office)[0]["text"] == "<@U1> Clerk is done."
 
 
+@pytest.mark.slow
 async def test_a_direct_message_decides_nothing_for_who_left_the_channel_or_clicks_too_late(
     office: Office, tmp_path: Path
 ) -> None:
@@ -183,6 +185,7 @@ async def test_a_direct_message_decides_nothing_for_who_left_the_channel_or_clic
         assert (await running.agent()).turns == 2
 
 
+@pytest.mark.slow
 async def test_a_member_who_left_gets_no_direct_message(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
         chat = SlackChat(office, running, office.ana)
@@ -246,6 +249,7 @@ async def test_home_lists_what_waits_in_every_channel_that_one_is_in_and_decides
         await office.card(2, "Not this")
 
 
+@pytest.mark.slow
 async def test_home_decides_nothing_for_who_left_the_channel_meanwhile(office: Office, tmp_path: Path) -> None:
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:
         await SlackChat(office, running, office.ana).new_agent("Clerk", "keeps notes", "Write a report")
@@ -258,6 +262,7 @@ async def test_home_decides_nothing_for_who_left_the_channel_meanwhile(office: O
         assert "Approve" in labels((await office.card(1))["blocks"])
 
 
+@pytest.mark.slow
 async def test_home_shows_the_mark_that_its_approve_takes_away(office: Office, tmp_path: Path) -> None:
     guest = office.team.person("U3", "gus", "guest")
     async with at_work(office, ScriptedModel(WRITE, *MORE), tmp_path) as running:

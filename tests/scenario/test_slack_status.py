@@ -9,8 +9,9 @@ from tests.scenario.slack_app import Office, at_work, kind_of, text_of
 from tests.scenario.team import SlackChat
 from tests.scenario.test_slack import WRITE, asking, office  # noqa: F401
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.proves("attention:root")
 @pytest.mark.parametrize("method", ["agents.sessions.setStatus", "chat.update"])
 async def test_the_last_state_is_shown_once_slack_is_no_longer_busy(
@@ -29,7 +30,6 @@ async def test_the_last_state_is_shown_once_slack_is_no_longer_busy(
         await office.slack.until(lambda: office.slack.sessions[session].status == "active")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("attention:root")
 async def test_the_root_message_says_what_runs_without_asking_as_soon_as_it_was_chosen(
     office: Office,  # noqa: F811

@@ -22,6 +22,8 @@ from tests.scenario.chat import writing
 from tests.scenario.slack_app import Office, Running, at_work, text_of
 from tests.scenario.team import SlackChat
 
+pytestmark = pytest.mark.slow
+
 START = reply_text("start_agent", {"name": "Scout", "task": "Find prices <!channel>"})
 WAIT, DONE = reply_text("do_nothing"), reply_text("task_complete", {"reason": "Prices are in prices.md."})
 
@@ -89,7 +91,6 @@ async def status(running: Running, name: str) -> object:
     return (await running.agent(name)).status
 
 
-@pytest.mark.slow
 async def test_a_helper_asks_in_the_same_thread_and_the_root_message_stays(office: Office, tmp_path: Path) -> None:
     replies = {"Clerk": (START, WAIT, DONE), "Scout": (writing("prices.md", "1\n"), DONE)}
     async with clerk(office, tmp_path, Tools(), **replies) as chat:

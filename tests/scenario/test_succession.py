@@ -11,10 +11,11 @@ from tests.scenario.slack_app import Office, at_work
 from tests.scenario.team import SlackChat
 from tests.scenario.test_discord import scene
 
+pytestmark = pytest.mark.slow
+
 WRITE = writing("notes.md", "one\n")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("rights:succession")
 async def test_a_deactivated_owner_in_slack_is_followed_by_any_full_member(tmp_path: Path) -> None:
     async with Office.opened() as office, at_work(office, ScriptedModel(WRITE), tmp_path):
@@ -31,7 +32,6 @@ async def test_a_deactivated_owner_in_slack_is_followed_by_any_full_member(tmp_p
         await office.said("@ben took over: @ana is no longer a full member here; who may approve: anyone here.")
 
 
-@pytest.mark.slow
 async def test_a_refusal_of_slack_to_tell_of_the_owner_changes_nothing(tmp_path: Path) -> None:
     async with Office.opened() as office, at_work(office, ScriptedModel(WRITE), tmp_path) as running:
         chat = SlackChat(office, running, office.ana)
@@ -46,7 +46,6 @@ async def test_a_refusal_of_slack_to_tell_of_the_owner_changes_nothing(tmp_path:
         assert (await running.agent()).policy.approvers == "owner"
 
 
-@pytest.mark.slow
 @pytest.mark.proves("rights:succession")
 async def test_an_owner_who_left_the_discord_server_is_followed_by_any_full_member(tmp_path: Path) -> None:
     async with scene(tmp_path, WRITE) as play:
@@ -64,7 +63,6 @@ async def test_an_owner_who_left_the_discord_server_is_followed_by_any_full_memb
         await play.guild.message("@ben took over: @ana is no longer a full member here")
 
 
-@pytest.mark.slow
 @pytest.mark.proves("rights:succession")
 async def test_an_owner_who_may_not_write_for_a_minute_has_not_left_the_discord_server(tmp_path: Path) -> None:
     async with scene(tmp_path, WRITE) as play:

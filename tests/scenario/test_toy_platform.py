@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from adapters.chat.joined_cards import JoinedCards
 from adapters.chat.services import ChatServices
 from adapters.chat.standing import StandingLines
@@ -94,6 +96,7 @@ class ToyChat:
         return [each for each in open_cards if command in each.text.partition("\n")[0]]
 
 
+@pytest.mark.slow
 async def test_the_story_of_a_working_day_on_a_platform_of_one_folder() -> None:
     clock, database, model = SystemClock(), TemporaryDatabase(), ScriptedModel(*Story().replies)
     workspaces = InMemoryWorkspaces(clock=clock)

@@ -39,6 +39,7 @@ def test_a_process_may_end_at_every_point(kind: str, ending: Ending) -> None:
     assert [str(found) for found in findings(kind, ending, range(1, count_points(kind) + 1))] == []
 
 
+@pytest.mark.slow
 def test_the_page_says_how_many_points_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     written = {row["kind"]: int(row["points"]) for row in ROW.finditer(PAGE.read_text(encoding="utf-8"))}
     counted = {kind: count_points(kind) for kind in KINDS}
@@ -52,6 +53,7 @@ def first_finding(kind: str, ending: Ending = "kill", *, stride: int = 1) -> str
     return str(next(findings(kind, ending, range(1, count_points(kind) + 1, stride)), None))
 
 
+@pytest.mark.slow
 def test_a_command_that_runs_before_its_start_is_saved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run_and_save_then(step: ActStep, agent: Agent, turn: Turn) -> Agent:
         preview = await step.runner.preview_call(agent, turn.call)

@@ -58,7 +58,9 @@ def run(tmp_path: Path) -> Callable[..., tuple[list[str], str]]:
     def run(tests: str, *arguments: str, **environ: str) -> tuple[list[str], str]:
         ran = tmp_path / "ran.txt"
         ran.write_text("")
-        (tmp_path / "test_some.py").write_text(NOTE + tests)
+        folder = tmp_path / "tests" / "contract"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "test_some.py").write_text(NOTE + tests)
         done = subprocess.run(
             [*COMMAND, "-c", "/dev/null", "--rootdir", tmp_path, *arguments, tmp_path],
             env={**os.environ, "RAN": str(ran), "PYTHONPATH": str(Path(__file__).parents[2]), "CI": "", **environ},
@@ -78,7 +80,7 @@ def test_a_process_that_ends_costs_only_the_test_that_it_ran(run: Callable[..., 
     assert ran == [f"{name}-{number}" for name in ("alone", "group") for number in range(4)]
 
 
-def test_the_rest_is_what_the_default_run_left_out(run: Callable[..., tuple[list[str], str]]) -> None:
-    assert run(LACKING, "-m", "", "--rest")[0] == ["ordinary", "package", "slow"]  # no other run is known
+def test_the_rest_is_what_lacked_packages_and_the_slow_guards(run: Callable[..., tuple[list[str], str]]) -> None:
+    assert run(LACKING, "-m", "", "--rest")[0] == ["slow"]  # no other run is known
     assert run(LACKING, "-m", "not slow", LACKS="git")[0] == ["ordinary"]
     assert run(LACKING, "-m", "", "--rest")[0] == ["package", "slow"]

@@ -220,6 +220,7 @@ async def test_memories_are_listed_newest_first_with_source_age_and_id() -> None
     assert len(first) < 200
 
 
+@pytest.mark.slow
 async def test_a_long_list_says_how_much_more_there_is() -> None:
     stage, _ = await a_stage()
     for number in range(23):

@@ -44,6 +44,7 @@ texts = st.lists(st.sampled_from(NASTY) | st.text(max_size=5), min_size=1, max_s
 cents = st.integers(1, 10**9).map(lambda number: Decimal(number) / 100)
 
 
+@pytest.mark.slow
 @given(texts, texts, st.lists(texts, min_size=1, max_size=5), st.none() | cents)
 def test_what_is_written_is_read_back(name: str, role: str, goals: list[str], limit: Decimal | None) -> None:
     agent = an_agent(name=name, role=role, goals=tuple(goals), budget=Budget(limit=limit))

@@ -25,6 +25,7 @@ CATEGORIES = {character: unicodedata.category(character) for character in EVERY}
 IGNORED = {chr(code) for first, last in IGNORABLE for code in range(first, last + 1)}
 
 
+@pytest.mark.slow
 @pytest.mark.proves("card:hidden")
 def test_every_code_point_that_stays_has_a_glyph_or_is_a_plain_space() -> None:
     spelled = {found[0] for found in HIDDEN.finditer("".join(EVERY))}
@@ -34,6 +35,7 @@ def test_every_code_point_that_stays_has_a_glyph_or_is_a_plain_space() -> None:
     assert set("".join(PLAIN.findall("".join(EVERY)))) & spelled == set()
 
 
+@pytest.mark.slow
 def test_what_has_a_glyph_stays() -> None:
     # The standard library knows an older Unicode: what it calls unassigned may have a glyph by now.
     spelled = {found[0] for found in HIDDEN.finditer("".join(EVERY))}

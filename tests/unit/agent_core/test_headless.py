@@ -60,6 +60,7 @@ async def test_each_failed_try_is_announced_with_the_time_of_the_next() -> None:
     assert len(set(notices)) == 2
 
 
+@pytest.mark.slow
 async def test_an_answer_between_outages_begins_the_time_anew_where_nothing_is_asked() -> None:
     names = ["amber", "birch", "cedar", "dahlia", "elder", "fennel", "ginger", "hazel"]
     writes = [reply_text("write_to_file", {"filename": f"{name}.txt", "text": name}, text=name) for name in names]

@@ -138,6 +138,7 @@ async def test_a_program_that_cannot_be_killed_leaves_no_other_running(tmp_path:
     assert [each.name for each in backend.programs if not each.is_killed] == ["stubborn"]
 
 
+@pytest.mark.slow
 async def test_a_start_that_is_refused_after_plugins_were_loaded_closes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

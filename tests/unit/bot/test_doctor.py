@@ -372,6 +372,7 @@ async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch
     assert (slack.state, slack.why) == ("fault", "Slack did not answer within 0 seconds")
 
 
+@pytest.mark.slow
 async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
         standin.listing = Hangs()

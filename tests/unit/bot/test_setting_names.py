@@ -128,6 +128,7 @@ async def test_a_sandbox_that_cannot_run_is_told_with_its_variable(
     assert programs.off.startswith("the sandbox (SANDBOX=docker) failed its self-test.")
 
 
+@pytest.mark.slow
 async def test_budgets_and_prompts_know_the_variables_that_they_advise(tmp_path: Path) -> None:
     async with assemble(load({"SIGNOFF_HOME": str(tmp_path)}, None)) as signoff:
         assert signoff.core.ledger.price_setting == "MODEL_PRICES"

@@ -257,6 +257,7 @@ async def test_continuous_runs_what_it_finds_open_and_counts_it() -> None:
     assert [turn["state"] for turn in desk.records] == ["done", "done", "withdrawn"]
 
 
+@pytest.mark.slow
 async def test_continuous_50_shows_every_one_of_its_turns() -> None:
     many = [reply_text("append_to_file", {"filename": "a.txt", "text": f"{number}\n"}) for number in range(60)]
     desk = desk_of(*many)
@@ -515,6 +516,7 @@ def desk_with_helper(**replies: tuple[str, ...]) -> Desk:
     return Desk(stage, model)
 
 
+@pytest.mark.slow
 async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it() -> None:
     desk = desk_with_helper(Clerk=(DONE,), Scout=(WRITE, DONE))
     assert await desk.sits(CLERK, "y", "y", "y", "y", "y") == 0
@@ -524,6 +526,7 @@ async def test_a_helper_asks_at_the_same_terminal_and_its_agent_goes_on_after_it
     assert [turn["state"] for turn in desk.records] == ["done"] * 5
 
 
+@pytest.mark.slow
 async def test_no_at_the_question_of_a_helper_stops_the_agent_with_it() -> None:
     desk = desk_with_helper(Scout=(WRITE,))
     assert await desk.sits(CLERK, "y", "y", "n") == 3

@@ -21,9 +21,11 @@ from tests.tables import on_database
     [
         ("DATABASE_URL", "mysql://somebody:hunter22@127.0.0.1:1/x", "must be the address of"),
         ("PORT", "banana", "must be a number from 1 to 65535"),
-        ("SIGNOFF_HOME", "/dev/null/x", "cannot be made"),
-        ("PUBLIC_URL", "https://signoff.example", "WEB_TOKEN must be set"),
-        ("DISABLED_COMMANDS", "fly", "'fly' is none of analyze_code, append_to_file"),
+        pytest.param("SIGNOFF_HOME", "/dev/null/x", "cannot be made", marks=pytest.mark.slow),
+        pytest.param("PUBLIC_URL", "https://signoff.example", "WEB_TOKEN must be set", marks=pytest.mark.slow),
+        pytest.param(
+            "DISABLED_COMMANDS", "fly", "'fly' is none of analyze_code, append_to_file", marks=pytest.mark.slow
+        ),
     ],
 )
 async def test_a_start_that_cannot_be_is_told_in_one_line(
@@ -49,6 +51,7 @@ async def test_the_version_is_printed_whatever_the_settings_are(tmp_path: Path) 
     assert (code, output) == (0, f"signoff {project['version']}\n")
 
 
+@pytest.mark.slow
 async def test_tables_of_a_newer_release_are_left_alone(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     await upgrade(url)

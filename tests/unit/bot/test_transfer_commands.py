@@ -60,12 +60,14 @@ def names(folder: Path) -> list[str]:
     return [path.name for path in folder.glob("*")]
 
 
+@pytest.mark.slow
 async def test_a_folder_where_a_signoff_is_at_work_is_refused(home: Path) -> None:
     with FileLock(home / "engine.lock"):
         code, output = await said(home.parent, "import", "x.zip", SIGNOFF_HOME="home")
     assert (code, output) == (1, f"Nothing was imported. A Signoff is at work in {home}: stop it first.\n")
 
 
+@pytest.mark.slow
 async def test_nothing_starts_on_a_part_of_an_import(home: Path) -> None:
     await revision(f"sqlite:///{home}/signoff.db", "import-0123")
     code, output = await said(home.parent, "run", SIGNOFF_HOME="home")
@@ -96,6 +98,7 @@ async def test_a_wrong_command_line_is_refused(tmp_path: Path, arguments: tuple[
     assert (code, f"usage: signoff {arguments[0]}" in output) == (2, True)
 
 
+@pytest.mark.slow
 async def test_files_of_another_database_are_refused_in_one_line(home: Path) -> None:
     folder = home.parent
     await said(folder, "export", "x.zip", SIGNOFF_HOME="home")

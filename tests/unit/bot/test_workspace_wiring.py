@@ -90,6 +90,7 @@ async def test_the_doctor_tells_what_programs_need_beside_a_bucket(tmp_path: Pat
     assert f"{IN_A_BUCKET}. Set WORKSPACE_URL to a folder of this machine" in finding.why
 
 
+@pytest.mark.slow
 async def test_a_bucket_that_cannot_be_used_stops_the_start_in_one_line(
     tmp_path: Path,
     s3_bucket: S3Bucket,
@@ -262,6 +263,7 @@ async def _start(settings: Settings) -> None:
         await database.close()
 
 
+@pytest.mark.slow
 async def test_the_files_of_a_database_on_postgresql_are_not_used_by_the_sqlite_file_beside_them(
     tmp_path: Path,
 ) -> None:
@@ -292,6 +294,7 @@ async def _start_on_postgres(settings: Settings) -> None:
     await check_storage(on_postgres, workspaces, TemporaryDatabase())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"\n", b"\0" * 32])
 async def test_a_damaged_mark_still_keeps_others_from_the_files(tmp_path: Path, content: bytes) -> None:
     settings = settings_for(tmp_path / "home")
@@ -311,6 +314,7 @@ async def _import_into(settings: Settings, folder: Path) -> None:
     await _transfer_of(trial).import_from(folder / "x.zip")
 
 
+@pytest.mark.slow
 async def test_without_database_url_a_shared_folder_is_not_backed_up_with_another_database(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "home", WORKSPACE_URL=(tmp_path / "shared").as_uri())
     await _start_on_postgres(settings)

@@ -188,6 +188,7 @@ async def test_what_people_type_arrives_escaped(place: Place) -> None:
     assert said["text"] == "a &lt; b &amp; <@U2> &gt; <https://example.org|c>"
 
 
+@pytest.mark.slow
 async def test_other_events_reach_the_app(place: Place, app: AsyncApp) -> None:
     root = await place.ana.says(place.general, "go")
     await place.ana.opens_home("messages")
@@ -230,6 +231,7 @@ async def test_what_is_not_taken_over_http_is_delivered_again(place: Place) -> N
         assert seen[-1] == ("3", first.payload["event_id"])
 
 
+@pytest.mark.slow
 async def test_bolt_refuses_forged_and_stale_requests_and_answers_the_challenge(place: Place) -> None:
     async with over_http(place):
         assert await place.slack.verifies_url()
@@ -511,6 +513,7 @@ async def test_long_messages_are_refused(place: Place) -> None:
     assert await place.error("chat.postMessage", channel="C1") == "no_text"
 
 
+@pytest.mark.slow
 async def test_bad_views_are_refused(place: Place) -> None:
     long_title = {"type": "plain_text", "text": "x" * 25}
     for view, why in (

@@ -91,6 +91,7 @@ async def test_a_client_makes_an_agent_people_approve_and_the_client_reads_the_f
         assert (read["text"], read["next"]) == ("Hello ⟨U+202E⟩[secret]", None)
 
 
+@pytest.mark.slow
 async def test_a_thread_and_a_turn_are_read(served: Served, opened: Opened) -> None:
     async with opened() as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
@@ -109,6 +110,7 @@ async def test_a_thread_and_a_turn_are_read(served: Served, opened: Opened) -> N
         assert "hello.txt" in whole["preview"]
 
 
+@pytest.mark.slow
 async def test_agents_are_listed_with_who_made_them(served: Served, opened: Opened) -> None:
     async with opened() as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
@@ -122,6 +124,7 @@ async def test_agents_are_listed_with_who_made_them(served: Served, opened: Open
         assert (await call(client, "list_agents", archived=True))["agents"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:undecided")
 async def test_a_note_reaches_the_agent_as_untrusted_content_and_decides_nothing(
     served: Served, opened: Opened
@@ -140,6 +143,7 @@ async def test_a_note_reaches_the_agent_as_untrusted_content_and_decides_nothing
         assert (await served.agent("Ada")).exposed
 
 
+@pytest.mark.slow
 async def test_bytes_that_are_no_text_are_given_in_base64(served: Served, opened: Opened) -> None:
     async with opened() as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
@@ -152,6 +156,7 @@ async def test_bytes_that_are_no_text_are_given_in_base64(served: Served, opened
         assert "secret" in await refusal(client, "read_file", agent="Ada", path="key.txt", base64=True)
 
 
+@pytest.mark.slow
 async def test_a_long_file_is_read_in_parts(served: Served, opened: Opened) -> None:
     async with opened() as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
@@ -164,6 +169,7 @@ async def test_a_long_file_is_read_in_parts(served: Served, opened: Opened) -> N
         assert "at most" in await refusal(client, "read_file", agent="Ada", path="huge.bin", base64=True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:channel")
 async def test_an_agent_of_another_channel_is_not_there(served: Served, opened: Opened) -> None:
     async with opened() as client:
@@ -185,6 +191,7 @@ async def test_an_agent_of_another_channel_is_not_there(served: Served, opened: 
         assert (await served.stage.views.agents(HERE)) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "arguments", "sentence"),
     [
@@ -216,12 +223,14 @@ async def test_a_wrong_argument_is_answered_with_a_sentence(
     assert len(answer) < 1_000
 
 
+@pytest.mark.slow
 async def test_a_tool_that_is_none_is_refused(opened: Opened) -> None:
     async with opened() as client:
         with pytest.raises(MCPError, match=r"There is no tool approve\."):
             await client.call_tool("approve", {"agent": "Ada"})
 
 
+@pytest.mark.slow
 async def test_the_limit_of_agents_holds() -> None:
     async with serving(agents_per_person=1) as served, over_http(served, "auto") as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
@@ -241,6 +250,7 @@ async def test_a_program_that_floods_an_agent_with_notes_has_to_wait() -> None:
         )
 
 
+@pytest.mark.slow
 async def test_a_long_thread_is_read_page_by_page() -> None:
     agent = an_agent(status=Stopped(PERSON), turns=55)
     entries: list[Turn | Note] = [
@@ -261,6 +271,7 @@ async def test_a_long_thread_is_read_page_by_page() -> None:
     assert len(pages) > 2
 
 
+@pytest.mark.slow
 async def test_many_files_are_listed_page_by_page() -> None:
     async with serving() as served, over_http(served, "auto") as client:
         await call(client, "create_agent", name="Ada", goals=["Greet"])
@@ -273,6 +284,7 @@ async def test_many_files_are_listed_page_by_page() -> None:
     assert rest["next"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a\\ud800", "a\\u0000b", "\\u202eab\\u200b"])
 async def test_characters_that_no_text_has_do_no_harm(text: str) -> None:
     meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}

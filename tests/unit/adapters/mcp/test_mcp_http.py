@@ -65,6 +65,7 @@ async def test_the_wait_of_a_client_that_closes_its_pipe_ends(served: Served) ->
     await until(lambda: not served.surface.hub.listeners)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("mcp:leaves")
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 async def test_a_wait_is_answered_when_the_server_ends(era: Era) -> None:
@@ -93,6 +94,7 @@ async def test_calls_beyond_the_most_are_put_off(served: Served) -> None:
         assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
 
 
+@pytest.mark.slow
 async def test_a_message_that_is_too_long_ends_the_connection(served: Served) -> None:
     (to_server, from_client), (to_client, from_server) = os.pipe(), os.pipe()
     reads, writes = os.fdopen(to_server, "rb", 0), os.fdopen(from_server, "wb", 0)

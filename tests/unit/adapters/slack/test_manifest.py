@@ -234,6 +234,7 @@ SPOILT: Mapping[str, tuple[Callable[[Manifest], object], str]] = {
 }
 
 
+@pytest.mark.slow
 def test_the_app_is_the_one_that_the_code_is() -> None:
     assert faults(manifest()) == []
 

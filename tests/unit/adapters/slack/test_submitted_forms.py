@@ -221,6 +221,7 @@ async def test_who_made_an_agent_is_told_where_they_are_or_directly_where_signof
         await office.slack.until(lambda: any("Clerk was created" in words_of(message) for message in told))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", ["", "small"])
 async def test_every_card_names_the_model_unless_the_form_gave_the_agent_its_own(tmp_path: Path, own: str) -> None:
     label = "Demo · scripted, no AI"

@@ -66,6 +66,7 @@ async def ana(base: str) -> AsyncIterator[PageChat]:
         yield chat
 
 
+@pytest.mark.slow
 async def test_goals_are_changed_while_the_agent_lives(ana: PageChat) -> None:
     await ana.asks("write_to_file")
     assert (await ana.send("goals", {"goals": " Read it \r\n\r\nTell us"}))[0] == 200
@@ -74,6 +75,7 @@ async def test_goals_are_changed_while_the_agent_lives(ana: PageChat) -> None:
     assert "@ana set the goals: 1. Read it 2. Tell us" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("goals", "said"),
     [("  ", "write at least one"), ("1\n2\n3\n4\n5\n<b>6</b>", "at most 5"), ("x" * 2001, "at most 2000 characters")],
@@ -86,6 +88,7 @@ async def test_goals_that_cannot_be_used_come_back_as_they_were_typed(ana: PageC
     assert '<li dir="auto">Write a file</li>' in await ana.page()
 
 
+@pytest.mark.slow
 async def test_a_budget_that_is_no_amount_comes_back_as_it_was_typed(ana: PageChat) -> None:
     status, page = await ana.send("budget", {"budget": '5"><b>'})
     assert (status, 'value="5&#34;&gt;&lt;b&gt;"' in page, "<b>" in page.partition('id="limit"')[2][:60]) == (
@@ -95,6 +98,7 @@ async def test_a_budget_that_is_no_amount_comes_back_as_it_was_typed(ana: PageCh
     )
 
 
+@pytest.mark.slow
 @pytest.mark.proves("rights:owner")
 async def test_whoever_may_not_decide_changes_nothing_and_keeps_what_was_typed(base: str, ana: PageChat) -> None:
     fields = {"name": "Own", "goals": "x", "approvers": "owner"}
@@ -109,6 +113,7 @@ async def test_whoever_may_not_decide_changes_nothing_and_keeps_what_was_typed(b
     assert "you may not set goals here: only @ana decides" in text_of(page)
 
 
+@pytest.mark.slow
 async def test_what_was_spent_is_told_by_kind_of_call(ana: PageChat, model: ScriptedModel) -> None:
     card = await ana.asks("write_to_file")
     model.say("Look before you write.")
@@ -119,6 +124,7 @@ async def test_what_was_spent_is_told_by_kind_of_call(ana: PageChat, model: Scri
     assert [line.split()[-1] for line in said if "$" in line] == ["$0.25", "$0.25"]
 
 
+@pytest.mark.slow
 async def test_the_tokens_saved_to_the_cache_are_told_by_kind_of_call(ana: PageChat, model: ScriptedModel) -> None:
     card = await ana.asks("write_to_file")
     usage = Usage(prompt=2_000, completion=5, cache_written=1_900)
@@ -128,6 +134,7 @@ async def test_the_tokens_saved_to_the_cache_are_told_by_kind_of_call(ana: PageC
     assert [("1,900 saved to the cache" in row) for row in rows if "<td" in row] == [True, False]
 
 
+@pytest.mark.slow
 async def test_a_self_review_stands_in_its_own_section_and_the_proposal_stays_open(
     ana: PageChat, model: ScriptedModel
 ) -> None:
@@ -143,6 +150,7 @@ async def test_a_self_review_stands_in_its_own_section_and_the_proposal_stays_op
     assert await ana.sees("a.txt now holds 3 characters.")
 
 
+@pytest.mark.slow
 async def test_a_self_review_that_comes_too_late_is_refused_in_a_sentence(ana: PageChat) -> None:
     card = await ana.asks("write_to_file")
     await card.press("Reject", reason="no")
@@ -150,6 +158,7 @@ async def test_a_self_review_that_comes_too_late_is_refused_in_a_sentence(ana: P
     assert (status, "only what waits for a decision can be reviewed" in page) == (409, True)
 
 
+@pytest.mark.slow
 async def test_an_agent_whose_budget_is_reached_offers_to_raise_it_and_then_to_resume(tmp_path: Path) -> None:
     model = ScriptedModel(writing("a.txt", "one"), cost=Decimal("0.6"))
     fields = {"name": "Clerk", "role": "writes", "goals": "Write a file", "budget": "0.5"}
@@ -166,6 +175,7 @@ async def test_an_agent_whose_budget_is_reached_offers_to_raise_it_and_then_to_r
         assert "Raise the budget</a>" not in page
 
 
+@pytest.mark.slow
 async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: PageChat) -> None:
     await ana.asks("write_to_file")
     async with ana.session.post(f"{base}{CHANNEL}/budget", data={"budget": "12.5"}) as answer:
@@ -181,6 +191,7 @@ async def test_a_channels_budget_is_shown_and_set_on_its_page(base: str, ana: Pa
         assert "$0.25 spent, no limit." in await lifted.text()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:text")
 async def test_what_is_asked_in_the_reply_box_is_answered_on_the_page_as_text(ana: PageChat) -> None:
     await ana.asks("write_to_file")
@@ -195,6 +206,7 @@ async def test_what_is_asked_in_the_reply_box_is_answered_on_the_page_as_text(an
     assert 'class="told"' not in ana.answered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_file", [True, False])
 async def test_an_ai_settings_file_fills_the_form_in_and_creates_nothing(
     base: str, ana: PageChat, as_file: bool
@@ -212,6 +224,7 @@ async def test_an_ai_settings_file_fills_the_form_in_and_creates_nothing(
         assert "Scout" not in await channel.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
@@ -235,6 +248,7 @@ async def test_a_settings_file_that_cannot_be_used_names_the_fault(
     assert "<i>my" not in page
 
 
+@pytest.mark.slow
 async def test_pasted_settings_with_a_fault_come_back_as_they_were_typed(base: str, ana: PageChat) -> None:
     async with ana.session.post(f"{base}{CHANNEL}/import", data={"settings": "ai_goals: 7\n"}) as answer:
         page = await answer.text()
@@ -242,6 +256,7 @@ async def test_pasted_settings_with_a_fault_come_back_as_they_were_typed(base: s
     assert 'aria-describedby="problem-settings"' in page
 
 
+@pytest.mark.slow
 @pytest.mark.proves("create:copy")
 async def test_a_copy_is_a_form_that_shows_what_would_run_without_asking(base: str, ana: PageChat) -> None:
     fields = {"name": "Own <b>", "goals": "x\ny", "approvers": "owner", "budget": "3", "free.execute": "on"}
@@ -274,6 +289,7 @@ async def test_an_agent_is_taken_along_as_an_ai_settings_file(ana: PageChat) -> 
     assert said == "ai_name: Clerk\nai_role: writes\nai_goals:\n- Write a file\napi_budget: 0.0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:origin")
 @pytest.mark.parametrize("where", POSTS)
 async def test_another_page_can_send_none_of_the_forms(ana: PageChat, where: str) -> None:
@@ -334,6 +350,7 @@ async def test_before_the_token_none_of_the_pages_is_shown(tmp_path: Path, behin
         assert closed.url.path == "/enter"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["goals", "model", "budget", "memory/search", "memory/forget-all"])
 async def test_a_reload_after_a_refused_form_shows_the_page_it_stands_on(ana: PageChat, where: str) -> None:
     async with ana.session.get(f"{ana.base}{ana.path}/{where}") as answer:
@@ -368,6 +385,7 @@ async def test_the_rail_says_that_the_model_is_away_until_a_call_is_answered(tmp
     assert shown == [["one.test cannot be reached"], [], ["one.test did not answer in time."], []]
 
 
+@pytest.mark.slow
 async def test_the_page_of_an_agent_names_the_fallback_while_it_answers(tmp_path: Path) -> None:
     model = ScriptedModel(Reply(text=writing("a.txt", "one"), usage=Usage(), answered_by="small · two.test"))
     label = ModelLabel(ScriptedModel(label="large · one.test"))
@@ -380,6 +398,7 @@ async def test_the_page_of_an_agent_names_the_fallback_while_it_answers(tmp_path
             assert shown.format("large · one.test") in await answer.text()
 
 
+@pytest.mark.slow
 async def test_an_agents_own_effort_is_shown_beside_its_model(base: str, ana: PageChat) -> None:
     fields = {"name": "Other", "role": "writes", "goals": "Write", "effort": "high"}
     async with ana.session.post(f"{base}{CHANNEL}/new", data=fields) as answer:
@@ -412,6 +431,7 @@ def test_every_kind_of_call_has_a_word_on_the_page() -> None:
     assert set(CALLS) == set(get_args(CallKind))
 
 
+@pytest.mark.slow
 async def test_a_note_to_an_agent_at_rest_says_that_resume_is_needed(ana: PageChat, model: ScriptedModel) -> None:
     model.say(reply_text("task_complete", {"reason": "Written."}))
     await (await ana.asks("write_to_file")).press("Approve")
@@ -444,6 +464,7 @@ async def test_an_agents_own_model_is_named_instead_of_the_default(tmp_path: Pat
         assert "Model: <b>small · host.example</b>" in await chat.page()
 
 
+@pytest.mark.slow
 async def test_a_file_is_added_to_the_workspace_and_the_agent_is_told(ana: PageChat) -> None:
     await ana.asks("write_to_file")
     picture = b"\x89PNG" + bytes(3 * 2**20)  # more than any other form may have
@@ -453,6 +474,7 @@ async def test_a_file_is_added_to_the_workspace_and_the_agent_is_told(ana: PageC
         assert await answer.read() == picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "said"),
     [("", 0, "Choose a file first."), ("a.bin", 20 * 2**20 + 1, "larger than 20 MB"), ("a", 21 * 2**20, "than 20 MB")],
@@ -472,6 +494,7 @@ async def test_only_who_may_decide_adds_a_file(ana: PageChat) -> None:
     assert (await ana.upload("add-file", "sun.png", b"1"))[0] == 403
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", ["/", "https://evil.example/", "//evil.example", ""])
 async def test_a_press_in_the_list_leads_back_to_it_and_never_to_another_site(
     ana: PageChat, base: str, to: str

@@ -10,6 +10,8 @@ from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
 
+pytestmark = pytest.mark.slow
+
 CHANNEL = "/c/web/local/general"
 
 

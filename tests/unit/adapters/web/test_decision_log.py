@@ -13,6 +13,8 @@ from tests.scenario.chat import writing
 from tests.scenario.page import PageChat, text_of
 from tests.scenario.served import served
 
+pytestmark = pytest.mark.slow
+
 CHANNEL = "/c/web/local/general"
 HOSTILE = "<script>alert(1)</script>\u202e\"'&"
 

@@ -72,6 +72,7 @@ def test_the_parts_of_every_line_are_the_line(old: str, new: str) -> None:
     assert [line.text for line in diff_lines(body)] == body.splitlines()
 
 
+@pytest.mark.slow
 @given(st.text("aé ع‌\u0301\u064e👩‍👧👦1\ufe0f\u20e3.", max_size=12), st.text("aع‌ 👩‍👧1\ufe0f", max_size=12))
 def test_marking_shows_no_character_that_the_whole_line_does_not_show(old: str, new: str) -> None:
     """Joiners that are kept in a word or an emoji are not torn from it."""

@@ -55,6 +55,7 @@ async def main_of(chat: PageChat, path: str, behind: str = "") -> str:
     return page.partition("<main")[2].partition("</main>")[0]
 
 
+@pytest.mark.slow
 async def test_the_panel_leads_to_the_files_page_and_to_its_download(ana: PageChat) -> None:
     panel = (await ana.page()).partition("<h2>Files</h2>")[2].partition("<h2>")[0]
     addresses = re.findall(r'href="([^"]+)"', panel)
@@ -64,6 +65,7 @@ async def test_the_panel_leads_to_the_files_page_and_to_its_download(ana: PageCh
     assert await ana.file(quote(NAME)) == HOSTILE
 
 
+@pytest.mark.slow
 @pytest.mark.proves("trash:restored")
 async def test_a_deleted_file_is_restored_on_its_page_or_by_a_line_in_the_thread(
     ana: PageChat, model: ScriptedModel
@@ -81,6 +83,7 @@ async def test_a_deleted_file_is_restored_on_its_page_or_by_a_line_in_the_thread
     assert "The trash of Clerk has no file gone.txt." in refused
 
 
+@pytest.mark.slow
 async def test_a_right_to_left_name_does_not_reorder_the_title_on_a_card_folded_or_open(ana: PageChat) -> None:
     ana.seen.clear()
     await (await ana.asks("write_to_file")).press("Reject", reason="No")
@@ -103,6 +106,7 @@ async def test_a_files_page_shows_it_without_script_or_anything_from_elsewhere(a
     assert "<script>" not in source
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:harmless")
 async def test_a_document_with_scripts_is_never_opened_as_a_page(ana: PageChat) -> None:
     drawing = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
@@ -114,6 +118,7 @@ async def test_a_document_with_scripts_is_never_opened_as_a_page(ana: PageChat) 
     assert "<svg" in text_of(await main_of(ana, "a.svg"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "expected"),
     [
@@ -130,6 +135,7 @@ async def test_each_kind_of_file_has_its_preview(ana: PageChat, name: str, data:
     assert expected.format(files=f"{ana.path}/files/") in await main_of(ana, name)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:versions")
 async def test_the_versions_link_each_change_to_its_turn_and_tell_what_others_changed(
     ana: PageChat, model: ScriptedModel, tmp_path: Path
@@ -155,6 +161,7 @@ async def test_the_versions_link_each_change_to_its_turn_and_tell_what_others_ch
     assert "Download" not in gone
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:versions")
 async def test_a_file_that_a_person_added_says_who_and_when(ana: PageChat) -> None:
     await ana.upload("add-file", "a.txt", b"1")
@@ -163,6 +170,7 @@ async def test_a_file_that_a_person_added_says_who_and_when(ana: PageChat) -> No
     assert "No turn of this agent" not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behind", ["", "?as=source", "?as=versions"])
 @pytest.mark.parametrize("path", ["none.txt", "%2e%2e/secret", "a%00b", "notes", "x" * 300])
 async def test_what_is_no_file_is_answered_with_a_sentence(ana: PageChat, path: str, behind: str) -> None:
@@ -171,6 +179,7 @@ async def test_what_is_no_file_is_answered_with_a_sentence(ana: PageChat, path: 
         assert "<h1>Not found</h1>" in await answer.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [f"view/{quote(NAME)}", f"view/{quote(NAME)}?as=versions", "files.zip", "files/a"])
 async def test_files_are_not_found_from_another_channel(ana: PageChat, page: str) -> None:
     path = ana.path.replace("/general/", "/elsewhere/")
@@ -189,6 +198,7 @@ async def test_with_a_token_no_file_is_shown_before_it_is_entered(tmp_path: Path
                 assert (answer.status, answer.headers["Location"].startswith("/enter")) == (303, True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:zip")
 async def test_all_files_are_downloaded_as_one_zip(ana: PageChat) -> None:
     await ana.upload("add-file", "a.bin", bytes(range(256)))
@@ -203,6 +213,7 @@ async def test_all_files_are_downloaded_as_one_zip(ana: PageChat) -> None:
     }
 
 
+@pytest.mark.slow
 async def test_several_files_are_added_at_once_and_each_refusal_names_its_file(ana: PageChat) -> None:
     files = {"one.txt": b"1", "big.bin": bytes(MAX_UPLOAD_BYTES + 1), "two.txt": b"2"}
     status, page = await ana.upload("add-file", "zero.txt", b"0", **files)
@@ -211,6 +222,7 @@ async def test_several_files_are_added_at_once_and_each_refusal_names_its_file(a
     assert [name for name in ("zero.txt", *files) if name in panel] == ["zero.txt", "one.txt", "two.txt"]
 
 
+@pytest.mark.slow
 async def test_a_full_workspace_refuses_a_file_by_name(ana: PageChat, tmp_path: Path) -> None:
     folder = workspace_in(tmp_path)
     for number in range(2_000):

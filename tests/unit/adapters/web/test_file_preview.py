@@ -25,6 +25,7 @@ async def preview(path: str, data: str | bytes, *, as_source: bool = False) -> F
     return await preview_of(path, content, RENDERER, files="/files/", as_source=as_source)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:harmless")
 @pytest.mark.parametrize(
     ("path", "data", "kind"),
@@ -46,12 +47,14 @@ async def test_the_preview_follows_from_name_and_content(path: str, data: str | 
     assert (await preview(path, data)).kind == kind
 
 
+@pytest.mark.slow
 async def test_markdown_and_tables_can_be_seen_as_their_source() -> None:
     assert (await preview("a.csv", "a,b", as_source=True)) == FilePreview(kind="text", text="a,b")
     source = await preview("a.md", "# <b>", as_source=True)
     assert (source.kind, "&lt;b&gt;" in source.html, "<h2" in source.html) == ("code", True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("files:harmless")
 async def test_hidden_characters_of_a_rendered_file_are_spelled_out() -> None:
     for path, text in (("a.md", "pay &#x202e;live\u200b"), ("a.py", "x = '\u202elive\u200b'")):
@@ -91,6 +94,7 @@ async def test_of_a_large_table_the_first_rows_and_columns_are_shown_and_the_res
     assert cell == f"{'x' * (MAX_CELL_CHARACTERS - 1)}…"
 
 
+@pytest.mark.slow
 async def test_of_a_table_that_is_too_long_to_count_the_first_part_is_counted() -> None:
     found = await preview("a.csv", "a,b\n" * (MAX_TABLE_CHARACTERS // 4 + 1))
     assert found.notes == ("Left out here: more than 499,799 rows. Download has the whole file.",)

@@ -54,6 +54,7 @@ def rows_of(page: str, table: str) -> list[str]:
     return [" ".join(text_of(row.replace("</t", " </t")).split()) for row in body.split("<tr>")[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:glance")
 async def test_an_agents_turns_are_drawn_and_listed_with_their_times(tmp_path: Path) -> None:
     await kept(tmp_path, ADA, done(ADA, 1), a_turn(ADA, id=TurnId("t-9"), number=2, proposed_at=NOON + 90 * MINUTE))
@@ -92,6 +93,7 @@ async def test_a_glance_shows_nothing_of_another_channel(tmp_path: Path) -> None
             assert answer.status == 404
 
 
+@pytest.mark.slow
 async def test_a_long_run_is_drawn_page_by_page_and_a_strange_number_shows_the_newest(tmp_path: Path) -> None:
     await kept(tmp_path, ADA, *(done(ADA, number) for number in range(1, 61)))
     async with served(ScriptedModel(waits=True), tmp_path) as base, PageChat.opened(base, "ana", path_of(ADA)) as ana:

@@ -23,6 +23,7 @@ async def ana(tmp_path: Path) -> AsyncIterator[PageChat]:
         yield chat
 
 
+@pytest.mark.slow
 async def test_a_long_reason_is_cut_on_the_card_and_whole_on_the_page_of_its_turn(ana: PageChat) -> None:
     await (await ana.asks("write_to_file")).press("Reject", reason=REASON)
     page = await ana.page()
@@ -37,6 +38,7 @@ async def test_a_long_reason_is_cut_on_the_card_and_whole_on_the_page_of_its_tur
     )
 
 
+@pytest.mark.slow
 async def test_a_short_reason_stands_whole_and_in_its_own_direction(ana: PageChat) -> None:
     await (await ana.asks("write_to_file")).press("Reject", reason="لا، 9:30 — من فضلك")
     (line,) = re.findall(r'<p class="done bad">(.*?)</p>', await ana.page(), re.DOTALL)

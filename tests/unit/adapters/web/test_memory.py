@@ -52,6 +52,7 @@ async def remembered(chat: PageChat) -> list[dict[str, str]]:
         return [json.loads(line) for line in (await answer.text()).splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:text")
 async def test_what_is_remembered_is_shown_as_text_and_no_link_is_made_of_it(ana: PageChat) -> None:
     status, page = await ana.send("memory/add", {"text": HOSTILE})
@@ -69,6 +70,7 @@ async def test_where_a_memory_is_from_is_hostile_too(ana: PageChat) -> None:
     assert "_b_x.txt · just now" in text_of(page)
 
 
+@pytest.mark.slow
 async def test_the_newest_are_shown_and_older_ones_behind_a_link(ana: PageChat) -> None:
     await ana.upload("memory/file", "facts", "\n\n".join(f"fact {number} {'x' * 220}" for number in range(25)).encode())
     page = await ana.page("/memory")
@@ -78,6 +80,7 @@ async def test_the_newest_are_shown_and_older_ones_behind_a_link(ana: PageChat) 
     assert ("fact 0 " in last, "fact 24" in last, ">Older<" in last, ">Newest<" in last) == (True, False, False, True)
 
 
+@pytest.mark.slow
 async def test_a_search_shows_the_nearest_first_and_costs_no_link(ana: PageChat) -> None:
     await ana.send("memory/add", {"text": "The stand-up is at half past nine"})
     await ana.send("memory/add", {"text": "Ben brings cake"})
@@ -91,6 +94,7 @@ async def test_a_search_shows_the_nearest_first_and_costs_no_link(ana: PageChat)
         assert followed.url.path == f"{ana.path}/memory"
 
 
+@pytest.mark.slow
 async def test_a_search_says_when_it_went_by_words_alone(ana: PageChat, index: InMemoryIndex) -> None:
     await ana.send("memory/add", {"text": "Ben brings cake"})
     index.is_away = True
@@ -156,6 +160,7 @@ async def test_a_file_is_remembered_in_pieces_under_its_name(ana: PageChat) -> N
     assert kept[0]["text"].startswith("Paragraph 0.")
 
 
+@pytest.mark.slow
 async def test_forgetting_one_asks_first_and_leaves_the_others(ana: PageChat) -> None:
     await ana.send("memory/add", {"text": "one"})
     await ana.send("memory/add", {"text": "two"})
@@ -169,6 +174,7 @@ async def test_forgetting_one_asks_first_and_leaves_the_others(ana: PageChat) ->
     assert (await ana.send("memory/forget", {"memory": first["id"]}))[0] == 404
 
 
+@pytest.mark.slow
 async def test_nothing_is_forgotten_while_the_index_is_away(ana: PageChat, index: InMemoryIndex) -> None:
     await ana.send("memory/add", {"text": "one"})
     index.is_away = True
@@ -178,6 +184,7 @@ async def test_nothing_is_forgotten_while_the_index_is_away(ana: PageChat, index
     assert len(await remembered(ana)) == 1
 
 
+@pytest.mark.slow
 async def test_everything_is_forgotten_once_the_name_was_typed(ana: PageChat) -> None:
     await ana.send("memory/add", {"text": "one"})
     await ana.send("memory/add", {"text": "two"})
@@ -188,6 +195,7 @@ async def test_everything_is_forgotten_once_the_name_was_typed(ana: PageChat) ->
     assert await remembered(ana) == []
 
 
+@pytest.mark.slow
 async def test_a_memory_is_not_found_from_another_channel(ana: PageChat) -> None:
     await ana.send("memory/add", {"text": "lighthouse"})
     kept, path = (await remembered(ana))[0], ana.path
@@ -223,6 +231,7 @@ def _between_main_and_sheet(page: str) -> str:
     return page.partition("<main")[2].partition('id="keys"')[0]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:other-surfaces")
 async def test_the_memory_of_an_agent_of_another_surface_can_only_be_looked_at(elsewhere: PageChat) -> None:
     page = _between_main_and_sheet(await elsewhere.page("/memory"))
@@ -233,6 +242,7 @@ async def test_the_memory_of_an_agent_of_another_surface_can_only_be_looked_at(e
     assert [memory["text"] for memory in await remembered(elsewhere)] == ["Cleo likes tea"]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:other-surfaces")
 @pytest.mark.parametrize("where", [*CHANGING, "memory/search", "memory/forget-all"])
 async def test_no_form_changes_an_agent_of_another_surface(elsewhere: PageChat, where: str) -> None:

@@ -62,6 +62,7 @@ async def test_a_card_offers_stop_alone_to_who_may_not_decide_and_says_who_does(
     assert "popover class" not in his.partition('id="thread"')[2].partition('id="present"')[0]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:rights")
 async def test_who_may_not_decide_can_reply_and_stop_and_changes_nothing(ana: PageChat, ben: PageChat) -> None:
     assert forms(await ben.page()) == {"press", "say"}
@@ -77,6 +78,7 @@ async def test_who_may_not_decide_can_reply_and_stop_and_changes_nothing(ana: Pa
     assert forms(stopped) == {"say"}
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:rights")
 async def test_what_an_agent_remembers_is_changed_by_who_may_decide_alone(ana: PageChat, ben: PageChat) -> None:
     assert "memory/add" in "".join(forms(await ana.page("/memory")))
@@ -84,6 +86,7 @@ async def test_what_an_agent_remembers_is_changed_by_who_may_decide_alone(ana: P
     assert (forms(his), text_of(his).count(DECIDERS)) == ({"memory/search"}, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:rights")
 async def test_the_click_is_refused_whatever_the_page_had_offered(ana: PageChat, ben: PageChat) -> None:
     await ana.send("policy", {"shown.approvers": "owner", "shown.verbosity": "full", "approvers": "anyone"})
@@ -93,6 +96,7 @@ async def test_the_click_is_refused_whatever_the_page_had_offered(ana: PageChat,
     assert (status, "you may not approve here: only @ana decides" in page) == (403, True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:rights")
 async def test_archive_stands_in_the_list_for_who_may_decide_alone(ana: PageChat, ben: PageChat) -> None:
     await ana.stops()

@@ -76,6 +76,7 @@ async def test_the_form_of_a_new_agent_comes_back_and_can_be_sent_again(
         assert (made.status, "/a/" in made.url.path) == (200, True)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:outage")
 async def test_a_reply_comes_back_and_a_button_does_not(ana: PageChat, database: DatabaseSwitch) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")

@@ -135,6 +135,7 @@ async def test_a_second_click_is_told_who_was_first(base: str, ana: PageChat) ->
     assert "Not that name" in page
 
 
+@pytest.mark.slow
 async def test_another_number_is_taken_and_a_wrong_one_is_refused(ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     card = await ana.asks("write_to_file")
@@ -144,6 +145,7 @@ async def test_another_number_is_taken_and_a_wrong_one_is_refused(ana: PageChat)
     assert await ana.sees("6 of 7 left · granted by @ana")
 
 
+@pytest.mark.slow
 async def test_what_is_left_of_a_lease_can_be_revoked_in_one_place(ana: PageChat) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
     await (await ana.asks("write_to_file")).press("Approve ×3")
@@ -242,6 +244,7 @@ async def test_any_name_a_person_takes_is_a_name_or_leaves_the_one_before(base: 
     assert 'id="me" name="name" value=""' not in page
 
 
+@pytest.mark.slow
 @pytest.mark.proves("delete:said")
 async def test_deleting_asks_for_the_name_and_removes_everything(base: str, ana: PageChat, tmp_path: Path) -> None:
     await ana.new_agent("Clerk", "writes", "Write a file")
@@ -260,6 +263,7 @@ async def test_deleting_asks_for_the_name_and_removes_everything(base: str, ana:
     assert [path for path in left if path.parent.name != ".locks"] == []
 
 
+@pytest.mark.slow
 async def test_a_result_is_cut_on_the_card_and_whole_on_its_own_page(tmp_path: Path) -> None:
     long = "\n".join(f"line {number}" for number in range(200))
     replies = (reply_text("write_to_file", {"filename": "a", "text": long}), reply_text("read_file", {"filename": "a"}))

@@ -53,6 +53,7 @@ async def test_the_form_changes_the_policy_and_the_thread_says_who_did(ana: Page
     assert (await form(ana))["free.write"] == "on"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("policy:together")
 async def test_a_form_that_was_open_while_another_person_changed_the_policy_keeps_that_change(
     base: str, ana: PageChat
@@ -69,6 +70,7 @@ async def test_a_form_that_was_open_while_another_person_changed_the_policy_keep
     assert "Runs without asking: write (chosen by @ana)" in text_of(page)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("policy:chooser")
 async def test_a_form_that_did_not_show_a_free_class_is_shown_anew_with_it_before_it_sets_another_free(
     base: str, ana: PageChat
@@ -84,6 +86,7 @@ async def test_a_form_that_did_not_show_a_free_class_is_shown_anew_with_it_befor
     assert "Runs without asking: write, network (chosen by @ana)" in text_of(page)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("rights:owner")
 async def test_who_may_not_decide_changes_no_policy(base: str, ana: PageChat) -> None:
     await ana.send("policy", {**await form(ana), "approvers": "owner"})
@@ -128,6 +131,7 @@ async def test_after_a_deletion_the_page_goes_on_as_that_of_the_channel(ana: Pag
     assert 'data-refresh="/c/web/local/general"' in page
 
 
+@pytest.mark.slow
 async def test_a_template_that_was_used_before_offers_a_name_that_is_free(ana: PageChat) -> None:
     channel = ana.path.rpartition("/a/")[0]
     ana.path = channel

@@ -121,6 +121,7 @@ async def test_a_server_that_refuses_is_quoted_and_the_arguments_stay(ana: PageC
     assert "oolong</textarea>" in page
 
 
+@pytest.mark.slow
 async def test_a_prompt_of_a_source_that_is_off_or_gone_is_not_there(ana: PageChat, tea: TeaServer) -> None:
     for other in (address("another"), address(source="coffee")):
         status, _ = await ana.send(other, {"argument.0": "oolong"})

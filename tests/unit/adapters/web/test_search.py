@@ -41,6 +41,7 @@ def marked(page: str) -> list[str]:
     return re.findall(r"<mark>(.*?)</mark>", page)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search")
 async def test_agents_files_turns_and_notes_are_found_with_a_link_to_each(ana: PageChat, model: ScriptedModel) -> None:
     model.say(writing("umsatz.md", "Der UMSATZ an der Straße"))
@@ -60,6 +61,7 @@ async def test_agents_files_turns_and_notes_are_found_with_a_link_to_each(ana: P
     assert links(await page_of(ana, "UMSATZ strasse")) == [turn]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search")
 async def test_a_turn_that_is_opened_from_a_search_is_not_folded(ana: PageChat, model: ScriptedModel) -> None:
     model.say(writing("a.md", "one"), writing("b.md", "two"), writing("c.md", "three"))
@@ -79,6 +81,7 @@ async def _folded(chat: PageChat, path: str) -> list[str]:
         return re.findall(r'<details class="fold" id="fold-([^"]+)"', await answer.text())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search")
 async def test_what_is_not_there_is_not_found_and_the_page_says_what_was_searched(
     ana: PageChat, model: ScriptedModel
@@ -92,6 +95,7 @@ async def test_what_is_not_there_is_not_found_and_the_page_says_what_was_searche
     assert "Nothing is searched for without a word." in text_of(await page_of(ana, "   "))
 
 
+@pytest.mark.slow
 async def test_an_excerpt_is_text_and_shows_what_is_invisible(ana: PageChat, model: ScriptedModel) -> None:
     evil = "before <script>alert(1)</script> needle \u202e\u200b</mark><img src=x onerror=alert(1)> after"
     model.say(reply_text("write_to_file", {"filename": "a.md", "text": evil}))
@@ -104,6 +108,7 @@ async def test_an_excerpt_is_text_and_shows_what_is_invisible(ana: PageChat, mod
     assert html.escape(query) in (await page_of(ana, query)).replace("&#34;", "&quot;")
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search-sealed")
 async def test_a_channel_limits_the_search_and_an_unknown_one_has_nothing(ana: PageChat, model: ScriptedModel) -> None:
     model.say(writing("a.md", "needle"))

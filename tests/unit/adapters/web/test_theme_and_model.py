@@ -23,6 +23,7 @@ async def ana(tmp_path: Path) -> AsyncIterator[PageChat]:
         yield chat
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:theme")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_the_server_draws_every_page_in_the_chosen_theme(ana: PageChat, theme: str) -> None:
@@ -53,6 +54,7 @@ async def test_a_theme_that_does_not_exist_is_the_systems(ana: PageChat, strange
         assert '<html lang="en">' in await answer.text()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:model")
 async def test_the_model_is_shown_beside_the_thread_and_changed_there(ana: PageChat) -> None:
     await ana.asks("write_to_file")
@@ -64,6 +66,7 @@ async def test_the_model_is_shown_beside_the_thread_and_changed_there(ana: PageC
     assert "@ana set the model: the default." in text_of(await ana.page())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:model")
 async def test_the_effort_is_changed_with_the_model_and_stays_where_the_form_does_not_name_it(ana: PageChat) -> None:
     await ana.asks("write_to_file")
@@ -95,6 +98,7 @@ async def test_a_model_that_cannot_be_one_comes_back_as_it_was_typed(ana: PageCh
     assert "set the model" not in text_of(await ana.page())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:model")
 async def test_who_may_not_decide_sets_no_model(ana: PageChat) -> None:
     fields = {"name": "Own", "goals": "x", "approvers": "owner"}

@@ -52,6 +52,7 @@ async def approve(chat: PageChat, selected: dict[str, str]) -> tuple[int, str]:
         return answer.status, text_of(await answer.text())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:mine")
 async def test_the_list_and_its_count_hold_what_the_person_may_decide_and_nothing_else(
     base: str, ana: PageChat, model: ScriptedModel
@@ -110,6 +111,7 @@ async def test_a_paused_agent_is_listed_with_the_reason_and_resume(ana: PageChat
     assert (status, "<h1>Needs approval</h1>" in after, "Ada, paused" in after) == (200, True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:selected")
 async def test_selected_cards_are_approved_each_by_its_own_hash(ana: PageChat, model: ScriptedModel) -> None:
     for name in ("Ada", "Bob", "Cy"):
@@ -157,6 +159,7 @@ def headings(page: str) -> list[str]:
     return re.findall(r"<bdi>([^<]+)</bdi> · turn \d+ · ", page)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:queue-filter")
 async def test_the_list_shows_one_channel_one_class_or_ones_own_agents(
     base: str, ana: PageChat, model: ScriptedModel

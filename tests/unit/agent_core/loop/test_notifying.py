@@ -70,6 +70,7 @@ class Play:
             await self.stage.core.notifications.set_direct(origin, is_wanted=is_wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:reminders")
 async def test_the_owner_is_reminded_after_five_minutes_half_an_hour_and_four_hours() -> None:
     play = Play()
@@ -96,6 +97,7 @@ async def test_a_decision_takes_the_reminder_back_and_the_next_wait_begins_anew(
     assert len(play.calls.sent) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.proves("archive:lists")
 async def test_an_archived_agent_calls_nobody_even_when_it_comes_back() -> None:
     play = Play("not json", "not json", "not json")
@@ -126,6 +128,7 @@ async def test_people_are_told_once_that_an_agent_is_done() -> None:
     assert len(play.calls.standing) == 1, "what told of the end is taken back, and Ben is told what the agent asks now"
 
 
+@pytest.mark.slow
 @pytest.mark.proves("attention:done")
 async def test_who_approved_the_end_is_not_told_of_it_and_a_channel_may_want_no_word() -> None:
     play = Play(DONE)
@@ -194,6 +197,7 @@ async def test_a_busy_platform_is_tried_again() -> None:
     assert len(play.calls.sent) == 1
 
 
+@pytest.mark.slow
 async def test_reminders_that_are_overdue_together_call_once() -> None:
     play = Play()
     agent = await play.create()
@@ -215,6 +219,7 @@ async def test_a_reminder_that_a_busy_platform_kept_is_taken_back_later_from_a_s
     assert (play.calls.standing, agent.notifications, agent.wake_at) == ({}, (), None)
 
 
+@pytest.mark.slow
 async def test_a_platform_that_never_answers_is_asked_ever_more_seldom() -> None:
     play = Play()
     await play.notify((BEN,))
@@ -229,6 +234,7 @@ async def test_a_platform_that_never_answers_is_asked_ever_more_seldom() -> None
     assert given - len(play.calls.faults) <= 4 * 61  # about 60 tries while the wait grows to e times its length
 
 
+@pytest.mark.slow
 async def test_a_lost_thread_pauses_the_agent_as_with_a_card() -> None:
     play = Play()
     agent = await play.create()

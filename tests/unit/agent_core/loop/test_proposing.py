@@ -84,6 +84,7 @@ async def test_a_prompt_that_is_too_long_again_and_again_is_told_to_people() -> 
     assert "The window is tiny." in agent.status.reason
 
 
+@pytest.mark.slow
 async def test_of_a_huge_reply_that_cannot_be_used_a_part_is_kept_for_people() -> None:
     huge = reply_text("write_to_file", {f"argument{number}": "v" for number in range(350_000)})
     stage = stage_of(huge, huge, huge)
@@ -94,6 +95,7 @@ async def test_of_a_huge_reply_that_cannot_be_used_a_part_is_kept_for_people() -
     assert len(notice.reply) == MAX_REPLY_CHARACTERS
 
 
+@pytest.mark.slow
 async def test_a_model_that_refuses_to_summarise_is_done_without() -> None:
     replies: list[str | Exception] = [*(note(number) for number in range(1, 5)), ModelRefused("no"), DONE]
     agent = await worked(stage_of(*replies, history_tokens=500))

@@ -1,5 +1,6 @@
 """What goes into long-term memory, and in which pieces."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_pieces_begin_and_end_between_sentences() -> None:
     assert all(len(piece) <= CHUNK_CHARACTERS for piece in found)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=2_000), st.integers(5, 200))
 def test_no_word_is_lost_between_pieces_and_none_is_too_long(text: str, size: int) -> None:
     found = list(chunk_text(text, size, size // 4))

@@ -50,6 +50,7 @@ def test_it_looks_as_everybody_knows_it() -> None:
     assert diff_of(old, new).body == "\n".join(usual)
 
 
+@pytest.mark.slow
 def test_texts_that_are_too_long_to_compare_are_told_by_their_length() -> None:
     old = "\n".join(f"line {number} {number * 7919 % 1000}" for number in range(220_000))
     new = "\n".join(old.splitlines()[: 3 * MAX_COMPARED_LINES : 2])

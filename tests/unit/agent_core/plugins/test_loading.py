@@ -65,6 +65,7 @@ def test_the_hash_of_a_folder_changes_with_each_of_its_files(tmp_path: Path) -> 
     assert before.version != after.version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry_points", ["", "[signoff.plugins]\ntea = tea_plugin:Green\n"])
 def test_a_package_is_loaded_by_its_entry_points_or_by_what_it_defines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str
@@ -166,6 +167,7 @@ def test_a_package_that_is_not_of_a_distribution_is_named_with_its_hash(
     assert loaded.version
 
 
+@pytest.mark.slow
 def test_an_entry_point_to_a_class_that_is_no_plugin_does_not_end_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

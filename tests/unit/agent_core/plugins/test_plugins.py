@@ -74,6 +74,7 @@ def command(name: str, description: str = "Do it.") -> Command:
     return replace(made, spec=replace(made.spec, name=name, description=description))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("plugin:declared")
 @pytest.mark.proves("plugin:named")
 async def test_a_plugins_command_goes_from_the_prompt_to_its_result_and_the_log_names_it() -> None:

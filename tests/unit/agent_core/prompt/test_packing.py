@@ -121,6 +121,7 @@ def test_goals_that_cannot_fit_are_refused_in_words_for_people() -> None:
         pack(after(0), TokenRoom(300, COUNT))
 
 
+@pytest.mark.slow
 @pytest.mark.proves("prompt:window")
 @given(
     thought=texts,

@@ -73,6 +73,7 @@ def test_nothing_is_lost_doubled_or_moved(number: int, window: int) -> None:
     assert not any(not spec.source for spec in choice.left_out)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("plugin:room")
 async def test_a_tool_that_is_not_listed_is_proposed_by_its_name_and_the_prompt_names_it() -> None:
     rare = a_command("office.zebra", "Paint stripes. " * 20)

@@ -43,6 +43,7 @@ async def notices(stage: Stage, agent: Agent) -> list[str]:
         return [notice.text for notice in await work.notes.notices(agent)]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("policy:open-card")
 async def test_a_class_set_free_approves_no_card_that_is_open_and_runs_the_next_one() -> None:
     stage = stage_of()
@@ -131,6 +132,7 @@ async def test_a_class_asks_again_when_who_chose_it_is_no_member_any_more() -> N
     assert (agent.status.kind, agent.turns) == ("awaiting", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("policy:chooser")
 async def test_who_changed_the_classes_is_who_chose_them_on_the_agent_and_in_the_log() -> None:
     stage = stage_of()

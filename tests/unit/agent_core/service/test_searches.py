@@ -33,6 +33,7 @@ def turns(number: int = MANY) -> list[Turn]:
     return [a_turn(ADA, id=TurnId(new_id(at)), number=each, proposed_at=at) for each, at in moments]
 
 
+@pytest.mark.slow
 @pytest.mark.proves("page:search-bounded")
 async def test_a_page_has_fifty_newest_first_and_the_next_one_goes_on(database: TemporaryDatabase) -> None:
     await keep(database, ADA, *turns(120))

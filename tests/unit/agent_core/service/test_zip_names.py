@@ -41,6 +41,7 @@ def test_names_that_are_one_name_elsewhere_are_numbered() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(PATHS)
 def test_no_name_takes_the_place_of_another_or_of_a_folder(paths: list[str]) -> None:
     names = [unicodedata.normalize("NFC", name).casefold() for name in names_in_zip(paths)]

@@ -63,6 +63,7 @@ def seen_now(stage: Stage) -> SeenProposal:
     return SeenProposal(written_at=stage.clock.now())
 
 
+@pytest.mark.slow
 @pytest.mark.proves("helper:report")
 async def test_an_agent_waits_for_its_helper_and_goes_on_with_its_report() -> None:
     stage, head, helper = await with_helper(WAIT, WRITE, DONE, READ)
@@ -131,6 +132,7 @@ async def test_approve_in_the_thread_is_for_the_helper_where_only_that_one_asks(
     assert (await stage.turn(helper)).state == "approved"
 
 
+@pytest.mark.slow
 async def test_names_that_are_taken_get_a_number_and_helpers_are_few() -> None:
     stage, head, _ = await with_helper(WAIT, WRITE)
     context = CommandContext(agent=head, files=InMemoryFiles())

@@ -60,6 +60,7 @@ async def test_a_word_file_is_read_line_by_line_with_its_tables() -> None:
     assert await DOCUMENTS.text_of("a.docx", data) == DocumentText("R&D\na \tb \t\nx\ty\nz\n")
 
 
+@pytest.mark.slow
 async def test_what_a_word_file_deleted_or_repeats_is_not_read() -> None:
     gone = "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del></w:p>"
     twice = f'<m:Fallback xmlns:m="urn:m">{line("again")}</m:Fallback>'
@@ -89,6 +90,7 @@ async def test_symbols_and_hyphens_of_a_word_file_are_read_or_told() -> None:
     assert reading == DocumentText("µm\u2011x□\n", "1 symbols of a font are shown as □.")
 
 
+@pytest.mark.slow
 async def test_notes_headers_and_comments_of_a_word_file_are_read_and_pictures_told() -> None:
     body = '<w:p><w:r><w:t>Price</w:t><w:footnoteReference w:id="2"/></w:r></w:p>'
     notes = f'<w:footnote w:id="0" w:type="separator"/><w:footnote w:id="2">{line("without tax")}</w:footnote>'
@@ -118,6 +120,7 @@ async def test_a_pdf_is_read_page_by_page_whatever_it_is_called() -> None:
     assert reading.note == "It is a PDF of 3 pages."
 
 
+@pytest.mark.slow
 async def test_the_values_of_a_form_and_comments_are_read_with_a_pdf() -> None:
     reading = await DOCUMENTS.text_of("a.pdf", filled_form())
     assert reading.text == (
@@ -126,10 +129,12 @@ async def test_the_values_of_a_form_and_comments_are_read_with_a_pdf() -> None:
     )
 
 
+@pytest.mark.slow
 async def test_a_pdf_that_only_forbids_copying_is_read() -> None:
     assert "The secret plan." in (await DOCUMENTS.text_of("a.pdf", locked(""))).text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
@@ -170,6 +175,7 @@ async def test_a_text_in_another_encoding_is_read_and_a_guess_is_told(text: str,
     assert await DOCUMENTS.text_of("a.txt", text.encode(encoding)) == DocumentText(text, note)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoding", "names"),
     [
@@ -189,6 +195,7 @@ async def test_a_table_with_few_letters_is_read_in_the_encoding_of_these(encodin
     assert (await DOCUMENTS.text_of("a.csv", text.encode(encoding))).text == text
 
 
+@pytest.mark.slow
 async def test_where_several_encodings_are_as_likely_all_are_named() -> None:
     note = (await DOCUMENTS.text_of("a.csv", "id,name\n1,\u738b\u4f1f\n".encode("gbk"))).note
     assert re.fullmatch(r"It is not in UTF-8; it was read as \w+, and may be \w+ or \w+\.", note)
@@ -244,6 +251,7 @@ async def test_a_reading_that_is_cancelled_leaves_no_process(tmp_path: Path) -> 
     await until(lambda: not runs(token))
 
 
+@pytest.mark.slow
 async def test_documents_are_refused_in_a_sentence_where_root_cannot_confine_what_reads_them() -> None:
     reader = DocumentReader(refusal=lambda: "bwrap is not installed.")
     with pytest.raises(CommandError) as refused:
@@ -293,6 +301,7 @@ async def test_a_worker_that_was_taken_over_finds_nothing(tmp_path: Path, monkey
     assert found == {**refused, "write": "OSError", "environment": [], "user": True}
 
 
+@pytest.mark.slow
 async def test_a_document_is_taken_into_memory_as_text() -> None:
     agent, files, database = an_agent(), InMemoryFiles(), TemporaryDatabase()
     await keep(database, agent)

@@ -105,6 +105,7 @@ def test_no_combination_of_hostile_pieces_gets_through(text: str) -> None:
     assert faults(markdown_html(text, "", FILES)) == []
 
 
+@pytest.mark.slow
 async def test_markdown_is_rendered_with_tables_pictures_of_its_folder_and_the_direction_of_each_block() -> None:
     text = "# Plan\n\nمرحبا **بكم**\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n![sun](pics/sun%20one.png)\n[x](mailto:a@b.c)"
     html = await IsolatedHtmlRenderer().render_markdown(text, folder="docs", files=FILES)
@@ -115,6 +116,7 @@ async def test_markdown_is_rendered_with_tables_pictures_of_its_folder_and_the_d
     assert '<a href="mailto:a@b.c" rel="noopener nofollow noreferrer">x</a>' in html
 
 
+@pytest.mark.slow
 async def test_tasks_of_a_list_are_boxes_with_a_name() -> None:
     text = "- [ ] write *it*\n- [x] مراجعة\n- [X]\n- [X] `code`\n- [y] z\n\n1. [ ] loose\n\n2. b\n\n[ ] no item\n"
     html = await IsolatedHtmlRenderer().render_markdown(text, folder="", files=FILES)
@@ -127,11 +129,13 @@ async def test_tasks_of_a_list_are_boxes_with_a_name() -> None:
     assert '<p dir="auto">[ ] no item</p>' in html
 
 
+@pytest.mark.slow
 async def test_an_empty_heading_of_a_table_is_a_cell() -> None:
     html = await IsolatedHtmlRenderer().render_markdown("| | b |\n|-|-|\n| 1 | 2 |", folder="", files=FILES)
     assert re.findall(r"<t[hd][^>]*>[^<]*</t[hd]>", html)[:2] == ['<td dir="auto"></td>', '<th dir="auto">b</th>']
 
 
+@pytest.mark.slow
 async def test_a_picture_elsewhere_becomes_its_text_and_its_address() -> None:
     html = await IsolatedHtmlRenderer().render_markdown("![sun](https://x.example/y.png)", folder="", files=FILES)
     assert html == '<p dir="auto">[picture not loaded: sun · https://x.example/y.png]</p>\n'
@@ -148,6 +152,7 @@ async def test_code_is_coloured_by_the_language_of_its_name_and_keeps_every_char
     assert await renderer.render_code("a.unknown", "x = 1") == ""
 
 
+@pytest.mark.slow
 async def test_a_text_that_keeps_the_worker_busy_is_given_up(tmp_path: Path) -> None:
     worker = tmp_path / "busy.py"
     worker.write_text("while True: pass\n")

@@ -51,6 +51,7 @@ LOSSLESS = [("PNG", "RGB"), ("GIF", "P"), ("WEBP", "RGB"), ("BMP", "RGB"), ("PNG
 PHOTOS = [("JPEG", "RGB"), ("JPEG", "L"), ("JPEG", "CMYK")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode"), LOSSLESS + PHOTOS)
 async def test_a_photo_stays_a_jpeg_and_every_other_picture_becomes_a_png(name: str, mode: str) -> None:
     found = await read(saved(Image.new(mode, (30, 20)), name), "a.png")  # the extension does not matter
@@ -75,6 +76,7 @@ async def test_metadata_are_dropped_and_the_picture_stands_upright(name: str) ->
     assert not opened(found).info.keys() & {"icc_profile", "exif", "comment"}
 
 
+@pytest.mark.slow
 async def test_texts_in_the_file_are_dropped() -> None:
     texts = PngImagePlugin.PngInfo()
     texts.add_text("Comment", SECRET)
@@ -84,6 +86,7 @@ async def test_texts_in_the_file_are_dropped() -> None:
     assert SECRET.encode() not in jpeg.image.data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "scaled"), [((3136, 100), (1568, 50)), ((100, 6272), (25, 1568)), ((9, 9), (9, 9))])
 async def test_a_picture_is_scaled_to_at_most_1568_pixels(size: tuple[int, int], scaled: tuple[int, int]) -> None:
     found = await read(saved(Image.new("RGB", size), "PNG"))
@@ -91,6 +94,7 @@ async def test_a_picture_is_scaled_to_at_most_1568_pixels(size: tuple[int, int],
     assert found.note == f"{size[0]:,} × {size[1]:,} pixels"
 
 
+@pytest.mark.slow
 async def test_transparent_pixels_become_white() -> None:
     found = opened(await read(saved(Image.new("RGBA", (2, 2), (0, 0, 0, 0)), "PNG")))
     assert (found.mode, found.getpixel((0, 0))) == ("RGB", (255, 255, 255))
@@ -109,6 +113,7 @@ async def test_of_an_animation_only_the_first_of_its_frames_is_seen() -> None:
     assert (await read(many_frames(5_000))).note == "2 × 2 pixels, only its first frame"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "said"),
     [

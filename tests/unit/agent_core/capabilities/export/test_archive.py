@@ -77,6 +77,7 @@ def written(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.suffix != ".zip")
 
 
+@pytest.mark.slow
 async def test_the_example_is_imported(tmp_path: Path) -> None:
     assert await imported(an_export(tmp_path)) == ""
     assert "home/workspaces/agent-ada/b/c" in written(tmp_path)
@@ -186,6 +187,7 @@ async def test_content_that_is_not_of_the_manifest_is_refused(tmp_path: Path, ch
     assert written(tmp_path) == ["home", "home/workspaces"][: len(written(tmp_path))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"{}", b"[]", b"1", b"{", b"\xff", b'"text"', b'{"id":"x"}'])
 async def test_a_line_that_is_no_row_is_refused(tmp_path: Path, line: bytes) -> None:
     def change(manifest: Manifest, members: dict[str, bytes]) -> None:
@@ -196,6 +198,7 @@ async def test_a_line_that_is_no_row_is_refused(tmp_path: Path, line: bytes) -> 
     assert await imported(an_export(tmp_path, change)) == "The file is damaged: deliveries has a line that is no row."
 
 
+@pytest.mark.slow
 async def test_a_row_that_the_database_rejects_is_refused(tmp_path: Path) -> None:
     line = b'{"agent_id":"no such agent","channel":"c","added":1,"removed":1}\n'
 
@@ -254,6 +257,7 @@ async def test_a_zip_file_without_a_manifest_is_refused(tmp_path: Path) -> None:
     assert "it has no readable manifest" in await imported(file)
 
 
+@pytest.mark.slow
 async def test_links_and_names_that_agents_cannot_use_are_left_out_and_named(tmp_path: Path) -> None:
     folder = tmp_path / "workspaces/agent-ada"
     await upgrade(f"sqlite:///{tmp_path}/x.db")

@@ -83,6 +83,7 @@ async def test_nothing_is_appended_in_another_encoding_than_the_file_has(files: 
     assert said == "a.txt is not in UTF-8, so nothing can be appended; write it anew instead."
 
 
+@pytest.mark.slow
 async def test_a_document_is_read_as_text_with_a_word_on_how(files: InMemoryFiles) -> None:
     await files.write("a.pdf", pdf("Hello"))
     assert await run(files, "read_file", filename="a.pdf") == "[page 1]\nHello\n\n\n(It is a PDF of 1 page.)"

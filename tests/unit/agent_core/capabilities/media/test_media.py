@@ -92,6 +92,7 @@ async def test_a_picture_is_kept_under_a_free_name_and_offered(does: Does, stand
         assert await desk.files.read(path) == PNG
 
 
+@pytest.mark.slow
 async def test_openai_is_asked_for_a_picture_as_its_models_want_it(standin: MediaStandIn) -> None:
     desk = Desk(openai(standin))
     await desk.run("generate_image", {"prompt": "a fox"})
@@ -199,6 +200,7 @@ async def test_what_a_service_says_instead_of_a_picture_is_told(
     assert await desk.files.list_files() == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("does", [openai, diffusion, huggingface])
 async def test_a_service_that_hangs_or_is_not_there_is_told(does: Callable[..., MediaCommands]) -> None:
     async with media_standin() as standin:

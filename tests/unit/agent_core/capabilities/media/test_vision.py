@@ -73,6 +73,7 @@ async def desk_with_picture(*replies: str | Reply | Exception, **facts: object) 
     return desk
 
 
+@pytest.mark.slow
 async def test_the_agents_own_model_is_asked_about_the_picture_and_its_call_is_paid() -> None:
     desk = await desk_with_picture("A red field.")
     assert await desk.run(question="Which colour?") == "cat.png (30 × 20 pixels):\nA red field."
@@ -120,6 +121,7 @@ async def test_a_picture_is_not_sent_if_the_model_changed_since_the_last_check()
     assert desk.model.prompts == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
 async def test_a_long_answer_is_cut_off_and_says_so(finish_reason: str) -> None:
     text = "word " * MAX_ANSWER_CHARACTERS if finish_reason == "stop" else "A red"
@@ -129,6 +131,7 @@ async def test_a_long_answer_is_cut_off_and_says_so(finish_reason: str) -> None:
     assert len(told) < MAX_ANSWER_CHARACTERS + 100
 
 
+@pytest.mark.slow
 async def test_an_empty_answer_is_a_fault() -> None:
     desk = await desk_with_picture("<think>Hm.</think>")
     with pytest.raises(CommandError, match="said nothing of the picture"):
@@ -143,6 +146,7 @@ async def test_a_model_that_sees_nothing_is_sent_nothing() -> None:
     assert desk.model.prompts == []
 
 
+@pytest.mark.slow
 async def test_a_picture_has_to_fit_the_models_window() -> None:
     desk = await desk_with_picture(window=5_000)
     with pytest.raises(CommandError, match=r"The window of smart-1 leaves [\d,]+ tokens, and a picture may take 4,\d+"):
@@ -157,6 +161,7 @@ async def test_what_is_no_picture_is_rejected_before_people_are_asked(data: byte
         await desk.preview()
 
 
+@pytest.mark.slow
 @pytest.mark.proves("budget:stop")
 async def test_a_picture_counts_against_the_budget_before_the_call() -> None:
     class Priced(ScriptedModel):
@@ -198,6 +203,7 @@ def stage_of(*replies: str | Exception, model: LanguageModel | None = None) -> S
     return stage
 
 
+@pytest.mark.slow
 @pytest.mark.proves("vision:outside")
 async def test_after_a_picture_no_lease_covers_programs() -> None:
     stage = stage_of(RUN, PAINT, VIEW, ORDERS, RUN)
@@ -255,6 +261,7 @@ async def test_a_picture_that_was_approved_for_one_model_is_given_to_no_other(
     assert stage.script.models[1] == "seer-2"
 
 
+@pytest.mark.slow
 async def test_the_price_of_looking_is_spent_as_a_function() -> None:
     stage = stage_of(PAINT, VIEW, ORDERS, RUN)
     stage.script.cost = Decimal("0.01")
@@ -274,6 +281,7 @@ async def test_an_agent_whose_model_sees_nothing_is_not_offered_the_command() ->
     ] == ["view_image"]
 
 
+@pytest.mark.slow
 async def test_a_refusal_of_the_endpoint_is_the_commands_result() -> None:
     stage = stage_of(PAINT, VIEW, ModelRefused("seer at here takes no pictures."), RUN)
     agent = await approve(stage, await approve(stage, await stage.create()))

@@ -107,6 +107,7 @@ async def test_vectors_of_another_length_are_left_out(database: Database, room: 
     assert await index.nearest(MemorySpace.of(ADA), HERE, a_vector(1, 2, 3, 4, 5), 9) == ()
 
 
+@pytest.mark.slow
 def test_numpy_is_not_imported_before_it_is_needed() -> None:
     code = f"import sys; import {module.__name__}; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -252,6 +252,7 @@ async def test_the_prompt_is_billed_as_reported_if_hidden_thinking_is_stopped_or
     assert 0 < spent.cost < plain
 
 
+@pytest.mark.slow
 async def test_a_listed_name_is_shown_as_one_short_line() -> None:
     async with openai_standin() as endpoint:
         endpoint.models = ("m\n\nAna approved everything. " + "A" * 100_000,)

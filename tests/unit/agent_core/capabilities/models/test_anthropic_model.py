@@ -193,6 +193,7 @@ async def test_the_longest_reply_is_the_models_own(api: Api) -> None:
     assert (ClaudeModel().max_reply("claude-x"), ClaudeModel().window("x")) == (64_000, CLAUDE_WINDOW_TOKENS)
 
 
+@pytest.mark.slow
 async def test_the_nearest_accepted_word_is_sent_instead_of_a_refused_effort(api: Api) -> None:
     refusal = "output_config.effort: Input should be 'low', 'medium', 'high' or 'max'"
     api.standin.answers(Fails(400, refusal), *[Says(REPLY)] * 3)
@@ -213,6 +214,7 @@ async def test_progress_is_told_while_claude_thinks_and_writes(api: Api) -> None
     assert seen[-1].prompt_usage == told
 
 
+@pytest.mark.slow
 async def test_what_a_stopped_call_streamed_ends_at_once(api: Api) -> None:
     begun = asyncio.Event()
     api.standin.answers(Hangs("Once upon a time"))
@@ -281,6 +283,7 @@ async def test_a_wrong_key_and_an_unknown_model_name_their_settings(api: Api) ->
     assert "Set SMART_MODEL" in error
 
 
+@pytest.mark.slow
 async def test_a_silent_stream_counts_as_stalled(api: Api) -> None:
     error = await api.error(Hangs("Once"), seconds=0.2)
     assert isinstance(error, ModelUnavailable)

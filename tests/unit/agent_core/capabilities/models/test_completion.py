@@ -32,6 +32,7 @@ def delta_of(field: str, part: str) -> Any:
     return SimpleNamespace(tool_calls=[SimpleNamespace(index=0, function=SimpleNamespace(name=None, arguments=part))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["content", "reasoning", "refusal", "arguments"])
 def test_a_reply_in_many_parts_takes_linear_work(field: str) -> None:
     answer, part, CountedPart.copied = Completion(), CountedPart("word "), 0

@@ -89,6 +89,7 @@ async def test_a_redirect_within_the_host_is_followed() -> None:
     await runner.cleanup()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b": a comment without an event after it, in many lines\n", b"data: x"])
 async def test_an_event_without_end_is_refused_for_both_sdks(line: bytes) -> None:
     part = line * (MAX_EVENT_BYTES // len(line) + 1)
@@ -102,6 +103,7 @@ async def test_an_event_without_end_is_refused_for_both_sdks(line: bytes) -> Non
             await model.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [MAX_LIST_BYTES, MAX_LIST_BYTES + 100])
 async def test_a_list_of_models_that_is_too_long_is_not_read(most: int) -> None:
     listing = json.dumps({"data": [{"id": "only", "max_input_tokens": 50_000, "note": "x" * (most - 80)}]}).encode()

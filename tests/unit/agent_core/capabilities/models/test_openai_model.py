@@ -108,6 +108,7 @@ async def test_no_schema_asks_for_no_format(endpoint: Endpoint) -> None:
     assert "response_format" not in endpoint.standin.completions[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refused", "formats"),
     [
@@ -126,6 +127,7 @@ async def test_a_format_that_is_refused_is_not_asked_for_again(
     assert [way_of(body) for body in endpoint.standin.completions] == formats
 
 
+@pytest.mark.slow
 async def test_what_one_model_refuses_is_still_asked_of_another(endpoint: Endpoint) -> None:
     endpoint.standin.models = ("gpt-test", "other")
     endpoint.standin.refuses = {"json_schema"}
@@ -136,6 +138,7 @@ async def test_what_one_model_refuses_is_still_asked_of_another(endpoint: Endpoi
     assert endpoint.standin.completions[-1]["response_format"]["type"] == "json_schema"
 
 
+@pytest.mark.slow
 async def test_a_limit_under_another_name_is_learned(endpoint: Endpoint) -> None:
     endpoint.standin.refuses = {"max_tokens"}
     model = endpoint.model()
@@ -145,6 +148,7 @@ async def test_a_limit_under_another_name_is_learned(endpoint: Endpoint) -> None
     assert names == ["max_tokens", "max_completion_tokens", "max_completion_tokens"]
 
 
+@pytest.mark.slow
 async def test_a_temperature_is_sent_only_when_set_and_taken(endpoint: Endpoint) -> None:
     await ask(endpoint.model())
     await ask(endpoint.model(temperature=0.0))
@@ -153,6 +157,7 @@ async def test_a_temperature_is_sent_only_when_set_and_taken(endpoint: Endpoint)
     assert [body.get("temperature") for body in endpoint.standin.completions] == [None, 0.0, 0.5, None]
 
 
+@pytest.mark.slow
 async def test_the_operators_temperature_goes_before_the_callers(endpoint: Endpoint) -> None:
     for model in (endpoint.model(), endpoint.model(temperature=0.9)):
         await model.complete(PROMPT, CallOptions(model="gpt-test", max_tokens=5, temperature=0.2))
@@ -240,6 +245,7 @@ async def test_an_account_without_credit_is_not_asked_again(endpoint: Endpoint) 
     assert "no credit" in str(error)
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_does_not_answer_in_time_may_be_tried_again(endpoint: Endpoint) -> None:
     error = await endpoint.error(Hangs(), seconds=0.1)
     assert isinstance(error, ModelUnavailable)

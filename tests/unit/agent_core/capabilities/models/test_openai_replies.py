@@ -149,6 +149,7 @@ async def test_several_tool_calls_are_given_as_they_came(endpoint: Endpoint, str
     assert (reply.text, reply.finish_reason) == ("I write.", "stop")
 
 
+@pytest.mark.slow
 async def test_an_accepted_format_that_is_ignored_is_not_asked_for_again(endpoint: Endpoint) -> None:
     endpoint.standin.obeys = False
     endpoint.standin.answers(*[Says("I would write the file.")] * 5)
@@ -242,6 +243,7 @@ async def test_a_stream_that_breaks_off_gives_no_reply(endpoint: Endpoint) -> No
         await ask(endpoint.model())
 
 
+@pytest.mark.slow
 async def test_a_stream_that_stalls_is_told_from_a_slow_one(endpoint: Endpoint) -> None:
     endpoint.standin.answers(Hangs('{"thoughts": '))
     seen: list[ModelProgress] = []

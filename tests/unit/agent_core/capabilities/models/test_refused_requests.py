@@ -49,6 +49,7 @@ def without(*refused: str | None, status: int = 400, body: object = OPAQUE) -> M
     return Manners(refuses=refuses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -124,6 +125,7 @@ async def test_people_read_the_endpoints_own_reason(
     assert told in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -216,6 +218,7 @@ async def test_a_request_above_a_rate_limit_is_made_smaller(standin: OpenAIStand
     assert not isinstance(caught.value, PromptTooLong)
 
 
+@pytest.mark.slow
 async def test_claude_names_its_window_as_well() -> None:
     async with anthropic_standin() as api:
         api.answers(Fails(400, "prompt is too long: 210000 tokens > 150000 maximum"))

@@ -33,6 +33,7 @@ async def anthropic() -> AsyncIterator[AnthropicStandIn]:
         yield standin
 
 
+@pytest.mark.slow
 async def test_an_openai_endpoint_is_sent_text_and_picture_as_parts(openai: OpenAIStandIn) -> None:
     model = OpenAIModel(base_url=openai.base_url, model="gpt-test")
     await model.complete(PROMPT, PLAIN)

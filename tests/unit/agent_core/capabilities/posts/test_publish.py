@@ -48,6 +48,7 @@ async def refusal(commands: Commands, text: str = "Hello.") -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 async def test_a_text_is_posted_signed_and_to_the_letter(standin: XStandIn) -> None:
     text = "Grüße an alle 👋\n“So what?” & https://example.com/?a=1&b=2"
     assert await tweet(commands(standin), text) == "It is posted: https://x.com/i/web/status/1700000000000000001"
@@ -100,6 +101,7 @@ async def test_a_blank_text_is_not_posted(standin: XStandIn) -> None:
             await act
 
 
+@pytest.mark.slow
 async def test_the_same_text_is_told_as_a_duplicate(standin: XStandIn) -> None:
     await tweet(commands(standin), "Hello.")
     assert await refusal(commands(standin)) == (
@@ -160,6 +162,7 @@ async def test_an_address_that_was_not_told_is_none(standin: XStandIn) -> None:
     assert await tweet(commands(standin), "Hello.") == "It is posted; its address was not told."
 
 
+@pytest.mark.slow
 async def test_when_x_hangs_nobody_knows_whether_it_was_posted(standin: XStandIn) -> None:
     standin.says(Says(0))
     assert await refusal(commands(standin, seconds=0.2)) in (

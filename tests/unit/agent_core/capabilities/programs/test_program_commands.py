@@ -184,6 +184,7 @@ async def test_people_are_shown_the_program_and_shown_it_again_when_it_changed()
     assert first.basis != second.basis
 
 
+@pytest.mark.slow
 @pytest.mark.proves("program:whole")
 async def test_every_line_of_a_program_and_of_what_it_imports_is_shown() -> None:
     desk = Desk()

@@ -162,6 +162,7 @@ def test_no_filter_is_made_for_a_processor_that_is_not_known() -> None:
     assert seccomp.build_filter("s390x") is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=50)), st.integers(0, 40), st.integers(1, 40))
 def test_output_is_whole_or_its_beginning_and_end(chunks: list[bytes], first: int, last: int) -> None:
     output, whole = ProgramOutput(head_bytes=first, tail_bytes=last), b"".join(chunks)
@@ -220,6 +221,7 @@ def test_that_memory_ran_out_is_read_from_the_group(tmp_path: Path) -> None:
     assert Cgroup(tmp_path).is_out_of_memory
 
 
+@pytest.mark.slow
 async def test_a_program_enters_its_group_before_anything_of_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +294,7 @@ def bin_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "bin"
 
 
+@pytest.mark.slow
 async def test_docker_is_asked_to_shut_programs_in(bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-bot")
     data = bin_folder.parent
@@ -321,6 +324,7 @@ async def test_docker_is_asked_to_shut_programs_in(bin_folder: Path, monkeypatch
     assert "sk-of-the-bot" not in str(options)
 
 
+@pytest.mark.slow
 async def test_what_an_earlier_process_left_in_docker_is_removed(bin_folder: Path) -> None:
     left = await asyncio.create_subprocess_exec("sleep", "1000")
     (bin_folder / "signoff-left.pid").write_text(str(left.pid))
@@ -328,6 +332,7 @@ async def test_what_an_earlier_process_left_in_docker_is_removed(bin_folder: Pat
     assert await asyncio.wait_for(left.wait(), PATIENCE_SECONDS) == -9
 
 
+@pytest.mark.slow
 @pytest.mark.proves("workers:many")
 async def test_containers_of_another_process_that_is_at_work_stay(bin_folder: Path) -> None:
     ended = f"{own_process().rpartition('/')[0]}/1"  # a process id that the system has used again
@@ -343,6 +348,7 @@ async def test_containers_of_another_process_that_is_at_work_stay(bin_folder: Pa
         await programs[name].wait()
 
 
+@pytest.mark.slow
 async def test_no_docker_no_answer_and_no_image_are_told(tmp_path: Path, bin_folder: Path) -> None:
     found = DockerBackend(data=tmp_path, file_bytes=1_000)
     nowhere = replace(found, environ={"PATH": str(tmp_path / "none")})

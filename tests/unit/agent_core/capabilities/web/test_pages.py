@@ -126,6 +126,7 @@ async def test_a_page_that_needs_javascript_is_drawn_by_a_browser(site: Site) ->
 META = '<meta http-equiv="Refresh" content="{}">'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
     [
@@ -141,12 +142,14 @@ async def test_a_page_that_only_leads_on_is_followed(site: Site, first: bytes) -
     assert (read.url, read.text) == (site.url("/there"), "Twelve rackets")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [page(META.format("300; url=/there")), page(META.format("0")), page("", refresh="5")])
 async def test_a_page_that_loads_itself_anew_is_read(site: Site, first: bytes) -> None:
     site.answers = {"/": first, "/there": page("<p>Twelve rackets")}
     assert (await WEB.page(site.url(), ANYWHERE)).url == site.url("/")
 
 
+@pytest.mark.slow
 async def test_a_page_that_leads_on_without_end_says_where(site: Site) -> None:
     site.answers["/"] = page(META.format("0; url=/"))
     assert (await WEB.page(site.url(), ANYWHERE)).remark.startswith(f"The page leads on to {site.url('/')}")
@@ -160,6 +163,7 @@ async def test_a_page_leads_only_where_a_redirect_may(site: Site, where: str) ->
             await WEB.page(site.url(path), Sites(deny=("denied.example.org",)))
 
 
+@pytest.mark.slow
 async def test_a_cookie_of_a_redirect_lasts_for_this_fetch_alone(site: Site) -> None:
     async def door(request: Request) -> AsyncIterator[bytes]:
         is_known = "seen=1" in request.headers.get("cookie", "")
@@ -170,6 +174,7 @@ async def test_a_cookie_of_a_redirect_lasts_for_this_fetch_alone(site: Site) -> 
     assert len(site.requests) == 4
 
 
+@pytest.mark.slow
 async def test_the_frames_of_a_page_are_among_its_links(site: Site) -> None:
     site.answers["/"] = page("<frameset cols='*,*'><frame src=/menu name=menu><frame src=/text></frameset>")
     read = await WEB.page(site.url(), ANYWHERE)

@@ -153,6 +153,7 @@ async def test_what_is_packed_is_unpacked(answer: bytes) -> None:
         assert (await DOOR.fetch(here.url(), ANYWHERE, WANTED)).data == b"hello " * 500
 
 
+@pytest.mark.slow
 async def test_no_more_is_unpacked_at_a_time_than_is_wanted() -> None:
     async def bomb() -> AsyncIterator[bytes]:
         yield packed_bomb
