@@ -17,7 +17,7 @@ from adapters.typed.agent_templates import load_templates
 from adapters.typed.management_commands import ManagementCommands
 from adapters.typed.notification_commands import NotificationCommands
 from agent_core.assembly import Core, CoreOptions, CorePorts
-from agent_core.capabilities.models.server_discovery import find_local_servers
+from agent_core.capabilities.models.capability import wanted_profile
 from agent_core.engines.local import LocalEngine
 from agent_core.errors import (
     DatabaseAway,
@@ -49,7 +49,7 @@ from bot.platforms.chat_platforms import PLATFORMS, wire_platforms
 from bot.platforms.platform import ChatConnection, PlatformParts, WiredPlatform
 from bot.private_files import close_to_others
 from bot.settings import Settings, unread_names
-from bot.wiring.models import Models, check_model_endpoint, default_window, wanted_profile
+from bot.wiring.models import Models
 from bot.wiring.plugins import load_all_plugins
 from bot.wiring.tool_servers import serve_core, with_tool_servers
 from bot.wiring.workspaces import EXAMPLE_DATABASE, AnyWorkspaces, check_storage, find_workspaces_fault, make_workspaces
@@ -224,17 +224,11 @@ def make_home(settings: Settings) -> None:
 
 def probes(settings: Settings) -> Probes:
     """The checks that `signoff doctor` runs on the configuration."""
-    from agent_core.capabilities.models.tokenizers import missing  # imported on first use
-
     return Probes(
-        endpoint=check_model_endpoint,
-        local_servers=find_local_servers,
         database=partial(_tables, settings),
         platforms={platform.name: partial(platform.fault, settings) for platform in PLATFORMS},
-        tokenizers=partial(missing, settings.tokenizers),
         capabilities=Capabilities.of(settings),
         files=partial(find_workspaces_fault, settings),
-        window=partial(default_window, settings),
         unread_names=unread_names,
     )
 

@@ -15,7 +15,7 @@ from agent_core.capabilities.documents.worker_confinement import confinement_fau
 from agent_core.capabilities.files.capability import FileCapability
 from agent_core.capabilities.media.capability import MediaCapability
 from agent_core.capabilities.memory.capability import MemoryCapability
-from agent_core.capabilities.models.capability import FunctionCapability
+from agent_core.capabilities.models.capability import ModelCapability, default_model_sees
 from agent_core.capabilities.posts.capability import PostCapability, make_publisher
 from agent_core.capabilities.programs.capability import ProgramCapability
 from agent_core.capabilities.tool_servers.server_commands import CATEGORY as TOOLS
@@ -33,7 +33,7 @@ from agent_core.toolset.channel_tools import is_source_on
 from agent_core.toolset.redaction import redact_output
 from agent_core.toolset.registry import Command, Commands
 from bot.settings import Settings
-from bot.wiring.models import default_model_sees
+from bot.wiring.models import demo_model
 from bot.wiring.tool_servers import ToolServerSet
 
 logger = logging.getLogger(__name__)
@@ -70,9 +70,9 @@ class Capabilities:
             web,
             MemoryCapability(settings=settings, documents=documents),
             HelperCapability(),
-            FunctionCapability(),
+            ModelCapability.of(settings, demo_model, settings.tokenizers),
             programs,
-            MediaCapability.of(settings, PictureReader(), partial(default_model_sees, settings)),
+            MediaCapability.of(settings, PictureReader(), partial(default_model_sees, settings, demo_model)),
             PostCapability(publisher=make_publisher(settings)),
             FinishCapability(),
         )

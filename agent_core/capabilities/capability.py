@@ -1,8 +1,9 @@
 """The seam of features: what a feature brings into a process. `bot/capabilities.py` has the list of all."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from agent_core.memory.long_term import LongTermMemory
 from agent_core.ports.clock import Clock
@@ -10,6 +11,10 @@ from agent_core.ports.database import Database
 from agent_core.ports.helpers import Helpers
 from agent_core.prompt.model_client import MeteredModel
 from agent_core.toolset.registry import Command
+
+T = TypeVar("T")
+L = TypeVar("L")
+PATIENCE = 3.0  # seconds that the doctor waits for an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,3 +65,17 @@ def provided_finding(name: str, by: str, variable: str) -> Finding:
     """The finding on something that a service provides; `by` is the service, or "" if none is set."""
     nothing = "nothing is set for them" if name.endswith("s") else "nothing is set for it"
     return Finding(name=name, state="on" if by else "off", why=f"by {by}" if by else nothing, variable=variable)
+
+
+async def answer_or(late: L, probe: Callable[[], Awaitable[T]], more: float = 0) -> T | L:
+    """The result of the probe, or `late` if it takes longer than PATIENCE and `more` seconds."""
+    try:
+        async with asyncio.timeout(PATIENCE + more):
+            return await probe()
+    except TimeoutError:
+        return late
+
+
+def silent() -> str:
+    """That a service was not heard in time, to complete its name."""
+    return f"did not answer within {PATIENCE:.0f} seconds"

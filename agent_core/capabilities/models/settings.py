@@ -24,6 +24,7 @@ ANTHROPIC_URL = "https://api.anthropic.com"
 CLAUDE_PREFIX = "claude-"
 GPT_PREFIX = "gpt-"
 MODEL_VARIABLES = "OPENAI_API_KEY, OPENAI_BASE_URL or ANTHROPIC_API_KEY"  # any of them connects a model
+FEATURE = "functions"
 MODEL_LINES = "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"
 NO_ANTHROPIC = "needs the package anthropic: run make extras EXTRAS=claude, then start again."
 TWO_ENDPOINTS = "is one endpoint and OPENAI_BASE_URL another: set one of the two."

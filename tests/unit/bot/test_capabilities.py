@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.assembly import Core, CorePorts
+from agent_core.capabilities.models.capability import make_model
 from agent_core.prompt.small_model_commands import CATEGORY_HINTS, COMMAND_HINTS
 from agent_core.prompt.system import RESOURCES
 from agent_core.testing.database import TemporaryDatabase
@@ -14,7 +15,7 @@ from agent_core.testing.memory_index import InMemoryIndex
 from agent_core.toolset.registry import Command, Commands, declare
 from bot.capabilities import Capabilities
 from bot.settings import Settings, load
-from bot.wiring.models import make_model
+from bot.wiring.models import demo_model
 from docs.reference.generate import every_command
 from examples.own_command.replace_text import Replacement, replace_text
 
@@ -67,7 +68,7 @@ def commands_of(settings: Settings) -> Commands:
     """The commands of an installation with these settings."""
     ports = CorePorts(
         database=TemporaryDatabase(),
-        model=make_model(settings),
+        model=make_model(settings, demo_model),
         index=InMemoryIndex(),
         surfaces=(),
         workspaces=InMemoryWorkspaces(),

@@ -14,8 +14,15 @@ from agent_core.capabilities.capability import Capability, Finding
 from agent_core.capabilities.files.capability import FileCapability
 from agent_core.capabilities.media.capability import MediaCapability
 from agent_core.capabilities.memory.capability import MemoryCapability
-from agent_core.capabilities.models import server_discovery
+from agent_core.capabilities.models import capability, endpoint_checks
 from agent_core.capabilities.models.anthropic_model import ClaudeModel
+from agent_core.capabilities.models.capability import (
+    ModelCapability,
+    check_model_endpoint,
+    default_model_sees,
+    default_window,
+)
+from agent_core.capabilities.models.endpoint_checks import PromptWindow
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.capabilities.programs.capability import ProgramCapability
 from agent_core.capabilities.web.capability import WebCapability
@@ -24,12 +31,10 @@ from agent_core.providers.confinement import bwrap_options
 from agent_core.testing.sandbox import RecordingSandbox
 from bot.bootstrap import probes
 from bot.capabilities import Capabilities
-from bot.findings import doctor
 from bot.findings.doctor import Probes, Tables, findings, report
 from bot.platforms.chat_platforms import PLATFORMS
 from bot.settings import Settings, load
-from bot.wiring import models
-from bot.wiring.models import check_model_endpoint, default_model_sees, default_window
+from bot.wiring.models import demo_model
 from tests.standins.anthropic import anthropic_standin
 from tests.standins.openai import Fails, Hangs, SaysPlain, openai_standin
 from tests.standins.slack.server import SlackStandin
@@ -63,6 +68,9 @@ class World:
         fault = self.fallback_fault if endpoint.key_variable == "FALLBACK_API_KEY" else self.endpoint_fault
         return EndpointCheck(fault=fault, models=self.models, default=self.default)
 
+    async def window(self) -> PromptWindow | None:
+        return None
+
     async def local_servers(self) -> tuple[LocalServer, ...]:
         self.asked.append("local servers")
         return self.servers
@@ -89,11 +97,8 @@ class World:
 
     def probes(self, settings: Settings) -> Probes:
         return Probes(
-            endpoint=self.endpoint,
-            local_servers=self.local_servers,
             database=self.database,
             platforms={"slack": self.slack, "discord": self.discord},
-            tokenizers=lambda: self.missing_tokenizers,
             capabilities=replace(known := Capabilities.of(settings), every=tuple(map(self.seen, known.every))),
         )
 
@@ -102,6 +107,9 @@ class World:
         match feature:
             case FileCapability():
                 return replace(feature, readers_fault=lambda: self.unconfined)
+            case ModelCapability():
+                checks: dict[str, Any] = {"endpoint": self.endpoint, "local_servers": self.local_servers}
+                return replace(feature, window=self.window, tokenizers=lambda _: self.missing_tokenizers, **checks)
             case WebCapability():
                 return replace(feature, browser_fault=str, git_fault=lambda: self.git_fault)
             case MemoryCapability():
@@ -117,6 +125,14 @@ class World:
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:
     return load({"SIGNOFF_HOME": str(tmp_path / "home"), **variables}, None)
+
+
+def with_models(probes: Probes, **checks: Any) -> Probes:
+    """The probes, with other checks of models."""
+    every = (
+        replace(each, **checks) if isinstance(each, ModelCapability) else each for each in probes.capabilities.every
+    )
+    return replace(probes, capabilities=replace(probes.capabilities, every=tuple(every)))
 
 
 async def found(settings: Settings, world: World | None = None) -> dict[str, Finding]:
@@ -364,7 +380,7 @@ async def test_slack_that_is_not_there_is_told_and_not_raised(tmp_path: Path) ->
 
 @pytest.mark.slow
 async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "PATIENCE", 0.1)
+    monkeypatch.setattr("agent_core.capabilities.capability.PATIENCE", 0.1)
     settings = settings_with(tmp_path, **BOT, **SOCKET)
     looks = replace((world := World()).probes(settings), platforms={"slack": world.forever})
     everything = await findings(settings, looks)
@@ -376,9 +392,9 @@ async def test_slack_that_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch
 async def test_what_does_not_answer_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
         standin.listing = Hangs()
-        monkeypatch.setattr(server_discovery, "CHECK_SECONDS", 0.1)
+        monkeypatch.setattr(endpoint_checks, "CHECK_SECONDS", 0.1)
         settings = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url)
-        looks = replace(World().probes(settings), endpoint=check_model_endpoint)
+        looks = with_models(World().probes(settings), endpoint=check_model_endpoint)
         model = next(finding for finding in await findings(settings, looks) if finding.name == "model")
     assert model.state == "fault"
     assert "did not answer within" in model.why
@@ -530,7 +546,7 @@ async def test_the_endpoints_list_is_read(tmp_path: Path) -> None:
     async with openai_standin() as standin:
         standin.models = OFFERED
         wrong = settings_with(tmp_path, OPENAI_BASE_URL=standin.base_url, SMART_MODEL="gpt-5.4-mni")
-        looks = replace(World().probes(wrong), endpoint=check_model_endpoint)
+        looks = with_models(World().probes(wrong), endpoint=check_model_endpoint)
         told = {finding.name: finding for finding in await findings(wrong, looks)}["model"]
     assert told.state == "warn"
     assert "closest: gpt-5.4-mini" in told.why
@@ -572,16 +588,16 @@ async def test_only_bubblewrap_needs_programs_of_this_machine(
 async def test_the_endpoints_list_is_asked_whether_its_model_sees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: dict[str, object], sees: bool
 ) -> None:
-    monkeypatch.setattr(models, "LISTING_SECONDS", 30.0)  # a busy machine may take longer than people wait
+    monkeypatch.setattr(capability, "LISTING_SECONDS", 30.0)  # a busy machine may take longer than people wait
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = facts
-        assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url)) is sees
+        assert await default_model_sees(settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url), demo_model) is sees
 
 
 async def test_an_endpoint_that_is_away_leaves_the_name_to_tell(tmp_path: Path) -> None:
     away = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-    assert await default_model_sees(settings_with(tmp_path, **away, SMART_MODEL="llava"))
-    assert await default_model_sees(settings_with(tmp_path, **away)) is None
+    assert await default_model_sees(settings_with(tmp_path, **away, SMART_MODEL="llava"), demo_model)
+    assert await default_model_sees(settings_with(tmp_path, **away), demo_model) is None
 
 
 @pytest.mark.parametrize(
@@ -603,7 +619,7 @@ async def test_the_prompt_and_the_window_that_it_is_for_are_told(
     async with openai_standin() as endpoint:
         endpoint.facts["gpt-test"] = facts
         settings = settings_with(tmp_path, OPENAI_BASE_URL=endpoint.base_url, **variables)
-        looks = replace(World().probes(settings), window=partial(default_window, settings))
+        looks = with_models(World().probes(settings), window=partial(default_window, settings, demo_model))
         prompt = {finding.name: finding for finding in await findings(settings, looks)}["prompt"]
     assert (prompt.state, prompt.why, prompt.variable) == ("on", told, "CONTEXT_WINDOW, PROMPT_PROFILE")
 

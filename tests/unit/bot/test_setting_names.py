@@ -8,6 +8,7 @@ from agent_core.capabilities.documents.document_reader import DocumentReader
 from agent_core.capabilities.media.capability import make_images, make_transcriber, make_voice
 from agent_core.capabilities.memory.capability import make_embedder
 from agent_core.capabilities.models.anthropic_model import ClaudeModel
+from agent_core.capabilities.models.capability import make_model
 from agent_core.capabilities.models.endpoint_errors import Ability
 from agent_core.capabilities.models.fallback_model import FallbackModel
 from agent_core.capabilities.posts.capability import X_VARIABLES, make_publisher
@@ -18,7 +19,7 @@ from agent_core.model.model_calls import Usage
 from bot.bootstrap import assemble
 from bot.capabilities import Capabilities
 from bot.settings import Settings, load
-from bot.wiring.models import make_model
+from bot.wiring.models import demo_model
 
 
 @pytest.fixture
@@ -57,9 +58,13 @@ def variables_of(service: object) -> tuple[str, str, str]:
 
 def test_endpoints_know_the_variables_of_their_key_address_and_model() -> None:
     usual, azure, own, claude = (load(given, None) for given in (ELSEWHERE, AZURE, OWN_EMBEDDINGS, CLAUDE))
-    assert variables_of(make_model(usual)) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SMART_MODEL")
-    assert variables_of(make_model(azure)) == ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "SMART_MODEL")
-    assert variables_of(make_model(claude)) == ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "SMART_MODEL")
+    assert variables_of(make_model(usual, demo_model)) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SMART_MODEL")
+    assert variables_of(make_model(azure, demo_model)) == (
+        "AZURE_OPENAI_API_KEY",
+        "AZURE_OPENAI_ENDPOINT",
+        "SMART_MODEL",
+    )
+    assert variables_of(make_model(claude, demo_model)) == ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "SMART_MODEL")
     assert variables_of(make_embedder(usual)) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "EMBEDDING_MODEL")
     assert variables_of(make_embedder(own)) == ("EMBEDDING_API_KEY", "EMBEDDING_BASE_URL", "EMBEDDING_MODEL")
     media = [make(usual) for make in (make_images, make_transcriber, make_voice)]
@@ -78,7 +83,7 @@ def test_endpoints_know_the_variables_of_their_key_address_and_model() -> None:
 )
 def test_the_model_decides_which_of_two_endpoints_is_asked(beside: dict[str, str], host: str) -> None:
     settings = load({**CLAUDE, **beside}, None)
-    assert make_model(settings).label.endswith(host)
+    assert make_model(settings, demo_model).label.endswith(host)
     has_openai = "OPENAI_API_KEY" in beside
     assert make_embedder(settings).name == (
         "text-embedding-3-small" if has_openai else make_embedder(load({}, None)).name
@@ -89,7 +94,7 @@ def test_the_model_decides_which_of_two_endpoints_is_asked(beside: dict[str, str
 def test_a_fallback_knows_its_own_variables_and_answers_behind_the_first() -> None:
     beside = {"FALLBACK_MODEL": "small", "FALLBACK_BASE_URL": "https://llm.test/v1"}
     same, own = (load({**given, "FALLBACK_MODEL": "small"}, None) for given in (ELSEWHERE, {**CLAUDE, **beside}))
-    first, second = make_model(same), make_model(own)
+    first, second = make_model(same, demo_model), make_model(own, demo_model)
     assert isinstance(first, FallbackModel)
     assert isinstance(second, FallbackModel)
     assert variables_of(first.second) == ("OPENAI_API_KEY", "OPENAI_BASE_URL", "FALLBACK_MODEL")
@@ -98,18 +103,20 @@ def test_a_fallback_knows_its_own_variables_and_answers_behind_the_first() -> No
 
 
 def test_claude_behind_a_gateway_on_this_machine_is_not_free() -> None:
-    model = make_model(load({"ANTHROPIC_BASE_URL": "http://127.0.0.1:4000", "SMART_MODEL": "claude-haiku-4-5"}, None))
+    model = make_model(
+        load({"ANTHROPIC_BASE_URL": "http://127.0.0.1:4000", "SMART_MODEL": "claude-haiku-4-5"}, None), demo_model
+    )
     assert model.price(Usage(prompt=1_000_000), "") == 1
 
 
 def test_claude_without_its_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ClaudeModel, "is_installed", staticmethod(lambda: False))
     with pytest.raises(SettingsError, match=r"make extras EXTRAS=claude"):
-        make_model(load(CLAUDE, None))
+        make_model(load(CLAUDE, None), demo_model)
 
 
 def test_the_demo_model_knows_what_connects_another() -> None:
-    assert make_model(load({}, None)).settings == "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"  # type: ignore[attr-defined]
+    assert demo_model().settings == "OPENAI_API_KEY=…, ANTHROPIC_API_KEY=… or OPENAI_BASE_URL=…"
 
 
 def test_a_refused_host_is_told_with_the_list_that_allows_it() -> None:
@@ -139,5 +146,5 @@ async def test_budgets_and_prompts_know_the_variables_that_they_advise(tmp_path:
 
 
 def test_an_address_of_claude_that_ends_in_v1_is_named_in_the_sentence_about_it() -> None:
-    model = make_model(load({**CLAUDE, "ANTHROPIC_BASE_URL": "http://127.0.0.1:4000/v1"}, None))
+    model = make_model(load({**CLAUDE, "ANTHROPIC_BASE_URL": "http://127.0.0.1:4000/v1"}, None), demo_model)
     assert "ends in /v1" in model.ability.address_hint  # type: ignore[attr-defined]

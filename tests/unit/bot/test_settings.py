@@ -7,12 +7,13 @@ import pytest
 
 from agent_core.capabilities.demo.rehearsal import RehearsalModel
 from agent_core.capabilities.models.anthropic_model import DEFAULT_CLAUDE_MODEL
+from agent_core.capabilities.models.capability import make_model, wanted_profile
 from agent_core.capabilities.models.openai_model import DEFAULT_MODEL
 from agent_core.capabilities.models.settings import Endpoint
 from agent_core.errors import SettingsError
 from bot.platforms.slack.platform import SlackPlatform
 from bot.settings import VARIABLES, Settings, load, unread_names
-from bot.wiring.models import make_model, wanted_profile
+from bot.wiring.models import demo_model
 from docs.reference import settings_page
 
 ROOT = Path(__file__).parents[3]
@@ -259,7 +260,7 @@ def test_half_a_slack_app_half_a_provider_and_a_fallback_that_cannot_stand_in_ar
 )
 def test_the_model_that_answers_without_a_name_is_refused_as_its_own_fallback(given: dict[str, str]) -> None:
     with pytest.raises(SettingsError, match="is the model that answers without SMART_MODEL, at the same endpoint"):
-        make_model(load(given, None))
+        make_model(load(given, None), demo_model)
 
 
 def test_the_fast_model_may_also_be_the_fallback() -> None:
@@ -483,7 +484,7 @@ def test_a_misspelt_name_of_the_environment_is_told_and_refuses_no_start() -> No
 def test_the_rehearsal_is_always_instructed_in_full() -> None:
     rehearsal = load({"PROMPT_PROFILE": "compact"}, None)
     asked = load({"PROMPT_PROFILE": "compact", "OPENAI_API_KEY": "sk-1234"}, None)
-    assert isinstance(make_model(rehearsal), RehearsalModel)
+    assert isinstance(make_model(rehearsal, demo_model), RehearsalModel)
     assert [wanted_profile(rehearsal), wanted_profile(asked)] == ["full", "compact"]
 
 

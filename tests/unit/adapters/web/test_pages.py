@@ -2,19 +2,20 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, CookieJar
 
 from adapters.screens.ui_text import AWAY
-from agent_core.capabilities.models.settings import Endpoint
+from agent_core.capabilities.models.capability import ModelCapability
 from agent_core.errors import DatabaseAway
 from agent_core.model.draft import AgentDraft
 from agent_core.model.origin import Actor, ChannelScope, Origin
 from agent_core.persistence.database import SqlDatabase
 from agent_core.ports.database import in_one_unit
-from agent_core.ports.models import EndpointCheck, LocalServer
+from agent_core.ports.models import LocalServer
 from agent_core.testing.examples import NOON
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from bot.capabilities import Capabilities
@@ -303,23 +304,15 @@ async def test_the_tutorial_shows_what_a_first_start_says(tmp_path: Path) -> Non
     page = (Path(__file__).parents[4] / "docs" / "tutorial" / "first-agent.md").read_text(encoding="utf-8")
     _, *shown = page.partition("Signoff is at")[2].partition("```")[0].splitlines()
 
-    async def nothing(_endpoint: Endpoint) -> EndpointCheck:
-        return EndpointCheck()
-
     async def no_servers() -> tuple[LocalServer, ...]:
         return ()
 
     async def no_tables() -> Tables:
         return Tables()
 
-    probes = Probes(
-        endpoint=nothing,
-        local_servers=no_servers,
-        database=no_tables,
-        platforms={},
-        tokenizers=tuple,
-        capabilities=Capabilities.of(load({}, None)),
-    )
+    known, models = Capabilities.of(load({}, None)), ModelCapability
+    every = (replace(each, local_servers=no_servers) if isinstance(each, models) else each for each in known.every)
+    probes = Probes(database=no_tables, platforms={}, capabilities=replace(known, every=tuple(every)))
     said = report(await findings(load({"SIGNOFF_HOME": str(tmp_path)}, None), probes)).splitlines()
     assert [line for line in shown if line != "…" and line not in said] == []
 

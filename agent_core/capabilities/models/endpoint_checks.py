@@ -1,17 +1,23 @@
-"""Lists the models of an endpoint without an SDK: to check one for the doctor, and to find servers on this machine.
+"""Checks of model endpoints for the doctor, without an SDK: lists their models, and words what was found.
 
 Servers on this machine (Ollama, LM Studio, llama.cpp) are suggested; none is used automatically.
 """
 
 import asyncio
 import json
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal
 
+from agent_core.capabilities.capability import Finding
 from agent_core.capabilities.models.completion import text_in
 from agent_core.capabilities.models.endpoint_errors import MAX_NAME_CHARACTERS
+from agent_core.capabilities.models.settings import OPENAI_URL, Endpoint
 from agent_core.ports.models import EndpointCheck, LocalServer
 from agent_core.providers.limited_replies import MAX_CHAT_BYTES, MAX_JSON_BYTES, ReplyTooLong, read_limited
+from agent_core.text.lines import one_line
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -19,6 +25,10 @@ if TYPE_CHECKING:
 PORTS = (11434, 1234, 8080, 8000, 1337)
 NAMES = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp"}
 FINDING_SECONDS, CHECK_SECONDS = 0.5, 3.0
+MAX_SHOWN_MODELS = 3
+MAX_COMPARED_MODELS = 10_000  # takes a fifth of a second
+# Ollama's tag, the date of a version that Anthropic and OpenAI leave out of a name, and Gemini's folder
+ALIAS = r"(?:models/)?{}(?::latest|-20\d{{6}}|-20\d\d-\d\d-\d\d)?"
 
 
 async def find_local_servers(ports: Sequence[int] = PORTS, host: str = "127.0.0.1") -> tuple[LocalServer, ...]:
@@ -53,6 +63,39 @@ async def check_endpoint(url: str, key: str, *, is_claude: bool) -> EndpointChec
         return EndpointCheck(fault="cannot be reached")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenModel:
+    """A model that a setting chooses: the finding's `name`, the model or "" for the default, and the setting."""
+
+    name: str
+    model: str
+    variable: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptWindow:
+    """The context window of the default model in tokens, whether it is known or assumed, and the prompt for it."""
+
+    tokens: int
+    is_known: bool
+    profile: Literal["full", "compact"]
+
+
+def model_finding(chosen: ChosenModel, endpoint: Endpoint, check: EndpointCheck) -> Finding:
+    """The state of a model by the check of its endpoint. OpenAI's own list is complete; a gateway may serve more."""
+    model = chosen.model or check.default
+    default = "" if chosen.model or not model else " (default)"
+    why = " · ".join(filter(None, (f"{one_line(model)}{default}", endpoint.host)))
+    if check.fault:
+        variables = f"{endpoint.key_variable}, {endpoint.url_variable}"
+        return Finding(name=chosen.name, state="fault", why=f"{why} {check.fault}", variable=variables)
+    if model and check.models and not _is_listed(model, check.models):
+        is_complete = endpoint.url == OPENAI_URL
+        why = f"{why} is not in the endpoint's list of models; {_suggestion(model, check.models)}"
+        return Finding(name=chosen.name, state="fault" if is_complete else "warn", why=why, variable=chosen.variable)
+    return Finding(name=chosen.name, state="on", why=why, variable=f"{endpoint.url_variable}, {chosen.variable}")
+
+
 async def _server(session: "ClientSession", host: str, port: int) -> LocalServer | None:
     from aiohttp import ClientError
 
@@ -85,3 +128,14 @@ def _fault(status: int, content_type: str, *, has_key: bool, lists_models: bool)
     if status in (404, 405) or (status == 200 and not content_type.endswith("json")):
         return "lists no models; its address usually ends in /v1" if lists_models else ""
     return "" if status == 200 else f"answers {status}"
+
+
+def _is_listed(model: str, models: Sequence[str]) -> bool:
+    alias = re.compile(ALIAS.format(re.escape(model)))
+    return any(map(alias.fullmatch, models))
+
+
+def _suggestion(model: str, models: Sequence[str]) -> str:
+    closest = get_close_matches(model, models[:MAX_COMPARED_MODELS], MAX_SHOWN_MODELS)
+    shown = ", ".join(map(one_line, closest or models[:MAX_SHOWN_MODELS]))
+    return f"closest: {shown}" if closest else f"it has, for example: {shown}"

@@ -4,8 +4,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agent_core.capabilities.models import server_discovery
-from agent_core.capabilities.models.server_discovery import find_local_servers
+from agent_core.capabilities.models import endpoint_checks
+from agent_core.capabilities.models.endpoint_checks import find_local_servers
 from agent_core.ports.models import LocalServer
 from tests.standins.openai import CutsOff, Fails, Hangs, Says, SaysPlain, openai_standin
 
@@ -23,7 +23,7 @@ async def test_a_server_that_lists_models_is_found() -> None:
 
 async def test_a_server_is_named_by_its_usual_port(monkeypatch: pytest.MonkeyPatch) -> None:
     async with openai_standin() as standin:
-        monkeypatch.setitem(server_discovery.NAMES, port_of(standin.base_url), "Ollama")
+        monkeypatch.setitem(endpoint_checks.NAMES, port_of(standin.base_url), "Ollama")
         (found,) = await find_local_servers(ports=(port_of(standin.base_url),))
     assert found.name == "Ollama"
 
