@@ -348,6 +348,7 @@ SHOWN_BY_SLOW_TESTS = {
     "discord:missed",
     "discord:no-content",
     "discord:restart",
+    "discord:resume",
     "discord:whole",
     "endpoint:key",
     "endpoint:plain",

@@ -27,7 +27,7 @@ def sqlite_url(tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def url(request: pytest.FixtureRequest) -> str:
-    """Where the database is. The tests of the store itself say that they run on both by default."""
+    """Where the database is: SQLite in the default tests, also PostgreSQL in all."""
     return str(request.getfixturevalue({"sqlite": "sqlite_url", "postgres": "postgres"}[request.param]))
 
 

@@ -14,8 +14,6 @@ from agent_core.ports.database import Database, UnitOfWork, in_one_unit
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_turn, an_agent, an_entry, keep
 from tests.standins.everyone import everyone
 
-pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
-
 ADA = an_agent()
 TURN = a_turn(ADA)
 THREAD = ThreadRef(CHANNEL, "1719.0001")

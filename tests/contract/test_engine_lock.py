@@ -15,7 +15,7 @@ from tests.patience import PATIENCE_SECONDS
 from tests.standins.postgres import PostgresServer
 
 
-@pytest.fixture(params=["sqlite_url", "postgres"])
+@pytest.fixture(params=["sqlite_url", pytest.param("postgres", marks=pytest.mark.slow)])
 def address(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(request.param))
 

@@ -19,8 +19,6 @@ from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_note, a_notice, a_turn, an_agent, an_entry, keep
 from tests.standins.everyone import everyone
 
-pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
-
 ADA = an_agent()
 TURN = a_turn(ADA)
 BOB = an_agent(id=AgentId("agent-bob"), name="Bob")

@@ -18,8 +18,6 @@ from agent_core.spending.budget_ledger import LONGEST_STEP, BudgetLedger, charge
 from agent_core.testing.clock import FakeClock
 from agent_core.testing.examples import CHANNEL, NOON, an_agent, keep
 
-pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
-
 ADA = an_agent()
 HELPER = an_agent(id=AgentId("agent-helper"), name="Helper", head=ADA.id, parent=ADA.id)
 BOB = an_agent(id=AgentId("agent-bob"), name="Bob")

@@ -12,8 +12,6 @@ from agent_core.model.origin import Actor, ChannelScope, ThreadRef
 from agent_core.ports.database import Database
 from agent_core.testing.examples import ANA, BEN, NOON, an_agent, keep
 
-pytestmark = pytest.mark.parametrize("url", ["sqlite", "postgres"], indirect=True)
-
 HERE = ChannelScope("slack", "T1", "C1")
 THREAD = ThreadRef(HERE, "1719.0001")
 ADA = an_agent(channel=HERE, thread=THREAD)

@@ -20,7 +20,7 @@ def count_to(number: int) -> Select[int]:
     return select(func.max(counted.c.n).label("last"))
 
 
-@pytest.fixture(params=["sqlite_url", "postgres"])
+@pytest.fixture(params=["sqlite_url", pytest.param("postgres", marks=pytest.mark.slow)])
 def address(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(request.param))
 

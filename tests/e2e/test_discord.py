@@ -122,6 +122,7 @@ async def test_an_agent_is_made_and_approved_to_its_end(place: Place, tmp_path: 
     nothing_is_told(signoff, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("discord:resume")
 async def test_a_press_while_the_line_is_broken_counts_once_it_is_resumed(place: Place, tmp_path: Path) -> None:
     async with program(tmp_path, **place.settings):
