@@ -89,6 +89,11 @@ class Cell:
         """The agent's workspace as the bot sees it."""
         return self.sandbox.workspaces.of(self.agent)
 
+    @property
+    def token(self) -> str:
+        """A word that only this test's programs are given, so that they can be found from outside."""
+        return f"token-{self.data}"
+
     async def attempt(self, code: str, **given: object) -> ProgramRun:
         """Run the body of a function in Python, with these values as `given`."""
         source = "import json" + TRYING.format(code=textwrap.indent(textwrap.dedent(code).strip(), "    "))

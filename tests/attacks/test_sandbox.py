@@ -1,37 +1,23 @@
 """Attacks of programs in the sandbox of bubblewrap: each is really made, and answered by the kernel or by a limit."""
 
 import ast
-import asyncio
 import os
 import platform
-import select
 import signal
 import socket
-import stat
-import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from agent_core.capabilities.programs.sandbox_self_test import Listener
-from agent_core.errors import CommandError
 from agent_core.providers.confinement.process_tree import ProcessTree
 from agent_core.providers.confinement.seccomp import ARCHITECTURES
 from agent_core.providers.confinement.seccomp import REFUSED as REFUSED_CALLS
 from tests.attacks.rows import attack
-from tests.attacks.sandboxes import LONG, Cell, alive
-from tests.patience import PATIENCE_SECONDS
+from tests.attacks.sandboxes import LONG, Cell
 
 ABSENT, DENIED, REFUSED = "No such file or directory", "Permission denied", "Operation not permitted"
 NO_CALL, NO_FAMILY = "Function not implemented", "Address family not supported by protocol"
-
-
-@pytest.fixture
-async def cell(tmp_path: Path) -> AsyncIterator[Cell]:
-    made = Cell.at(tmp_path)
-    yield made
-    await made.sandbox.close()
 
 
 READING = [
@@ -298,8 +284,8 @@ async def test_the_environment_of_the_bot_is_nowhere(cell: Cell, answer: str, mo
         return ", ".join(sorted(filter(None, names)))
     """
     assert (await cell.attempt(code)).output.strip() == answer
-    await cell.sandbox.start(("/bin/sh", "-c", "echo up; sleep 1000", token(cell)), cell.agent)
-    launched = [process for process in ProcessTree.below(os.getpid()).processes if token(cell) in words_of(process)]
+    await cell.sandbox.start(("/bin/sh", "-c", "echo up; sleep 1000", cell.token), cell.agent)
+    launched = [process for process in ProcessTree.below(os.getpid()).processes if cell.token in words_of(process)]
     assert launched != []
     assert [b"OPENAI_API_KEY" in environment_of(process) for process in launched] == [False] * len(launched)
 
@@ -362,69 +348,6 @@ async def test_abstract_sockets_are_others(cell: Cell, answer: str) -> None:
     assert run.output.strip() == answer
 
 
-@pytest.mark.slow
-@attack("sandbox", "A fork bomb", "Resource temporarily unavailable, and all of its processes are killed at the end")
-async def test_a_fork_bomb_fizzles(cell: Cell, answer: str) -> None:
-    code = "while True:\n    if not os.fork(): signal.pause()"
-    run = await cell.attempt(code, token=token(cell))
-    assert f"{run.output.strip()}, and all of its processes are killed at the end" == answer
-    assert alive(token(cell)) == []
-
-
-@attack("sandbox", "A daemon that forks twice to outlive its command", "ended with the command")
-async def test_nothing_outlives_its_command(cell: Cell, answer: str) -> None:
-    code = """
-        if os.fork() == 0:
-            os.setsid()
-            if os.fork() == 0:
-                os.closerange(0, 99)
-                signal.pause()
-        return "forked"
-    """
-    run = await cell.attempt(code, token=token(cell))
-    assert (run.output.split()[-1], alive(token(cell))) == ("forked", []), answer
-
-
-@pytest.mark.slow
-@attack(
-    "sandbox", "Outliving Stop with a process that ignores every signal", "the whole process tree is killed at once"
-)
-async def test_stop_ends_the_whole_tree_before_it_returns(cell: Cell, answer: str) -> None:
-    said = asyncio.Event()
-    code = "trap '' TERM INT HUP QUIT; (setsid sleep 1000 &) ; echo ready; while true; do sleep 1; done"
-    line = ("/bin/sh", "-c", code, token(cell))
-    running = asyncio.create_task(cell.sandbox.run(line, cell.agent, seconds=LONG, report=lambda _: said.set()))
-    await asyncio.wait_for(said.wait(), PATIENCE_SECONDS)
-    assert alive(token(cell)) != []
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert alive(token(cell)) == [], answer
-
-
-@pytest.mark.slow
-@attack("sandbox", "Outliving the bot, which is killed", "ended with the bot")
-async def test_nothing_outlives_the_bot(cell: Cell, answer: str) -> None:
-    bot = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.attacks.sandboxes", str(cell.data), token(cell), stdout=asyncio.subprocess.PIPE
-    )
-    assert bot.stdout is not None
-    assert await asyncio.wait_for(bot.stdout.readline(), PATIENCE_SECONDS) == b"it runs\n"
-    handles = [os.pidfd_open(process) for process in alive(token(cell))]
-    assert handles != []
-    bot.send_signal(signal.SIGKILL)
-    await bot.wait()
-    for handle in handles:
-        assert await asyncio.to_thread(ended, handle), answer
-
-
-@attack("sandbox", "Leaving a core dump behind", "no core dump is written")
-async def test_a_crash_leaves_no_dump(cell: Cell, answer: str) -> None:
-    run = await cell.attempt("print(resource.getrlimit(resource.RLIMIT_CORE), flush=True); os.abort()")
-    assert (run.output.strip(), run.exit_code) == ("(1, 1)", 128 + signal.SIGABRT), answer
-    assert await cell.files.list_files() == ()
-
-
 @attack("sandbox", "Gaining rights by running a setuid program", "NoNewPrivs 1, no capability left to gain")
 async def test_no_right_can_be_gained(cell: Cell, answer: str) -> None:
     code = """
@@ -433,63 +356,6 @@ async def test_no_right_can_be_gained(cell: Cell, answer: str) -> None:
         return sets, lines["NoNewPrivs"]
     """
     assert (await cell.attempt(code)).output.strip() == "({''}, '1')", answer
-
-
-@attack(
-    "sandbox", "Planting a symlink to the bot's database for the bot to read", "refused: it points out of the workspace"
-)
-async def test_a_planted_link_is_not_read_by_the_bot(cell: Cell, answer: str) -> None:
-    await cell.attempt("os.symlink(given['database'], 'notes.txt')", database=str(cell.data / "signoff.db"))
-    with pytest.raises(CommandError, match="links out"):
-        await cell.files.read("notes.txt")
-    assert await cell.files.list_files() == (), answer
-
-
-@attack("sandbox", "Planting a named pipe that blocks its reader", "refused at once: it is not a regular file")
-async def test_a_planted_pipe_holds_nobody_up(cell: Cell, answer: str) -> None:
-    await cell.attempt("os.mkfifo('notes.txt')")
-    with pytest.raises(CommandError, match="is a pipe"):
-        await cell.files.read("notes.txt")
-    assert await cell.files.list_files() == (), answer
-
-
-@pytest.mark.slow
-@attack(
-    "sandbox",
-    "Planting a symlink so that the bot changes the owner of its target",
-    "only the symlink changes its owner",
-)
-async def test_what_a_planted_link_leads_to_is_not_handed_over(cell: Cell, answer: str) -> None:
-    other = cell.data / "other"
-    other.mkdir()
-    (other / "secret").write_text("secret")
-    (other / "secret").chmod(0o400)
-    other.chmod(0o500)
-    before = [(path.stat().st_uid, path.stat().st_mode) for path in (other, other / "secret")]
-    code = "os.symlink(given['other'], 'folder'), os.symlink(given['other'] + '/secret', 'file'), os.mkdir('d', 0)"
-    await cell.attempt(code, other=str(other))
-    (cell.files.folder / "cloned").symlink_to(other)  # as a repository may bring it, made by the bot itself
-    await cell.attempt("pass")
-    assert [(path.stat().st_uid, path.stat().st_mode) for path in (other, other / "secret")] == before, answer
-    assert stat.S_IMODE((cell.files.folder / "d").stat().st_mode) == 0o700
-
-
-@pytest.mark.slow
-@attack("sandbox", "Removing the bot's permissions on the workspace", "the permissions are restored")
-async def test_a_workspace_without_rights_can_be_used(cell: Cell, answer: str) -> None:
-    await cell.attempt(
-        "open('a.txt', 'x').write('a'), os.chmod('a.txt', 0), os.mkdir('d'), os.chmod('d', 0), os.chmod('.', 0)"
-    )
-    assert await cell.files.read("a.txt") == b"a", answer
-    await cell.files.write("d/b.txt", b"b")
-    run = await cell.attempt("return open('d/b.txt', 'a').write('more')")
-    assert run.output.strip() == "4"
-
-
-@attack("sandbox", "Giving a file a deceptive name", "the file is neither listed nor read")
-async def test_a_name_that_cannot_be_shown_is_not_listed(cell: Cell, answer: str) -> None:
-    await cell.attempt("open('report\u202etxt.exe', 'x'), open('two\\nlines', 'x'), open(b'\\xff', 'x')")
-    assert await cell.files.list_files() == (), answer
 
 
 @attack("sandbox", "Printing terminal escape sequences", "kept as text; invalid UTF-8 is replaced")
@@ -533,17 +399,3 @@ def environment_of(process: int) -> bytes:
 def namespace(kind: str) -> str:
     """The one that this process is in."""
     return str(Path(f"/proc/self/ns/{kind}").readlink())
-
-
-def token(cell: Cell) -> str:
-    """A word that only this test's programs are given, so that they can be found from outside."""
-    return f"token-{cell.data}"
-
-
-def ended(handle: int) -> bool:
-    """Wait for the end of a process."""
-    with select.epoll() as ends:
-        ends.register(handle, select.EPOLLIN)
-        found = ends.poll(PATIENCE_SECONDS)
-    os.close(handle)
-    return bool(found)
