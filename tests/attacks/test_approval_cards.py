@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from adapters.chat.background import BackgroundTasks
 from adapters.chat.joined_cards import MAX_JOINED, JoinedCards
@@ -27,7 +26,7 @@ from agent_core.testing.examples import ANA, BEN, CHANNEL, NOON, a_turn, an_agen
 from agent_core.testing.files import InMemoryFiles
 from agent_core.testing.language_model import ScriptedModel, reply_text
 from agent_core.testing.stage import Stage
-from agent_core.toolset.registry import Command, CommandContext, declare
+from agent_core.toolset.registry import Command, CommandContext, NoArguments, declare
 from tests.attacks.rows import attack
 from tests.attacks.test_rights import NOTHING, with_helpers
 from tests.patience import PATIENCE_SECONDS
@@ -153,10 +152,6 @@ async def test_a_shared_card_whose_newest_turn_ends_while_it_is_redrawn_is_drawn
 # A turn whose card could not be edited in time, shown later: the newer turns on its card stay there
 
 
-class Nothing(BaseModel):
-    """No arguments."""
-
-
 async def soon(holds: Callable[[], bool]) -> None:
     """Wait until this holds."""
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -187,7 +182,7 @@ async def test_a_busy_slack_does_not_take_the_newest_commands_off_a_shared_card(
     """Slack is busy when turn 2 ends. Turns 3 to 5 run on the same card; then the sweep shows the end of turn 2."""
     built = asyncio.Event()
 
-    async def build(_given: Nothing, _context: CommandContext) -> str:
+    async def build(_given: NoArguments, _context: CommandContext) -> str:
         """Build until the test says so."""
         await built.wait()
         return "built"
@@ -195,7 +190,7 @@ async def test_a_busy_slack_does_not_take_the_newest_commands_off_a_shared_card(
     async with Office.opened() as office:
         model = ScriptedModel(writing("a.md", "one\n"), reply_text("build"), waits=True)
         async with at_work(office, model, tmp_path) as running:
-            command: Command = declare(Nothing, build, label="Build", risks=("write",), category="files")
+            command: Command = declare(NoArguments, build, label="Build", risks=("write",), category="files")
             running.stage.commands.register(command)
             chat = SlackChat(office, running, office.ana)
             await chat.new_agent("Clerk", "builds", "Build")
@@ -235,14 +230,14 @@ async def test_on_discord_a_turn_shown_late_leaves_the_newest_commands_on_their_
 # A command that leaves a shared card: what stays on that card does not depend on one edit that Slack refused
 
 
-async def build(_given: Nothing, _context: CommandContext) -> str:
+async def build(_given: NoArguments, _context: CommandContext) -> str:
     """Build for ever."""
     await asyncio.Event().wait()
     return "built"
 
 
 def with_build(stage: Stage) -> None:
-    command: Command = declare(Nothing, build, label="Build", risks=("write",), category="files")
+    command: Command = declare(NoArguments, build, label="Build", risks=("write",), category="files")
     stage.commands.register(command)
 
 

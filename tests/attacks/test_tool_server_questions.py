@@ -67,6 +67,16 @@ async def serving(scene: Scene, folder: Path, behaviour: str) -> AsyncIterator[T
         yield found
 
 
+@asynccontextmanager
+async def pouring(folder: Path, behaviour: str) -> AsyncIterator[Scene]:
+    """The page, on which Ana has approved that an agent calls the tool of these lines."""
+    model = ScriptedModel(reply_text("tea.pour", {}), DONE)
+    async with opened("web", model, folder) as scene, serving(scene, folder, behaviour):
+        await scene.ana.new_agent("Clerk", "pours tea", "Serve tea")
+        await (await scene.ana.asks("tea.pour")).press("Approve")
+        yield scene
+
+
 def answers(folder: Path) -> list[dict[str, object]]:
     """What the server was answered."""
     file = folder / "answers"
@@ -85,11 +95,8 @@ def called(params):
         kept(answered())
     return {"content": []}
 """
-    model = ScriptedModel(reply_text("tea.pour", {}), DONE)
-    async with opened("web", model, tmp_path) as scene, serving(scene, tmp_path, behaviour):
+    async with pouring(tmp_path, behaviour) as scene:
         ana = scene.ana
-        await ana.new_agent("Clerk", "pours tea", "Serve tea")
-        await (await ana.asks("tea.pour")).press("Approve")
         assert await ana.sees("Serve tea?")
         await (await ana.is_asked()).press("Answer", sure="yes")
         await until(lambda: bool(answers(tmp_path)))
@@ -117,11 +124,8 @@ def called(params):
 def answer(message):
     kept(message)
 """
-    model = ScriptedModel(reply_text("tea.pour", {}), DONE)
-    async with opened("web", model, tmp_path) as scene, serving(scene, tmp_path, behaviour):
+    async with pouring(tmp_path, behaviour) as scene:
         ana = scene.ana
-        await ana.new_agent("Clerk", "pours tea", "Serve tea")
-        await (await ana.asks("tea.pour")).press("Approve")
         form = await (await ana.is_asked()).opens("Answer")
         tmp_path.joinpath("enough").touch()
         await ana.asks("task_complete")
@@ -141,14 +145,11 @@ def called(params):
     answered()
     os._exit(1)
 """
-    model = ScriptedModel(reply_text("tea.pour", {}), DONE)
-    async with opened("web", model, tmp_path) as scene, serving(scene, tmp_path, behaviour):
+    async with pouring(tmp_path, behaviour) as scene:
         ana = scene.ana
-        await ana.new_agent("Clerk", "pours tea", "Serve tea")
-        await (await ana.asks("tea.pour")).press("Approve")
         await (await ana.is_asked()).press("Answer", tea="green")
         await ana.asks("task_complete")
-    told = str(model.prompts[-1])
+    told = str(scene.stage.script.prompts[-1])
     assert "ended before it had answered" in told
     assert "answered: tea.)" in told
     assert answer
@@ -284,11 +285,8 @@ def called(params):
 def answer(message):
     kept(message)
 """
-    model = ScriptedModel(reply_text("tea.pour", {}), DONE)
-    async with opened("web", model, tmp_path) as scene, serving(scene, tmp_path, behaviour):
+    async with pouring(tmp_path, behaviour) as scene:
         ana = scene.ana
-        await ana.new_agent("Clerk", "pours tea", "Serve tea")
-        await (await ana.asks("tea.pour")).press("Approve")
         assert await ana.sees("Which tea?")
         assert await open_questions(scene) == ["Which tea?"]
         tmp_path.joinpath("taken-back").touch()
