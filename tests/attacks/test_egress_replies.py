@@ -20,8 +20,8 @@ from agent_core.capabilities.media.huggingface import HuggingFace, HuggingFaceIm
 from agent_core.capabilities.media.openai_media import OpenAIImages, OpenAIMedia, OpenAITranscriber
 from agent_core.capabilities.media.stable_diffusion import StableDiffusion
 from agent_core.capabilities.memory.openai_embedder import OpenAIEmbedder
-from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.capabilities.models.endpoint_checks import find_local_servers
+from agent_core.capabilities.models.openai_model import OpenAIModel
 from agent_core.capabilities.posts.x_posts import XPosts
 from agent_core.capabilities.web import git_clone
 from agent_core.capabilities.web.git_clone import GitCloner
